@@ -1,5 +1,7 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
+import gc
+
 import _picotorch
 
 from .errors import MEMORY_ALLOCATION_FAILED, Error, need, part
@@ -12,7 +14,8 @@ _as_inputs = getattr(_picotorch, "as_inputs", None)  # of the host: takes arrays
 
 
 class Module:
-    """A program and its methods, each loaded at its first use into memories of just its size.
+    """A program and its methods, each loaded at its first use into memories of just its size; its temp
+    memory is what its kernels are fastest with, or the least where that is over half of the free heap.
 
     source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
     the .ptd file of its external tensors, or a list of several. prepare: see Method.load.
@@ -36,7 +39,7 @@ class Module:
             planned = _shared_buffers(self.program) if self.share_memory_arenas else None
             for each in self.program.method_names if planned else [name]:
                 self.methods[each] = load_with_exact_memories(
-                    self.program, each, self.prepare, self.data_map, planned=planned)
+                    self.program, each, self.prepare, self.data_map, planned=planned, is_fast=True)
         return self.methods[name]
 
     def execute(self, name, inputs):
@@ -97,11 +100,24 @@ def _shared_buffers(program):
     return HierarchicalAllocator([bytearray(size) for size in sizes])
 
 
+def _spare_memory(size):
+    """New bytes, or None where they are more than half of what is free."""
+    try:
+        if hasattr(gc, "mem_free"):  # not on the host
+            gc.collect()
+            if gc.mem_free() < 2 * size:
+                return None
+        return bytearray(size)
+    except MemoryError:
+        return None
+
+
 def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None,
-                             planned=None):
+                             planned=None, is_fast=False):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included; unplanned mutable buffers start from zero. planned: a HierarchicalAllocator to take
-    instead of new planned buffers."""
+    instead of new planned buffers. is_fast: with the temp memory that its kernels wish for, where the
+    heap has twice as much."""
     meta = program.method_meta(name)
     if planned is None:
         planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
@@ -120,6 +136,12 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
                     or error.requested <= sizes.get(error.subject, error.requested)):
                 raise
             sizes[error.subject] = error.requested
+    wished = method.memory_report()["temp"]["wished"] if is_fast else 0
+    temp = _spare_memory(wished) if wished > sizes["temp memory"] else None
+    if temp is not None:
+        method.unload()
+        manager.temp_allocator = MemoryAllocator(temp, "temp memory")
+        method.load(program, name, prepare, data_map, event_tracer)
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(bytearray(meta.output_tensor_meta(i).nbytes()), i)
     for info in meta.unplanned_attributes():

@@ -9,7 +9,7 @@ import picotorch
 import picotorch.runtime
 import pytest
 from picotorch import Error, Module, from_blob
-from support import fixture_store
+from support import benchmark_store, fixture_store
 from support.flatbuffer_builder import int_value
 from support.programs import call, plan, program, tensor
 from support.targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
@@ -103,6 +103,38 @@ def test_buffers_are_inputs_too():
     number = np.full(1, 3, np.float32)
     for value in (number.tobytes(), bytearray(number), memoryview(number), from_blob(number, [1])):
         assert made(value).tolist() == [6.0]
+
+
+TEMP_SCRIPT = """
+import gc
+from picotorch import Module
+
+def temp():
+    return Module("model.pte").load_method().memory_report()["temp"]
+
+found = temp()
+print(found["used"], found["wished"], found["size"])
+found = None
+gc.collect()
+blocks = []
+while gc.mem_free() > 110000:
+    blocks.append(bytearray(1000))
+found = temp()
+print(found["used"], found["wished"], found["size"])
+"""
+
+
+def test_it_takes_the_temp_memory_that_its_kernels_wish_for(call, tmp_path):
+    """Where the heap has twice as much; else the least. On the twin nothing gains."""
+    script, model = tmp_path / "script.py", tmp_path / "model.pte"
+    script.write_text(TEMP_SCRIPT)
+    model.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))
+    status, out, _ = call("run", script, "--board", "mps2-an386", "--model", model)
+    first, second = [[int(word) for word in line.split()] for line in out.splitlines()[:2]]
+    assert status == 0 and first[0] < first[1] == first[2]
+    assert second == [*first[:2], first[0]]
+    temp = Module(aligned(model.read_bytes())).load_method().memory_report()["temp"]
+    assert temp["used"] == temp["wished"] == temp["size"] == first[0]
 
 
 def test_method_names():

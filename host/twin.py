@@ -1,6 +1,6 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
-from _picotorch import CORES, WISHING_CORES
+from _picotorch import WISHING_CORES
 from _picotorch_c import ffi, lib
 from picotorch import (
     BufferDataLoader,

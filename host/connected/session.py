@@ -31,11 +31,14 @@ _TOLERATED = 0.1  # how far cycles and time may be apart: a counter of 30 bits i
 def run(request: Request, port: str) -> Result:
     """The result. Raises Error where the board did not get as far as to report one."""
     port = resolve(port)
+    wishes = request.temp_size is None
     request = with_memories(request)
     with Link(port, request.patience) as link:
         found = begin(link)
         result = Result(request.name, request.method, PORT + port, connected=found)
         _put_together(link, request, found)
+        if wishes:
+            link.do("loading the model", "wish()", "task", request.patience or PATIENCE)
         said = link.do("running the model", "run()", "task", request.patience or PATIENCE)
         files = _files(said)
         (measured,) = link.do("reading the clock", f"say(ticks_in({_MEASURED_US}))", "board")
@@ -132,7 +135,7 @@ say(_clock[0] if isinstance(_clock, tuple) else _clock)
 
 
 def with_memories(request: Request) -> Request:
-    """With the sizes that the twin finds where the user gives none: a board has none to spare."""
+    """With the sizes that the twin finds where the user gives none: the least that does."""
     if None not in (request.pool_size, request.temp_size):
         return request
     report = load_with_exact_memories(open_program(request.model), request.method,

@@ -33,6 +33,7 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ARMV7EMSP = 7
 WANTED = installing.Wanted([], frozenset({"programs"}))
 MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
+RESNET = FIXTURES / "int8_resnet8" / "model.pte"
 SMALL = FIXTURES / "add_5" / "model.pte"
 
 
@@ -64,6 +65,15 @@ def test_run_says_what_it_took(call, board):
     assert found["heap_free"]["before"] > found["heap_free"]["set up"] > 0
     assert found["model_at"] is None
     assert result["method_pool"]["used"] == result["method_pool"]["size"]
+
+
+def test_a_run_takes_the_temp_memory_that_the_kernels_of_the_board_wish_for(call, board):
+    found = [json.loads(call("run", RESNET, "--port", board.port, "--json", *options)[1])
+             for options in ((), ("--temp-size", 2048))]
+    fast, slow = [one["temp"] for one in found]
+    assert fast["used"] == slow["used"] == slow["size"] == 2048 and fast["size"] > 16384
+    fast, slow = [one["connected"]["cycles"]["execute"] for one in found]
+    assert fast < 0.7 * slow
 
 
 def test_the_report_of_a_run_for_people(call, board):

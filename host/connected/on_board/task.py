@@ -2,8 +2,10 @@
 
 import gc
 
+import job
 import runner
 from link import read_checksum, say, store_with
+from picotorch import Error
 
 try:
     import os
@@ -68,5 +70,20 @@ def _in_place(file):
         return None
 
 
+def wish():
+    """Gives the run the temp memory that the kernels of this board wish for, where the heap has it
+    beside the memories of the run."""
+    try:
+        one = runner.Run(sections, job.settings(sections["settings"]))
+        one.method.load(one.program, one.name, one.prepare, one.data_map)
+        wished = one.method.memory_report()["temp"]["wished"]
+        gc.collect()
+        bytearray(wished)
+    except (Error, MemoryError):  # the run will tell
+        return
+    sections["settings"] = bytes(sections["settings"]) + b"\ntemp_size=%d\n" % wished
+
+
 def run():
+    gc.collect()
     runner.main(sections)

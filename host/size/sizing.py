@@ -244,8 +244,9 @@ def _on_chip(measured: _Measured, chip: Chip) -> dict:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
     ways = {temp: measured.ways(chip, temp) for temp in measured.temps(chip.core)}
     least, temp = list(ways)[0], list(ways)[-1]
-    if any(ways[temp][way]["fits"] is False and ways[least][way]["fits"] is not False
-           for way in fitting.WAYS):
+    fails = {temp: {way for way in fitting.WAYS if found[way]["fits"] is False}
+             for temp, found in ways.items()}
+    if fails[temp] != fails[least] or len(fails[temp]) == len(fitting.WAYS):
         temp = least
     if refused:
         message = refused

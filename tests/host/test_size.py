@@ -328,6 +328,8 @@ def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
     (small,) = found(call, "--chip", "stm32f407", "--ram", ram, model="int8_resnet8")["chips"]
     assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["least"]["time"]
     assert small["ways"]["micropython"]["fits"]
+    (small,) = found(call, "--chip", "stm32f407", "--ram", "32K", model="int8_resnet8")["chips"]
+    assert small["temp"]["taken"] == need["temp"] and not small["fits"]
 
 
 def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):

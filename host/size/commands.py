@@ -63,7 +63,8 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
     boards = boards if named else running.board_names()[1:]
     data = running.read_program(model)
     entry = sizing.measure(data, str(model), method, boards, prepare, running.read_data(files), chips)
-    for board in () if named else entry["boards"]:
+    some_are_built = any(board["built"] for board in entry["boards"])
+    for board in () if named or not some_are_built else entry["boards"]:
         if not board["built"] and not load_board(board["board"]).full_firmware:
             board["message"] = ""  # each model has a firmware of its own there
     if port is not None:

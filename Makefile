@@ -219,9 +219,12 @@ reproducible: all-firmware ## Build wheel and firmware a second time elsewhere, 
 	.venv/bin/python tools/reproducible.py
 
 .PHONY: wheel
-wheel: ## Build the wheel, with the firmware of mps2-an386 and the native modules, in dist
+wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and the native modules, in dist
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	@$(SETUP) natmod
+	$(PICOTORCH) natmod --flash RPI_PICO --output build/natmod/RPI_PICO
+	$(PICOTORCH) firmware --board RPI_PICO
+	$(PICOTORCH) firmware --board RPI_PICO2
 	.venv/bin/python tools/make_wheel.py
 
 .PHONY: symbols

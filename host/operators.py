@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from .twin import is_image
 FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
             "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
             "pointwise": "PT_NO_POINTWISE", "neighbours": "PT_NO_NEIGHBOURS"}
+FEATURE_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64 functions",
+                  "complex": "complex arithmetic", "volumes": "3-d convolutions"}
 WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
               "neighbours": lib.PT_WIDE_NEIGHBOURS}
 _CORE = Path(__file__).resolve().parent.parent / "kernels" / "core"
@@ -122,6 +125,12 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
         raise fail(OPERATOR_MISSING, "no kernel for: " + ", ".join(dict.fromkeys(missing)),
                    remedy="change these models or leave them out")
     return sorted(needed)
+
+
+def in_words(operators: Collection[str], features: Collection[str]) -> list[str]:
+    """Kernels and features that something lacks."""
+    return [*([f"kernels for {', '.join(sorted(operators))}"] if operators else []),
+            *(FEATURE_TITLES[name] for name in sorted(features))]
 
 
 def needed_features(programs: dict[str, Program]) -> set[str]:

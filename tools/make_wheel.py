@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Build the wheel with what a user could not build without a compiler: the firmware of the default
-board, stripped, with the tables of its stack and flash, and those native modules that are built (make
-natmod), with the runtime that goes with them.
+board, stripped, with the tables of its stack and flash, and of the following what is built: the
+firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels in flash, and the runtime
+that goes with them.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
@@ -17,11 +18,15 @@ from pathlib import Path
 
 import click
 from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import kernels_in_flash
 from picotorch.host.run import emulator, running
 from picotorch.host.size import flash
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
+BUILT = ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy", "rp2/*/firmware.bin",
+         *(f"natmod/{board}/{name}" for board in kernels_in_flash.BOARDS
+           for name in (kernels_in_flash.KERNELS, "*/_picotorch.mpy")))
 
 
 def stage(folder: Path) -> Path:
@@ -34,7 +39,7 @@ def stage(folder: Path) -> Path:
     subprocess.run(["arm-none-eabi-strip", "-o", target / firmware.name, firmware], check=True)
     shutil.copyfile(firmware.with_name("stack.json"), target / "stack.json")
     (target / flash.TABLE).write_text(json.dumps(flash.tables_of(board)) + "\n")
-    for pattern in ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy"):
+    for pattern in BUILT:
         for path in sorted(BUILD.glob(pattern)):
             (folder / path.relative_to(BUILD)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.relative_to(BUILD))

@@ -28,7 +28,7 @@ from .frozen_models import parse as parse_frozen
               "picotorch_models.NAME, used in place.")
 @click.option("--output", type=OutputFile(".elf", ".uf2", make_folder=True), metavar="FW.ELF",
               help="The file to write, with its map beside it; build/firmware/BOARD-selected.elf by "
-              "default, with --bare BOARD-bare-selected.elf; for a Pico a UF2 file, BOARD.uf2.")
+              "default, with --bare BOARD-bare-selected.elf; for a Pico a UF2 file.")
 @click.option("--bare", is_flag=True, help="Build without MicroPython.")
 @click.option("--with", "parts", multiple=True, type=Choice([name for name, _ in PARTS]),
               help="Include this part of the runtime too, for your own Python code on the board; the "
@@ -45,7 +45,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 
     For Raspberry Pi Pico and Pico 2 the result is MicroPython's own port with picotorch inside, as a
     UF2 file. It contains the models, used in place in flash as /rom/NAME. Without --models it has all
-    kernels.
+    kernels. An installed wheel brings that firmware and adds the models to it, without a compiler.
 
     \b
     Example:
@@ -118,7 +118,8 @@ def natmod(first, models, small, arches, output, board, frozen, firmware, as_jso
 
     MicroPython copies the module into its heap, except the texts of errors, which are read from the
     file when an error is shown. With --flash kernels and models are in flash: kernels.uf2 and
-    models.uf2 for the board's boot loader. The board's firmware and files stay.
+    models.uf2 for the board's boot loader. The board's firmware and files stay. An installed wheel
+    does only this, with the kernels that it brings, and without a compiler.
 
     \b
     Example:

@@ -2,29 +2,39 @@
 files, and a native module that calls the kernels there: of the heap it takes what the binding needs.
 
 The module knows size and checksum of its image and looks at them before its first call; the models'
-are in picotorch_models.mpy. What no check on the board can see is a firmware that kernels.uf2 has
+are in picotorch_models.py. What no check on the board can see is a firmware that kernels.uf2 has
 damaged, so the firmware's file is compared here.
+
+A checkout builds kernels and module. A wheel brings those of nearly all operators, and only the models
+are added, without a compiler.
 """
 
 import re
-import shutil
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.errors import (
+    INVALID_ARGUMENT,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_SUPPORTED,
+    OPERATOR_MISSING,
+    fail,
+)
 
 from .. import show
 from ..files import write
-from ..operators import FEATURES, known_operators, needed_features, needed_operators
+from ..operators import FEATURES, in_words, known_operators, needed_features, needed_operators
 from ..twin import open_program
-from . import mpy, native_module, rp2, uf2
+from . import native_module, rp2, selective, uf2
 from .frozen_models import check_names
 
 SECTOR = 4096  # is erased at once, so that each file has sectors of its own
 ALIGNMENT = 16
+COMMON_FEATURES = frozenset(FEATURES) - {"float64", "complex", "volumes"}  # float64 has 14 KB
+KERNELS = "kernels.uf2"
 _MODELS = """\
 from binascii import crc32
 from uctypes import bytearray_at
@@ -35,7 +45,7 @@ def _at(address, size, crc):
         raise RuntimeError("no model in flash: copy models.uf2 to the board's boot drive")
     if crc32(data) != crc:
         raise RuntimeError("the models in flash are damaged, or of another build: copy the models.uf2 "
-                           "that was written with this picotorch_models.mpy to the board's boot drive")
+                           "that was written with this picotorch_models.py to the board's boot drive")
     return data
 
 """
@@ -58,55 +68,78 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
           firmware: Path | None, output: Path) -> dict:
     """Writes the files for a board into the folder output, and says what they take.
 
-    programs: those whose kernels are wanted, all kernels where there are none. models: for the flash,
-    by name. firmware: the UF2 file that is on the board.
+    programs: those whose kernels are wanted, where there are none all but rare ones. models: for the
+    flash, by name. firmware: the UF2 file that is on the board.
 
     Raises InvalidArgument for two models of one name or a file that is not a firmware of the board,
-    MemoryAllocationFailed where the firmware, kernels and models do not fit, and what
-    native_module.make raises.
+    MemoryAllocationFailed where the firmware, kernels and models do not fit, what native_module.make
+    raises, and without sources OperatorMissing or NotSupported for a model that needs a rare kernel.
     """
     room, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
     if firmware:
         check_firmware(firmware.read_bytes(), board)
-    names = sorted(needed_operators(programs) if programs else _all_but_rare(models))
-    kind = native_module.Kind(frozenset(_features(programs, models)))
-    folder = native_module.select(names, board, kind)
-    module = native_module.make(room.arch, folder, "--flash", hex(room.start))
-    kernels = (folder / "kernels.bin").read_bytes()
+    opened = {name: open_program(data) for name, data in models}
+    get = _make if selective.has_sources() else _prebuilt
+    names, module, kernels = get(board, programs, opened)
     start = room.start + _whole(len(kernels), SECTOR)
     laid_out = _lay_out(models, start)
     end = max((address + len(data) for _, address, data in laid_out), default=start)
     if end > room.end:
+        remedy = (_in_firmware(board) if programs or not selective.has_sources() else
+                  "name the models with --models: their kernels only are taken")
         raise fail(MEMORY_ALLOCATION_FAILED, "too large for the free flash", board,
-                   requested=end - room.start, available=room.end - room.start,
-                   remedy="name the models with --models: their kernels only are taken")
-    (output / room.arch).mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(module, output / room.arch / module.name)
-    write(output / "kernels.uf2", uf2.write({room.start: kernels}, family))
+                   requested=end - room.start, available=room.end - room.start, remedy=remedy)
+    module_path = output / room.arch / native_module.MODULE
+    module_path.parent.mkdir(parents=True, exist_ok=True)
+    write(module_path, module)
+    write(output / KERNELS, uf2.write({room.start: kernels}, family))
     extra = _write_models(laid_out, family, output)
     free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
     native_module.write_package(output, [room.arch], extra, {"file system": free})
-    return {"output": str(output), "board": board, "models": list(programs), "operators": names,
-            "module": native_module.heap_of(module), "kernels": len(kernels),
+    return {"output": str(output), "board": board, "models": list(programs), "operators": sorted(names),
+            "module": native_module.heap_of(module_path), "kernels": len(kernels),
             "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
 
 
-def _all_but_rare(models):
-    """All operators but gradients, random numbers, bags of embeddings, histograms, unique elements and
-    3-d pools, unless one of the models needs them."""
-    opened = {name: open_program(data) for name, data in models}
-    rare = re.compile("_backward|::rand|embedding_bag|::histc|::_unique|pool3d|adaptive_max")
-    return {name for name in known_operators() if not rare.search(name)} | {*needed_operators(opened)}
-
-
-def _features(programs, models):
-    """Those of operators.FEATURES for the programs. With all kernels neither float64, 14 KB, complex
-    nor volumes is among them, unless one of the models needs it."""
+def _make(board, programs, models):
+    """The names of the operators, the module and the kernels: it is built."""
     if programs:
-        return needed_features(programs)
-    return FEATURES.keys() - {"float64", "complex", "volumes"} | needed_features(
-        {name: open_program(data) for name, data in models})
+        names, features = needed_operators(programs), needed_features(programs)
+    else:
+        names = common_operators().union(needed_operators(models))
+        features = COMMON_FEATURES | needed_features(models)
+    folder = native_module.select(names, board, native_module.Kind(frozenset(features)))
+    module = native_module.make(BOARDS[board].arch, folder, "--flash", hex(BOARDS[board].start))
+    return names, module.read_bytes(), (folder / "kernels.bin").read_bytes()
+
+
+def _prebuilt(board, programs, models):
+    """The same of a wheel, if it has all that programs and models need."""
+    folder = native_module.BUILD / board
+    if not (folder / KERNELS).is_file():
+        selective.check_sources(board, "native module")
+    names = common_operators()
+    missing = {*needed_operators(programs), *needed_operators(models)} - names
+    features = needed_features(programs) | needed_features(models)
+    lacking = in_words(missing, features - COMMON_FEATURES)
+    if lacking:
+        raise fail(OPERATOR_MISSING if missing else NOT_SUPPORTED,
+                   f"the kernels that are installed have no {', '.join(lacking)}", board,
+                   remedy=_in_firmware(board))
+    kernels = b"".join(block.data for block in uf2.read((folder / KERNELS).read_bytes()))
+    return names, (folder / BOARDS[board].arch / native_module.MODULE).read_bytes(), kernels
+
+
+def _in_firmware(board):
+    return f"flash a firmware with them inside: picotorch firmware --board {board} --models"
+
+
+def common_operators() -> set[str]:
+    """All but gradients, random numbers, bags of embeddings, histograms, unique elements and 3-d
+    pools, which have no room."""
+    rare = re.compile("_backward|::rand|embedding_bag|::histc|::_unique|pool3d|adaptive_max")
+    return {name for name in known_operators() if not rare.search(name)}
 
 
 def check_firmware(file: bytes, board: str) -> None:
@@ -136,11 +169,11 @@ def _lay_out(models, address):
 
 
 def _write_models(laid_out, family, output):
-    """models.uf2 and picotorch_models.mpy; the names of what is to be copied into the file system."""
-    stale = [output / name for name in ("models.uf2", "picotorch_models.mpy")]
-    for path in stale:
-        path.unlink(missing_ok=True)
+    """models.uf2 and picotorch_models.py; the names of what is to be copied into the file system."""
+    flash, names = output / "models.uf2", output / "picotorch_models.py"
     if not laid_out:
+        for path in (flash, names):
+            path.unlink(missing_ok=True)
         return []
     start = laid_out[0][1]
     blob = bytearray()
@@ -148,9 +181,9 @@ def _write_models(laid_out, family, output):
         blob += bytes(address - start - len(blob)) + data
     lines = [f"{name} = _at({address:#x}, {len(data)}, {zlib.crc32(data):#x})\n"
              for name, address, data in laid_out]
-    write(stale[0], uf2.write({start: bytes(blob)}, family))
-    write(stale[1], mpy.compile_script(_MODELS + "".join(lines), "picotorch_models.py"))
-    return [stale[1].name]
+    write(flash, uf2.write({start: bytes(blob)}, family))
+    write(names, _MODELS + "".join(lines))
+    return [names.name]
 
 
 def show_text(entry: dict) -> None:

@@ -26,6 +26,7 @@ from . import selective
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "natmod"
 SELECTED = BUILD / "selected"
+MODULE = "_picotorch.mpy"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
@@ -136,8 +137,8 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
             "takes": [*([".pte"] if kind.programs else []),
                       *([".ptm"] if "images" in kind.features else [])],
             "small": small,
-            "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
-            "heap": {arch: heap_of(output / arch / "_picotorch.mpy") for arch in arches},
+            "modules": {arch: (output / arch / MODULE).stat().st_size for arch in arches},
+            "heap": {arch: heap_of(output / arch / MODULE) for arch in arches},
             "parts": parts,
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
 
@@ -191,11 +192,12 @@ def select(names: list[str], name: str, kind: Kind) -> Path:
 def make(arch: str, folder: Path, *options: str) -> Path:
     """Builds the module into a folder of select, or where it is built with all kernels. options: of
     setup_picotorch.py. NotFound outside of picotorch's repository, Internal when the build fails."""
-    selective.check_sources(None, "native module")
+    selective.check_sources(None, "native module", "call this in picotorch's repository; for a "
+                            "Raspberry Pi Pico it is not needed: --flash RPI_PICO --frozen-model MODEL")
     with selective.locked(BUILD):
         selective.set_up(["natmod", "--arch", arch, *options],
                          folder if folder.is_relative_to(SELECTED) else None, arch, "native module")
-    return folder / "_picotorch.mpy"
+    return folder / MODULE
 
 
 def _parts(map_file):
@@ -229,7 +231,7 @@ def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = ()
 def _of_install(output, arches, runtime, flash, remedy):
     runs = {number: [arch for arch in arches_for(number) if arch in arches]
             for number in sorted({*ARCHES.values(), *_THUMB})}
-    paths = {number: output / found[0] / "_picotorch.mpy" for number, found in runs.items() if found}
+    paths = {number: output / found[0] / MODULE for number, found in runs.items() if found}
     modules = {number: [path.parent.name, path.stat().st_size, heap_of(path)]
                for number, path in paths.items()}
     texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
@@ -243,8 +245,7 @@ def _of_install(output, arches, runtime, flash, remedy):
 
 
 def _package(runtime):
-    urls = [["_picotorch.mpy", "_picotorch.mpy"],
-            *([path.removeprefix("../"), path] for path in runtime)]
+    urls = [[MODULE, MODULE], *([path.removeprefix("../"), path] for path in runtime)]
     return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
 
 
@@ -261,7 +262,7 @@ def show_text(entry: dict) -> None:
     kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]
              if any(kind in sizes for sizes in parts.values())]
     show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
-               [*([f"{arch}/_picotorch.mpy", size, entry["heap"][arch],
+               [*([f"{arch}/{MODULE}", size, entry["heap"][arch],
                    *(parts[arch].get(kind, 0) for kind in kinds)]
                   for arch, size in entry["modules"].items()),
                 ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])

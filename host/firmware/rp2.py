@@ -1,10 +1,15 @@
 """picotorch firmware --board RPI_PICO: MicroPython's port rp2 with picotorch inside, and models in the
-flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2)."""
+flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2).
+
+A checkout builds it with the kernels of the models. A wheel brings it with all kernels, and only the
+models are added, without a compiler.
+"""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from picotorch import PARTS as ALL_PARTS
 from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 
@@ -22,17 +27,24 @@ PARTS = ("files", "module", "tracer")  # of the runtime that scripts may want, w
 
 @dataclass(frozen=True)
 class Chip:
-    """What the board's files do not say: family is that of UF2 files, flash the bytes there are."""
+    """What the board's files do not say: machine is what MicroPython calls the board, family that of
+    UF2 files, flash the bytes there are."""
 
     title: str
+    machine: str
     family: int
     flash: int
 
 
 BOARDS = {
-    "RPI_PICO": Chip("Raspberry Pi Pico", 0xE48BFF56, 2 << 20),
-    "RPI_PICO2": Chip("Raspberry Pi Pico 2", 0xE48BFF59, 4 << 20),
+    "RPI_PICO": Chip("Raspberry Pi Pico", "Raspberry Pi Pico with RP2040", 0xE48BFF56, 2 << 20),
+    "RPI_PICO2": Chip("Raspberry Pi Pico 2", "Raspberry Pi Pico2 with RP2350", 0xE48BFF59, 4 << 20),
 }
+
+
+def board_of(machine: str) -> str | None:
+    """The board that MicroPython calls so; None for others, such as a Pico W."""
+    return next((name for name, chip in BOARDS.items() if chip.machine == machine), None)
 
 
 @dataclass(frozen=True)
@@ -54,39 +66,58 @@ def layout(board: str) -> Layout:
 
 
 def default_output(board: str, models: list) -> Path:
+    if not selective.has_sources():
+        return Path(f"{board}.uf2")
     return BUILD / f"{board}{'-selected' if models else ''}.uf2"
 
 
 def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
           parts: tuple[str, ...] = ()) -> dict:
-    """Builds the firmware of a board, and says what is in it: with the kernels and parts of the runtime
-    that the programs need, all of them where there are none, and their files as /rom/<name>. Both have
-    the same keys, paths.
+    """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
+    that the programs need, all of them where there are none and where there are no sources, and their
+    files as /rom/<name>. Both have the same keys, paths.
 
-    Raises what selective.check_sources and selective.make raise, OperatorMissing, and
-    MemoryAllocationFailed where the flash is too small.
+    Raises NotFound where there are neither sources nor a firmware, what selective.make raises,
+    OperatorMissing, and MemoryAllocationFailed where the flash is too small.
     """
-    selective.check_sources(board)
     files = _on_board(models)
-    for path in (output, output.with_suffix(".elf")):
-        check_output(path, make_folder=True)
-    names = sorted(needed_operators(programs) if programs else known_operators())
-    folder = BUILD / board / ("selected" if programs else "")
-    with selective.locked(BUILD / board):
-        if programs:
-            parts = {*selective.needed_parts(programs), *PARTS, *parts}
-            selective.write_changed(folder, {
-                "operators.def": selective.selection(programs),
-                "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
-        selective.make(board, ["rp2"], folder if programs else None)
-        firmware = (folder / "firmware.bin").read_bytes()
-        write(output.with_suffix(".elf"), (folder / "firmware.elf").read_bytes())
+    check_output(output, make_folder=True)
+    needed = needed_operators(programs)
+    has_sources = selective.has_sources()
+    if programs and has_sources:
+        names, parts = needed, {*selective.needed_parts(programs), *PARTS, *parts}
+    else:
+        names, parts = sorted(known_operators()), {name for name, _ in ALL_PARTS}
+    firmware = (_make(board, programs, parts, output.with_suffix(".elf")) if has_sources
+                else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
              "parts": sorted(parts), "files": sorted(files)}
     write(output, pack(board, firmware, files, entry))
     return entry
+
+
+def _make(board, programs, parts, elf):
+    """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
+    check_output(elf, make_folder=True)
+    folder = BUILD / board / ("selected" if programs else "")
+    with selective.locked(BUILD / board):
+        if programs:
+            selective.write_changed(folder, {
+                "operators.def": selective.selection(programs),
+                "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
+        selective.make(board, ["rp2"], folder if programs else None)
+        write(elf, (folder / "firmware.elf").read_bytes())
+        return (folder / "firmware.bin").read_bytes()
+
+
+def _prebuilt(board):
+    """The firmware with all kernels that a wheel brings."""
+    path = BUILD / board / "firmware.bin"
+    if not path.is_file():
+        selective.check_sources(board)
+    return path.read_bytes()
 
 
 def _on_board(models):

@@ -114,11 +114,16 @@ def _backends(programs):
                    for name in program.method_meta(method).backend_names()})
 
 
-def check_sources(board: str | None, what: str = "firmware") -> None:
+def has_sources() -> bool:
+    """Whether this is picotorch's repository, which can build; where a wheel is installed it cannot."""
+    return SETUP.is_file()
+
+
+def check_sources(board: str | None, what: str = "firmware",
+                  remedy: str = "call this in picotorch's repository") -> None:
     """Raises NotFound outside of picotorch's repository."""
-    if not SETUP.is_file():
-        raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board,
-                   remedy="call this in picotorch's repository")
+    if not has_sources():
+        raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board, remedy=remedy)
 
 
 def _digest(files):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.host.compile import image_writer
-from picotorch.host.firmware import kernels_in_flash, rp2, uf2
+from picotorch.host.firmware import kernels_in_flash, native_module, rp2, selective, uf2
 from picotorch.host.operators import known_operators
 from picotorch.host.run import pico
 from picotorch.host.twin import open_program
@@ -175,10 +175,59 @@ def test_a_firmware_that_reaches_to_the_kernels_is_refused():
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(Error, match=r"RPI_PICO: \d+B requested, 294912B available: too large"):
-        large = (FOLDER / "resnet8" / "model.pte").read_bytes()
-        kernels_in_flash.build(BOARD, {}, [("model", large)], None, tmp_path)
+    large = (FOLDER / "resnet8" / "model.pte").read_bytes()
+    for programs, remedy in (({}, "name the models with --models"),
+                             ({"model": open_program(large)}, "flash a firmware with them inside")):
+        with pytest.raises(Error, match=r"RPI_PICO: \d+B requested, 294912B available: too large.*; "
+                                        + remedy):
+            kernels_in_flash.build(BOARD, programs, [("model", large)], None, tmp_path)
     assert not list(tmp_path.glob("*.uf2"))
+
+
+# ---- where a wheel is installed, which brings the kernels
+
+
+@pytest.fixture
+def wheel(package, tmp_path, monkeypatch):
+    """As it is there: no sources, but the files that make wheel takes."""
+    prebuilt = tmp_path / "build"
+    for name in ("kernels.uf2", f"{ROOM.arch}/_picotorch.mpy"):
+        (prebuilt / BOARD / name).parent.mkdir(parents=True, exist_ok=True)
+        (prebuilt / BOARD / name).write_bytes((package / name).read_bytes())
+    (prebuilt / "picotorch").symlink_to(package / "picotorch")
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
+    monkeypatch.setattr(native_module, "BUILD", prebuilt)
+
+
+def test_a_wheel_makes_the_files_that_a_checkout_makes(package, wheel, tmp_path):
+    folder = tmp_path / "package"
+    entry = kernels_in_flash.build(BOARD, {"model.pte": open_program(MODEL.read_bytes())},
+                                   [("model", MODEL.read_bytes())], None, folder)
+    made, expected = ({path.relative_to(root): path.read_bytes() for path in root.rglob("*.*")}
+                      for root in (folder, package))
+    assert made == expected
+    assert set(entry["operators"]) == kernels_in_flash.common_operators()
+
+
+@pytest.mark.parametrize(("name", "code", "said"), [
+    ("embedding_bag", "OperatorMissing", "have no kernels for aten::_embedding_bag.out;"),
+    ("fft2", "NotSupported", "have no complex arithmetic"),
+    ("resnet8", "MemoryAllocationFailed", "too large for the free flash"),
+])
+def test_a_wheel_refuses_a_model_for_which_it_has_no_kernels_or_no_room(wheel, call, tmp_path, name,
+                                                                       code, said):
+    status, _, stderr = call("natmod", "--flash", BOARD, "--output", tmp_path / "package",
+                             "--frozen-model", FOLDER / name / "model.pte")
+    assert status == 1 and stderr.startswith(code) and said in stderr
+    assert "picotorch firmware --board RPI_PICO --models" in stderr
+    assert not (tmp_path / "package").exists()
+
+
+def test_a_wheel_without_the_kernels_says_so(wheel, call, monkeypatch, tmp_path):
+    monkeypatch.setattr(native_module, "BUILD", tmp_path)
+    status, _, stderr = call("natmod", "--flash", BOARD, "--output", tmp_path / "package",
+                             "--frozen-model", MODEL)
+    assert status == 1 and "the sources of the native module are not installed" in stderr
 
 
 def test_options_that_go_with_flash(call):

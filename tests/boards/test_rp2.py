@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.host import examples
-from picotorch.host.firmware import romfs, rp2, uf2
+from picotorch.host.firmware import romfs, rp2, selective, uf2
+from picotorch.host.operators import known_operators
 from picotorch.host.run import pico
 from support import on_pico
 from support.fixture_store import FOLDER
@@ -125,6 +126,23 @@ def test_a_firmware_for_a_model_has_its_kernels_and_the_model(call, tmp_path):
                    "from picotorch import Module; print(Module('/rom/model.pte'))"]
         printed = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert "Program" in printed.stdout, printed.stderr
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_wheel_puts_a_model_into_its_firmware(board, call, monkeypatch, tmp_path):
+    """That of all kernels; test_reproducible.py runs it. A checkout links those of the model."""
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
+    monkeypatch.chdir(tmp_path)
+    model = FOLDER / "int8_ds_cnn" / "model.pte"
+    status, stdout, _ = call("firmware", "--board", board, "--models", model, "--json")
+    entry = json.loads(stdout)
+    assert status == 0 and entry["operators"] == sorted(known_operators())
+    assert entry["firmware"] == f"{board}.uf2" and entry["flash"] == len(firmware(board))
+    packed = rp2.pack(board, firmware(board), {"model.pte": model.read_bytes()})
+    assert (tmp_path / f"{board}.uf2").read_bytes() == packed
+    monkeypatch.setattr(rp2, "BUILD", tmp_path)
+    status, _, stderr = call("firmware", "--board", board, "--models", model)
+    assert status == 1 and "the sources of the firmware are not installed" in stderr
 
 
 def test_the_emulator_asks_for_what_it_lacks(call, tmp_path):

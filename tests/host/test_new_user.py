@@ -20,7 +20,8 @@ README, QUICKSTART, INSTALL = (ROOT / page for page in (
 NET = ROOT / "docs" / "net.pte"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # What a command needs that is not here. The others run.
-NEEDS = {"--port auto": "a connected board", "firmware --board": "a checkout"}
+NEEDS = {"--port auto": "a connected board", "picotorch flash": "a connected board",
+         "firmware --board PYBV11": "a checkout"}
 NEEDS |= {} if HAS_TORCH else {"export": "PyTorch"}
 
 
@@ -82,7 +83,7 @@ def test_what_needs_a_checkout_or_pytorch_says_so(python, tmp_path):
     shutil.copy(NET, tmp_path / "model.pte")
     (tmp_path / "net.py").write_text(shown_code.code(QUICKSTART, "python")[0])
     for page, command in COMMANDS:
-        expected = {"firmware --board": "call this in picotorch's repository",
+        expected = {"firmware --board PYBV11": "call this in picotorch's repository",
                     "export": "pip install 'picotorch[export]'"}
         for words, message in expected.items():
             if words in command and words in NEEDS:

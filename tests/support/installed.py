@@ -5,11 +5,20 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from picotorch.host.firmware import kernels_in_flash, native_module
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def make_kernels_in_flash():
+    """What `make wheel` builds of them for the wheel; the Makefile has made the firmware (make rp2)."""
+    for board in kernels_in_flash.BOARDS:
+        kernels_in_flash.build(board, {}, [], None, native_module.BUILD / board)
 
 
 def build_wheel(folder):
     """The wheel that `make wheel` builds."""
+    make_kernels_in_flash()
     subprocess.run([sys.executable, ROOT / "tools" / "make_wheel.py", "--output", folder], check=True,
                    stdout=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")

@@ -5,13 +5,14 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from picotorch.host import examples
 from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import selective
-from picotorch.host.run import emulator, running
+from picotorch.host.firmware import rp2, selective
+from picotorch.host.run import emulator, pico, running
 from picotorch.host.twin import open_program
-from support import figures, installed
+from support import figures, installed, on_pico, stock
 from support.fixture_store import FOLDER
 from support.tool import load_tool
 
@@ -21,6 +22,7 @@ make_wheel = reproducible.make_wheel
 BOARD = running.DEFAULT_BOARD
 OTHER_BOARD = "mps2-an385"
 MPY_CROSS = "build/mpy-cross/mpy-cross"
+FREE = 100 * 1024  # bytes of a Pico's heap that int8 ds_cnn leaves to its user
 
 
 @pytest.fixture
@@ -66,6 +68,7 @@ def collect_another_name(sources, micropython):
 
 @pytest.mark.reliability
 def test_wheel(tmp_path):
+    installed.make_kernels_in_flash()
     wheels = reproducible.build_wheels(tmp_path / "wheel")
     assert wheels.here.read_bytes() == wheels.elsewhere.read_bytes()
     figures.record("supply", "wheel", identical=1)
@@ -74,23 +77,27 @@ def test_wheel(tmp_path):
     assert modules <= set(zipfile.ZipFile(wheels.here).namelist())
 
 
-def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch):
-    """And nothing else of what lies beside them."""
+def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
+    """And nothing else of what lies beside it."""
     (tmp_path / "firmware").mkdir()
     built = emulator.firmware_path(load_board(BOARD)).parent
     (tmp_path / "firmware" / built.name).symlink_to(built)
-    (tmp_path / "natmod" / "armv6m").mkdir(parents=True)
-    (tmp_path / "natmod" / "armv6m" / "_picotorch.mpy").write_bytes(b"module")
-    (tmp_path / "natmod" / "armv6m" / "init.o").write_bytes(b"object")
-    (tmp_path / "natmod" / "picotorch").mkdir()
-    (tmp_path / "natmod" / "picotorch" / "errors.mpy").write_bytes(b"runtime")
+    brought = {"natmod/armv6m/_picotorch.mpy", "natmod/picotorch/errors.mpy",
+               "natmod/RPI_PICO/kernels.uf2", "natmod/RPI_PICO/armv6m/_picotorch.mpy",
+               "rp2/RPI_PICO/firmware.bin", "rp2/RPI_PICO2/firmware.bin"}
+    others = {"natmod/armv6m/init.o", "natmod/RPI_PICO/models.uf2", "natmod/RPI_PICO/picotorch/a.mpy",
+              "natmod/package/armv6m/_picotorch.mpy", "rp2/RPI_PICO/firmware.elf", "rp2/RPI_PICO.uf2",
+              "rp2/RPI_PICO/selected/firmware.bin"}
+    for name in brought | others:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
     monkeypatch.setattr(make_wheel, "BUILD", tmp_path)
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path / "firmware")
     staged = make_wheel.stage(tmp_path / "staged")
     assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
         *(f"firmware/{built.name}/{name}" for name in ("firmware.elf", "flash.json", "stack.json")),
-        "natmod/armv6m/_picotorch.mpy", "natmod/picotorch/errors.mpy"}
-    assert (staged / "natmod/armv6m/_picotorch.mpy").read_bytes() == b"module"
+        *brought}
+    assert all((staged / name).read_bytes() == name.encode() for name in brought)
 
 
 def check_installed(wheel, folder):
@@ -123,6 +130,39 @@ def check_installed(wheel, folder):
     firmware = emulator.firmware_path(load_board(OTHER_BOARD))
     assert " agree" in call("parity", model, "--board", OTHER_BOARD, "--firmware", firmware)
     check_examples(call, folder)
+    check_pico(call, folder)
+
+
+def check_pico(call, folder):
+    """A model in firmware, and beside kernels in the flash of a stock Pico: as on the twin."""
+    model, rare = (FOLDER / name / "model.pte" for name in ("int8_ds_cnn", "embedding_bag"))
+    for board in rp2.BOARDS:
+        assert "of 316 of 316 operators" in call("firmware", "--board", board, "--models", model)
+        firmware = (rp2.BUILD / board / "firmware.bin").read_bytes()
+        assert (folder / f"{board}.uf2").read_bytes() == rp2.pack(
+            board, firmware, {"model.pte": model.read_bytes()})
+    command = call("flash", model, "--board", "RPI_PICO", "--dry-run")
+    assert command == "cp RPI_PICO.uf2 RPI-RP2\n"
+    with pico.emulated(folder / "RPI_PICO.uf2") as port:
+        run_on_pico(on_pico.mpremote(port), 'memoryview(open("/rom/model.pte", "rb"))', model)
+
+    options = ("natmod", "--flash", "RPI_PICO", "--output", "flash", "--frozen-model")
+    assert "On the board: picotorch_models.model" in call(*options, model)
+    assert "not needed: --flash RPI_PICO" in call("natmod", "--models", model)
+    error = call(*options, rare)
+    assert error.startswith("OperatorMissing") and "picotorch firmware --board RPI_PICO" in error
+    files = (folder / "flash" / name for name in ("kernels.uf2", "models.uf2"))
+    with pico.emulated(stock.pico_uf2(folder / "stock.uf2"), *files) as port:
+        mpremote = on_pico.mpremote(port)
+        mpremote("mount", folder / "flash", "run", folder / "flash" / "install.py")
+        run_on_pico(mpremote, "__import__('picotorch_models').model", model, ["/lib", ".frozen"])
+
+
+def run_on_pico(mpremote, model, path, *folders):
+    inputs = list(np.load(path.with_name("inputs.npz")).values())
+    printed, result = on_pico.run(mpremote, model, path, inputs, *folders)
+    on_pico.assert_as_the_twin(printed, result)
+    assert printed["allocated"] == ["0"] and int(printed["free"][0]) >= FREE
 
 
 def check_examples(call, folder):

@@ -44,7 +44,7 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     wanted = installing.wanted_by({str(path): open_program(model)}, needed)
     with Link(port, patience) as link:
         found = installing.find(link)
-        if not installing.is_needed(found, wanted, link.name):
+        if not installing.is_needed(link, found, wanted):
             return _deploy(link, files, path, folder, to_romfs, needed, tell)
     with Link(port, patience) as link:
         installed, module = installing.install(link, found, wanted, tell)

@@ -8,14 +8,14 @@ import picotorch
 from picotorch import Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
-from ..firmware import native_module, selective
-from ..operators import known_operators, needed_operators
+from ..firmware import kernels_in_flash, native_module, rp2, selective
+from ..operators import FEATURE_TITLES, in_words, known_operators, needed_operators
 from .files import Tell, copy_files, do, free_in, is_there, remove_part
 from .link import Link
-from .session import facts_of, version_of
+from .session import facts_of, machine_of, version_of
 
 BUILD = native_module.BUILD  # of make natmod
-MODULE = "_picotorch.mpy"
+MODULE = native_module.MODULE
 _LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.startswith('/rom')), '/lib'))"
 _MODULE = """\
 import _picotorch
@@ -29,8 +29,6 @@ if _path:
         _behind = _file.read(256)
 say((_path, hasattr(_picotorch, '_flash'), [number for number in range({}) if _has(number)], _behind))
 """
-_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64 functions",
-           "complex": "complex arithmetic", "volumes": "3-d convolutions"}
 # Those that a model is sure to need: its float64 and complex tensors may be only copied.
 _CERTAIN = frozenset({"images", "programs", "volumes"})
 
@@ -49,7 +47,7 @@ class Wanted:
 def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
     """What these need: all features where modules can be built, else those that are certain."""
     features = native_module.kind_for(programs).features
-    if not selective.SETUP.is_file():
+    if not selective.has_sources():
         features = features.intersection(_CERTAIN)
     return Wanted(needed_operators(programs), features, heap, native_module.runs_small(programs))
 
@@ -87,10 +85,8 @@ class Installed:
 
     def lacks(self, operators: Collection[str], features: Collection[str]) -> list[str]:
         """What it lacks of these, in words."""
-        missing = sorted(set(operators) - self.operators)
         known = features if self.features is None else self.features
-        return [*([f"kernels for {', '.join(missing)}"] if missing else []),
-                *(_TITLES[name] for name in sorted(set(features) - set(known)))]
+        return in_words(set(operators) - self.operators, set(features) - set(known))
 
 
 def find(link: Link) -> Installed:
@@ -106,7 +102,7 @@ def find(link: Link) -> Installed:
                      None if behind is None else native_module.features_of(behind))
 
 
-def is_needed(found: Installed, wanted: Wanted, board: str) -> bool:
+def is_needed(link: Link, found: Installed, wanted: Wanted) -> bool:
     """Whether a native module has to be installed.
 
     Raises OperatorMissing or NotSupported where they are missing in what deploy cannot replace.
@@ -117,18 +113,36 @@ def is_needed(found: Installed, wanted: Wanted, board: str) -> bool:
     if current and not found.lacks(wanted.operators, wanted.features):
         return False
     if found.path is None:
-        holder, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
+        holder = "the firmware"
     elif found.flash:
-        holder, remedy = "the flash", "copy other kernels there: picotorch natmod --flash --models"
+        holder = "the flash"
     elif found.path.startswith("/rom"):
-        holder, remedy = found.path, "take it out of the ROMFS, and deploy again"
+        holder = found.path
     else:
         return True
     lacking = found.lacks(wanted.operators, _CERTAIN.intersection(wanted.features))
     if not current or not lacking:  # running.begin names both versions
         return False
     code = OPERATOR_MISSING if set(wanted.operators) - found.operators else NOT_SUPPORTED
-    raise fail(code, f"{holder} has no {', '.join(lacking)}", board, remedy=remedy)
+    raise fail(code, f"{holder} has no {', '.join(lacking)}", link.name,
+               remedy=_other_kernels(found, machine_of(link)))
+
+
+def _other_kernels(found, machine):
+    """The remedy where deploy cannot replace the kernels."""
+    if found.path is not None and not found.flash:
+        return "take it out of the ROMFS, and deploy again"
+    if found.flash and selective.has_sources():
+        return "copy other kernels there: picotorch natmod --flash --models"
+    return _firmware_for(machine)
+
+
+def _firmware_for(machine):
+    """The remedy that is right for every model. A wheel can put a model into a Pico's firmware only."""
+    board = rp2.board_of(machine)
+    return ("flash a firmware with its kernels: picotorch firmware "
+            + (f"--board {board} " if board else "") + "--models MODEL"
+            + ("" if board or selective.has_sources() else ", in picotorch's repository"))
 
 
 def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
@@ -141,7 +155,7 @@ def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
     with all kernels lacks, NotFound where none is built for it, both where none can be built.
     """
     arches = arches_of(facts, board)
-    kept = found.features if found.features and selective.SETUP.is_file() else frozenset()
+    kept = found.features if found.features and selective.has_sources() else frozenset()
     features = wanted.features | kept
     module = None
     for module in _modules(arches, sorted({*wanted.operators, *found.operators}), features,
@@ -166,7 +180,7 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
     """
     facts = facts_of(link)
     module = choose(facts, found, wanted, link.name)
-    _check("heap", _heap_for(module, wanted), facts["heap_free"], _remedy(found))
+    _check("heap", _heap_for(module, wanted), facts["heap_free"], _more_heap(found, facts["machine"]))
     folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
     do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
@@ -181,14 +195,19 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
     return list(files), module
 
 
-def _remedy(found):
-    """Where the heap is too small for the module."""
-    if not selective.SETUP.is_file():
-        return "build the module with the kernels of your models only: picotorch natmod --models"
-    if found.operators:
+def _more_heap(found, machine):
+    """The remedy where the heap is too small for the module."""
+    if found.operators and selective.has_sources():
         return (f"remove {found.path}, and deploy makes one for this model alone; or "
                 + native_module.FIRMWARE)
-    return native_module.FIRMWARE
+    board = rp2.board_of(machine)
+    if board in kernels_in_flash.BOARDS:
+        return (f"{_firmware_for(machine)}, or keep its firmware: picotorch natmod --flash {board} "
+                "--frozen-model MODEL")
+    if board or selective.has_sources():
+        return _firmware_for(machine)
+    return ("build the module with the kernels of your models only: picotorch natmod --models, in "
+            "picotorch's repository")
 
 
 def arches_of(facts: dict, board: str) -> list[str]:
@@ -212,7 +231,7 @@ def _modules(arches, operators, features, small):
                  None)
     if built:
         yield Module(built)
-    if arches and selective.SETUP.is_file():
+    if arches and selective.has_sources():
         for kind in [native_module.Kind(features)] + [native_module.Kind(features, True)] * small:
             yield Module(native_module.link(arches[0], operators, kind), kind.small)
 
@@ -227,11 +246,13 @@ def _not_built(facts, arches, features, board):
     if built:
         lacking = features - native_module.features_of_file(built[0])
         return fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(
-            _TITLES[name] for name in sorted(lacking)), board,
-            remedy="build one for the model: picotorch natmod --models, in picotorch's repository")
+            FEATURE_TITLES[name] for name in sorted(lacking)), board,
+            remedy=_firmware_for(facts["machine"]) if rp2.board_of(facts["machine"]) else
+            "build one for the model: picotorch natmod --models, in picotorch's repository")
     name = arches[0] if arches else f"number {facts['mpy'] >> 10 & 0xF}"
+    remedy = "make natmod builds them; or " if selective.has_sources() else ""
     return fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {name} is "
-                "built", board, remedy="make natmod builds them; or " + native_module.FIRMWARE)
+                "built", board, remedy=remedy + _firmware_for(facts["machine"]))
 
 
 def _check(memory, needed, free, remedy):

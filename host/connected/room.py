@@ -21,7 +21,7 @@ def measure(need: dict, program: Program, port: str, patience: float | None = No
     module = None
     with Link(port, patience) as link:
         found = installing.find(link)
-        needs_module = installing.is_needed(found, wanted, link.name)
+        needs_module = installing.is_needed(link, found, wanted)
         facts = facts_of(link)
     if needs_module:
         with Link(port, patience) as link:

@@ -495,4 +495,25 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
                  "heap: 4049152B requested", "picotorch natmod --models")
     module.unlink()
     assert_error(call("deploy", SMALL, "--port", board.port), "NotFound",
-                 "no native module for armv7emsp is built", "make natmod")
+                 "no native module for armv7emsp is built", "picotorch firmware --models",
+                 "in picotorch's repository")
+
+
+@pytest.mark.parametrize(("machine", "remedy"), [
+    ("Raspberry Pi Pico with RP2040", "picotorch firmware --board RPI_PICO --models MODEL, or keep its "
+     "firmware: picotorch natmod --flash RPI_PICO --frozen-model MODEL\n"),
+    ("Raspberry Pi Pico2 with RP2350", "picotorch firmware --board RPI_PICO2 --models MODEL\n"),
+    ("Raspberry Pi Pico W with RP2040", "picotorch natmod --models, in picotorch's repository\n"),
+])
+def test_the_remedy_works_where_a_wheel_is_installed(call, board, native_modules, monkeypatch, machine,
+                                                    remedy):
+    """It can put a model into a Pico's flash; all else needs a compiler."""
+    facts_of = installing.facts_of
+    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
+        **facts_of(conversation), "machine": machine})
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    module = native_modules / "armv7m" / "_picotorch.mpy"
+    module.write_bytes(bytes(4_000_000))
+    assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed", remedy)
+    module.unlink()
+    assert_error(call("deploy", SMALL, "--port", board.port), "NotFound", "picotorch firmware ")

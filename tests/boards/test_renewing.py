@@ -197,6 +197,17 @@ def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, word
     assert on_board(board, "/other/model.pte") is None
 
 
+@pytest.mark.parametrize("flash", [False, True])
+def test_a_wheel_has_a_firmware_with_all_kernels_for_a_pico(call, board, has, monkeypatch, tmp_path,
+                                                           flash):
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
+    monkeypatch.setattr(installing, "machine_of", lambda link: "Raspberry Pi Pico with RP2040")
+    has(MODULE if flash else None, ["aten::add.out"], flash)
+    assert_error(call("deploy", MUL, "--port", board.port, "--to", "/other"), "OperatorMissing",
+                 "the flash has" if flash else "the firmware has",
+                 "picotorch firmware --board RPI_PICO --models MODEL")
+
+
 def test_what_both_need_may_be_too_much(call, board, has, monkeypatch):
     has(MODULE, ["aten::add.out"])
     monkeypatch.setattr(native_module, "HEAP_BESIDE", 1 << 30)

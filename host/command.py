@@ -20,6 +20,10 @@ class InputFile(click.Path):
     def __init__(self):
         super().__init__(path_type=Path)
 
+    def file_of(self, value: Path) -> Path:
+        """Return the file that a value of the parameter names."""
+        return value
+
 
 class OutputFile(click.Path):
     """Take a file that a command writes; refuse one that cannot be written before the work starts.
@@ -119,8 +123,8 @@ class Command(click.Command):
     def _check_files(self, ctx):
         """Raise NotSupported for an input that is a FIFO or a device, AccessFailed for one that is a
         folder, UsageError for an output that is an input or another output."""
-        taken = [(parameter, path) for parameter in self.params
-                 if isinstance(parameter.type, InputFile) for path in _values(ctx, parameter)]
+        taken = [(parameter, parameter.type.file_of(value)) for parameter in self.params
+                 if isinstance(parameter.type, InputFile) for value in _values(ctx, parameter)]
         for _, path in taken:
             if path.exists():
                 files.check_input(path)

@@ -66,24 +66,35 @@ class _Method(NamedTuple):
         return any(_is_int8(one) for one in self.instructions)
 
 
+def advise_export(model: bytes) -> list[dict]:
+    """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
+    left in float. Raise NotFound, InvalidProgram."""
+    found = _read(open_program(model).method_meta("forward"))
+    return [one for rule in (_unrolled, _float_layers) for one in rule(found)]
+
+
 def advise(model: bytes, name: str, method: str) -> dict:
     """Return "advice", each with "what", "instructions" (their numbers), "bytes" saved and "remedy";
     "memory", the tensors that need the planned memory where it is fullest; "layers", those with the
     most multiply-accumulates. Raise NotFound, InvalidProgram."""
     meta = open_program(model).method_meta(method)
-    values = Values(meta.program, meta.plan)
-    instructions = read_instructions(meta, values)
-    found = _Method(values, instructions, lifetimes(meta),
-                    [meta.input_value(i) for i in range(meta.num_inputs())],
-                    [meta.output_value(i) for i in range(meta.num_outputs())],
-                    _origins(values, instructions))
+    found = _read(meta)
     rules = (_copied_constants, _unrolled, _float_layers, _slow_first_layer, _idle_copies,
              _float_weights, _float_ends)
-    return {"model": name, "method": method, "constant_bytes": constant_bytes(values),
+    return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
             "advice": [one for rule in rules for one in rule(found)], "memory": _fullest(found),
             "layers": _most_macs(found)}
+
+
+def _read(meta):
+    values = Values(meta.program, meta.plan)
+    instructions = read_instructions(meta, values)
+    return _Method(values, instructions, lifetimes(meta),
+                   [meta.input_value(i) for i in range(meta.num_inputs())],
+                   [meta.output_value(i) for i in range(meta.num_outputs())],
+                   _origins(values, instructions))
 
 
 def _advice(what, instructions, nbytes, remedy):

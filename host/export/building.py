@@ -104,7 +104,8 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
         written = _replanned(lowered.program, source.name, wishes.int8_io)
     entry = {"model": source.name, "dtype": "float32" if wishes.quantize is None else "int8",
              "core": None if wishes.quantize is None else wishes.core,
-             "bytes_before": source.before, "bytes": len(written), **_memory(written)}
+             "bytes_before": source.before, "bytes": len(written),
+             **_loaded(written, lowered, wishes.int8_io)}
     if entry["missing_operators"]:
         return written, entry | _unknown("not run: kernels are missing")
     with steps.step("comparing it with PyTorch on the twin"):
@@ -141,6 +142,22 @@ def _replanned(program, name, int8_io):
         if int8_io or error.code not in (NOT_SUPPORTED, OPERATOR_MISSING):
             raise
         return program
+
+
+def _loaded(program, lowered, int8_io):
+    """What is known of a program that the twin has loaded. Of an instruction that it refuses the error
+    names the layer."""
+    try:
+        return _memory(program)
+    except Error as error:
+        number = re.search(r"\binstruction (\d+)\b", error.message)
+        if number is None:
+            raise
+        part = None if int8_io else lowered.parts.get(int(number[1]))
+        layer = part and (part.module or part.value)
+        raise fail(error.code, error.message + (f", layer {layer}" if layer else ""),
+                   remedy="write the layer with other operators, or export it without --quantize"
+                   ) from None
 
 
 def _memory(program):

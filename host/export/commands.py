@@ -7,6 +7,7 @@ import click
 from picotorch.memory import LIMIT
 
 from .. import options, show
+from ..advise import advising
 from ..command import Choice, InputFile, OutputFile, command
 from ..files import check_output, read_file, write
 from ..npz import read_npz
@@ -28,8 +29,15 @@ class _Shape(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class _Model(InputFile):
+    """Take a file, file.py:function or package:function."""
+
+    def file_of(self, value):
+        return modules.is_function(str(value)) and modules.source_file(str(value)) or value
+
+
 @command()
-@options.model
+@click.argument("model", type=_Model())
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTE",
               help="The program to write.  [default: MODEL or FUNCTION with .pte]")
 @click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
@@ -94,16 +102,18 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         _check_program_options(quantize, evaluate, shapes, inputs, unconfined)
     elif int8_io and quantize is None:
         raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
+    replaced = False
     if output is None:
         output = _default_output(model, is_function, kind)
         check_output(output)
+        replaced = output.exists()
     wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
                              evaluate and read_arrays(evaluate), int8_io)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        written, entry = _export_function(str(model), wishes, Steps(tell))
+        written, entry = _export_function(str(model), output, wishes, Steps(tell))
     elif kind == torchscript.PTE:
         written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     else:
@@ -114,6 +124,8 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
     write(output, written)
     entry["output"] = str(output)
     if kind != torchscript.PTE:
+        entry["replaced"] = replaced
+        entry["advice"] = advising.advise_export(written)
         entry["time"] = timing.estimated(written, wishes.core)
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
@@ -133,7 +145,8 @@ def _default_output(model, is_function, kind):
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text, wishes, steps):
+def _export_function(text, output, wishes, steps):
     torch = building.imported(steps).torch
     module, inputs = modules.call_function(text)
+    modules.check_not_imported(output)
     return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)

@@ -4,19 +4,24 @@ import click
 
 from .. import show
 
+_FAR = 15  # dB, of outputs: a good int8 program has 25 and more
+_ADVICE = 2  # lines of advice in a report
+
 
 def show_text(entry: dict) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
-              f"{show.size(entry['bytes'])}, {_compared(entry['bytes'], entry['bytes_before'])}")
+              f"{show.size(entry['bytes'])}, {_compared(entry['bytes'], entry['bytes_before'])}"
+              + (" (an older file was replaced)" if entry.get("replaced") else ""))
     _show_memory(entry)
     if entry["missing_operators"]:
         show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
     if entry["checked"] != "executed":
         show.line(f"On the twin: {entry['checked']}")
-        return
-    _show_layers(entry)
-    _show_outputs(entry)
-    _show_time(entry.get("time"))
+    else:
+        _show_layers(entry)
+        _show_outputs(entry)
+        _show_time(entry.get("time"))
+    _show_advice(entry.get("advice", []))
 
 
 def _compared(now, before):
@@ -38,6 +43,8 @@ def _show_memory(entry):
 def _show_layers(entry):
     layers = entry["layers"]
     if not layers:
+        show.line("No difference by layer: the program has jumps, or no instruction computes a value "
+                  "of the module")
         return
     count = entry["layer_samples"]
     show.heading(f"Difference from PyTorch by layer, {count} sample{'s' * (count > 1)}")
@@ -66,9 +73,25 @@ def _show_outputs(entry):
                    "outputs differ")
         show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
                   f"{output['magnitude']:.3g} (SQNR {_decibels(output['sqnr'])})")
+    far = [output["output"] for output in entry["outputs"] if is_far(output)]
+    if far:
+        show.line(f"WARNING: output {', '.join(map(str, far))} is far from PyTorch's, with an SQNR "
+                  f"below {_FAR} dB. Do not use this program as it is: calibrate with more samples; "
+                  "write the first layer with a low SQNR with other operators; or export it without "
+                  "--quantize")
     if entry["accuracy"]:
         pytorch, program = entry["accuracy"]["pytorch"], entry["accuracy"]["program"]
         click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
+
+
+def is_far(output: dict) -> bool:
+    """True for an output that is too far from PyTorch's to be of use."""
+    return output["sqnr"] is not None and output["sqnr"] < _FAR
+
+
+def _show_advice(advice):
+    for one in advice[:_ADVICE]:
+        show.line(f"Advice: {one['what']}; {one['remedy']}")
 
 
 def _show_time(time):

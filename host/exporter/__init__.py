@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.host.advise import advising
 from picotorch.host.export import building, modules, report, timing
 from picotorch.host.export.samples import LABELS, read_arrays
 from picotorch.host.export.steps import Steps
@@ -33,7 +34,8 @@ class Exported:
     buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
     buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
-    "accuracy" of "pytorch" and "program", None without labels; "time", an estimate for the core.
+    "accuracy" of "pytorch" and "program", None without labels; "advice" on the module, as picotorch
+    advise gives; "time", an estimate for the core.
     """
 
     buffer: bytes
@@ -79,7 +81,8 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
         evaluated = {**evaluated, LABELS: np.asarray(labels)}
     wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io)
     program, found = building.build(source, wishes, steps)
-    return Exported(program, {**found, "time": timing.estimated(program, core)})
+    return Exported(program, {**found, "advice": advising.advise_export(program),
+                              "time": timing.estimated(program, core)})
 
 
 def _arrays(samples, name):

@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import picotorch.export
 import pytest
-from picotorch import Error
+from picotorch import Error, errors
+from picotorch.host.export import building, report, samples, timing
 from picotorch.host.export import modules as modules_module
-from picotorch.host.export import report, samples, timing
 from picotorch.host.export.differences import Difference
 from support import fixture_store
 from support.calling import assert_error, assert_usage
@@ -124,6 +125,53 @@ def test_a_program_that_is_no_smaller_is_not_called_smaller(capsys):
         report.show_text({**entry, "bytes_before": before, "bytes": now})
         line = capsys.readouterr().out.splitlines()[0]
         assert line == f"net: {before} B; o.pte: {now} B, {words}"
+
+
+REPORT = {"model": "net", "output": "o.pte", "bytes_before": 2, "bytes": 1, "method_pool": 1,
+          "planned": [2], "temp": 3, "missing_operators": [], "checked": "executed", "samples": 1,
+          "layer_samples": 1, "layers": [], "accuracy": None}
+
+
+@pytest.mark.parametrize("sqnr, is_warned", [(-3.0, True), (14.9, True), (15.1, False), (None, False)])
+def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_warned):
+    outputs = [{"output": 0, "sqnr": sqnr, "largest": 1.0, "magnitude": 1.0}]
+    report.show_text({**REPORT, "outputs": outputs})
+    text = capsys.readouterr().out
+    assert ("WARNING: output 0 is far from PyTorch's, with an SQNR below 15 dB" in text) == is_warned
+    assert "No difference by layer" in text  # there is none in this report
+
+
+def test_the_report_names_a_replaced_file_and_gives_advice(capsys):
+    advice = [{"what": f"layer {i} is slow", "remedy": "shrink it"} for i in range(3)]
+    report.show_text({**REPORT, "outputs": [], "replaced": True, "advice": advice})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "net: 2 B; o.pte: 1 B, 50 % (an older file was replaced)"
+    assert lines[-2:] == ["Advice: layer 0 is slow; shrink it", "Advice: layer 1 is slow; shrink it"]
+
+
+def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch):
+    def refuse(program):
+        raise errors.fail(errors.NOT_SUPPORTED, "instruction 3: aten::add.out: takes no such sizes")
+
+    monkeypatch.setattr(building, "_memory", refuse)
+    parts = {3: SimpleNamespace(module="encoder.norm", value="add")}
+    with pytest.raises(Error) as raised:
+        building._loaded(b"", SimpleNamespace(parts=parts), False)
+    assert raised.value.message == (
+        "instruction 3: aten::add.out: takes no such sizes, layer encoder.norm; write the layer with "
+        "other operators, or export it without --quantize")
+
+
+def test_the_source_of_the_module_is_not_written_over(call, network, tmp_path):
+    """Nor by another name, nor what it imports."""
+    before = network.read_bytes()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for output in (network, tmp_path / "link" / "net.py"):
+        assert_usage(call("export", f"{network}:model", "-o", output), "MODEL", "are the same file")
+    assert network.read_bytes() == before
+    with pytest.raises(Error, match="is the source of the module picotorch.host.export.modules"):
+        modules_module.check_not_imported(modules_module.Path(modules_module.__file__))
+    modules_module.check_not_imported(tmp_path / "model.pte")
 
 
 def test_usage(call, network, tmp_path):
@@ -241,6 +289,21 @@ def test_the_difference_is_that_of_a_run(call, torch, network, images, tmp_path)
             wanted = module.eval()(torch.from_numpy(image[None])).numpy()
         largest = max(largest, np.abs(np.load(tmp_path / "out.npz")["out0"] - wanted).max())
     assert largest == pytest.approx(stated, rel=1e-4)
+
+
+def test_files_that_are_imported_or_replaced(call, torch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layers_of_net.py").write_text("from torch import nn\nlayer = nn.Linear(4, 2)\n")
+    (tmp_path / "net.py").write_text(
+        "import torch, layers_of_net\n"
+        "def model():\n    return layers_of_net.layer, torch.rand(1, 4)\n")
+    before = (tmp_path / "layers_of_net.py").read_bytes()
+    assert_error(call("export", "net.py:model", "-o", "layers_of_net.py"), "InvalidArgument",
+                 "is the source of the module layers_of_net", "name another output")
+    assert (tmp_path / "layers_of_net.py").read_bytes() == before
+    for replaced in (False, True):
+        status, text, _ = call("export", "net.py:model", "--json")
+        assert status == 0 and json.loads(text)["replaced"] == replaced
 
 
 def test_int8_inputs_and_outputs(call, torch, network, images, tmp_path):

@@ -12,7 +12,14 @@ from collections.abc import Iterable
 import torch
 from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass
 from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
-from executorch.backends.cortex_m.passes import AtenToCortexMPass, CortexMPassManager
+from executorch.backends.cortex_m.passes import (
+    ActivationFusionPass,
+    AtenToCortexMPass,
+    CortexMPassManager,
+    DecomposeHardswishPass,
+    aten_to_cortex_m_pass,
+    passes_utils,
+)
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.exir import to_edge
@@ -20,21 +27,16 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from . import preparing
 from .lowering import Lowered, finish, traced_from
 
 _ATEN = torch.ops.aten
-_IMAGE_DIMS = 4
-
-# What has its dims in the order of an image's: the Cortex-M flow takes them channels last only
-_IMAGE_OPERATORS = (
-    _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
-    _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
 
 # What one operator of PyTorch computes in steps that the quantizer knows
 _COMPOSITES = (
     _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
     _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
-    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default)
+    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default)
 
 # What the quantizer knows under another name
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
@@ -47,13 +49,16 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str) -> Lowered:
     """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say."""
     graph, samples = exported.module(check_guards=False), list(samples)
-    if takes_images(exported):
-        graph = in_channels_last(graph)
-        samples = [tuple(map(in_channels_last, arguments)) for arguments in samples]
+    preparing.name_convolutions(graph)
+    if preparing.takes_images(graph):
+        graph = preparing.in_channels_last(graph)
+        samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
     _take_apart(graph)
+    preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
+    preparing.fold_factories(graph)
     prepared = prepare_pt2e(graph, CortexMQuantizer())
     with torch.no_grad():
         for arguments in samples:
@@ -177,9 +182,46 @@ def _passes():
     """The manager's own. Between two of them PyTorch would say that a linear layer with a bias of int32
     gives int32, and refuse to multiply that by the int8 of another layer."""
     passes = list(CortexMPassManager.pass_list)
+    passes.remove(DecomposeHardswishPass)
+    passes[passes.index(ActivationFusionPass)] = _ActivationFusion
     passes.insert(passes.index(FoldAndAnnotateQParamsPass) + 1, _BiasesAsInt8)
     passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
     return passes
+
+
+def _register_hardswish():
+    """Make hardswish a table of 256 values, as silu is. Its multiplication of x by x + 3 takes a zero
+    point that int8 cannot state where the scale of x is small."""
+    hardswish, known = exir_ops.edge.aten.hardswish.default, AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    if hardswish not in known:
+        passes_utils._ACTIVATION_FNS[hardswish] = lambda x: x * min(max(x + 3, 0), 6) / 6
+        known[hardswish] = aten_to_cortex_m_pass._get_activation_replacement
+
+
+_register_hardswish()
+
+
+class _ActivationFusion(ActivationFusionPass):
+    """Fuse an activation also if its output can state more than the activation gives: the zero point of
+    a relu that shares its parameters with other operands of cat, a hardtanh whose range was rounded up.
+    ExecuTorch would leave the layer before it without parameters, in float with int8 weights."""
+
+    def _get_validated_qparams(self, node, input_node):
+        found = super()._get_validated_qparams(node, input_node)
+        bounds = passes_utils.get_activation_bounds(node)
+        if (found is not None or bounds is None or not node.meta.get("output_qparams")
+                or not input_node.meta.get("input_qparams")
+                or node.target is exir_ops.edge.aten.hardsigmoid.default):
+            return found
+        parameters = node.meta["output_qparams"][0]
+        scale, zero_point, least, most = (parameters.scale, parameters.zp, parameters.qmin,
+                                          parameters.qmax)
+        if not isinstance(scale, float):
+            return None
+        limits = [limit if bound is None else
+                  int(passes_utils.quantize_val(bound, scale, zero_point, least, most))
+                  for bound, limit in zip(bounds, (least, most), strict=True)]
+        return parameters._asdict() | {"qmin": limits[0], "qmax": limits[1]}
 
 
 class _Biases(ExportPass):
@@ -202,18 +244,3 @@ class _BiasesAsInt8(_Biases):
 
 class _BiasesAsInt32(_Biases):
     dtype = torch.int32
-
-
-# ---- images
-
-
-def in_channels_last(value):
-    """A module or tensor with images (batch, channels, height, width) stored channels last."""
-    if isinstance(value, torch.nn.Module) or getattr(value, "ndim", 0) == _IMAGE_DIMS:
-        return value.to(memory_format=torch.channels_last)
-    return value
-
-
-def takes_images(exported: torch.export.ExportedProgram) -> bool:
-    """True for a program with convolutions or pooling over height and width."""
-    return any(node.target in _IMAGE_OPERATORS for node in exported.graph.nodes)

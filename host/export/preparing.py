@@ -1,0 +1,192 @@
+"""Changes of a float graph before the Cortex-M quantizer sees it: convolutions under the names that it
+knows, constants instead of the operators that make them, and the dim order that each operator takes.
+
+Importing it imports torch.
+"""
+
+import torch
+
+_ATEN = torch.ops.aten
+_IMAGE_DIMS = 4
+
+# Operators on images (batch, channels, height, width): the Cortex-M flow takes them channels last only
+_IMAGE_OPERATORS = (
+    _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
+    _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
+
+# Operators that need images to be contiguous: normalizations
+_CONTIGUOUS_OPERATORS = (
+    _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default)
+
+# Operators that need images to be contiguous if the result is not an image
+_VIEWS = (
+    _ATEN.view.default, _ATEN.reshape.default, _ATEN.flatten.using_ints, _ATEN.unflatten.int,
+    _ATEN.squeeze.default, _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.unsqueeze.default,
+    _ATEN.pixel_shuffle.default, _ATEN.pixel_unshuffle.default, _ATEN.channel_shuffle.default)
+
+# Of these, results are images that are made by way of another rank
+_SHUFFLES = (
+    _ATEN.pixel_shuffle.default, _ATEN.pixel_unshuffle.default, _ATEN.channel_shuffle.default)
+
+# Operators that take several tensors of one dim order
+_JOINTS = (
+    _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
+    _ATEN.div.Tensor, _ATEN.cat.default, _ATEN.minimum.default, _ATEN.maximum.default)
+
+# Operators with int8 kernels for two tensors of equal sizes
+_PAIRS = (
+    _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor)
+
+_FACTORIES = (
+    _ATEN.zeros.default, _ATEN.ones.default, _ATEN.full.default, _ATEN.zeros_like.default,
+    _ATEN.ones_like.default, _ATEN.full_like.default, _ATEN.new_zeros.default)
+_LARGEST_CONSTANT = 4096  # bytes that a folded result may have
+
+
+def name_convolutions(graph: torch.fx.GraphModule) -> None:
+    """Replace aten.convolution, which TorchScript leads to, by conv1d, conv2d or conv_transpose2d."""
+    for node in graph.graph.nodes:
+        if node.target not in (_ATEN.convolution.default, _ATEN._convolution.default):
+            continue
+        x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = node.args[:9]
+        dims = weight.meta["val"].dim()
+        if transposed and dims == _IMAGE_DIMS:
+            node.target = _ATEN.conv_transpose2d.input
+            node.args = (x, weight, bias, stride, padding, output_padding, groups, dilation)
+        elif not transposed and dims in (_IMAGE_DIMS - 1, _IMAGE_DIMS):
+            node.target = _ATEN.conv2d.default if dims == _IMAGE_DIMS else _ATEN.conv1d.default
+            node.args = (x, weight, bias, stride, padding, dilation, groups)
+    graph.recompile()
+
+
+# ---- constants
+
+
+def fold_factories(graph: torch.fx.GraphModule) -> None:
+    """Compute what depends only on zeros(), ones(), full() and weights: the first state of a recurrent
+    layer. The quantizer takes constants; it leaves the results of these operators float."""
+    values = {}
+    for node in graph.graph.nodes:
+        if _is_folded(node, values):
+            value = node.target(*_given(graph, node.args, values), **node.kwargs)
+            if isinstance(value, torch.Tensor) and value.nbytes <= _LARGEST_CONSTANT:
+                values[node] = value
+    if any(_changes(user) for node in values for user in node.users):
+        return
+    for node, value in values.items():
+        if all(user in values for user in node.users):
+            continue
+        name = f"_constant_{node.name}"
+        graph.register_buffer(name, value.detach().clone())
+        with graph.graph.inserting_before(node):
+            constant = graph.graph.get_attr(name)
+        constant.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+        node.replace_all_uses_with(constant)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _is_folded(node, values):
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    taken = node.all_input_nodes
+    if node.target in _FACTORIES and not taken:
+        return True
+    return (any(one in values for one in taken) and not _changes(node)
+            and all(one in values or one.op == "get_attr" for one in taken))
+
+
+def _given(graph, args, values):
+    def value_of(node):
+        if node in values:
+            return values[node]
+        value = graph
+        for name in node.target.split("."):
+            value = getattr(value, name)
+        return value
+    return torch.fx.node.map_arg(args, value_of)
+
+
+def _changes(node):
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+# ---- dim orders
+
+
+def in_channels_last(value):
+    """A module or tensor with images (batch, channels, height, width) stored channels last."""
+    if isinstance(value, torch.nn.Module) or getattr(value, "ndim", 0) == _IMAGE_DIMS:
+        return value.to(memory_format=torch.channels_last)
+    return value
+
+
+def takes_images(graph: torch.fx.GraphModule) -> bool:
+    """True for a graph with convolutions or pooling over height and width."""
+    return any(node.target in _IMAGE_OPERATORS for node in graph.graph.nodes)
+
+
+def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
+    """Insert copies where an operator needs another dim order than its input has, as it runs with these
+    arguments: channels last for convolutions and pooling, contiguous for a normalization and for a view
+    of another rank, whose dim order a program could not state. Insert views where the ranks of two
+    tensors of as many elements differ."""
+    with torch.no_grad():
+        _Copies(graph).run(*torch.utils._pytree.tree_leaves(arguments))
+    graph.recompile()
+
+
+class _Copies(torch.fx.Interpreter):
+    def __init__(self, graph):
+        super().__init__(graph, garbage_collect_values=False)
+
+    def run_node(self, node):
+        if node.target in _IMAGE_OPERATORS:
+            self._copy(node, node.args[0], torch.channels_last)
+        elif node.target in _CONTIGUOUS_OPERATORS or node.target in _VIEWS and self._leaves(node):
+            self._copy(node, node.args[0], torch.contiguous_format)
+        elif node.target in _JOINTS and not all(map(self._is_contiguous, node.all_input_nodes)):
+            for source in node.all_input_nodes:
+                self._copy(node, source, torch.channels_last)
+        elif node.target in _PAIRS:
+            self._match_ranks(node)
+        return super().run_node(node)
+
+    def _match_ranks(self, node):
+        """Give a state of (1, batch, features) and features of (batch, features) the same sizes."""
+        values = [self.env.get(source) for source in node.args[:2]]
+        if not all(isinstance(value, torch.Tensor) for value in values):
+            return
+        (small, value), (_, like) = sorted(zip(node.args, values, strict=False),
+                                           key=lambda pair: pair[1].dim())
+        if value.shape != like.shape and value.numel() == like.numel():
+            with node.graph.inserting_before(node):
+                view = node.graph.call_function(_ATEN.reshape.default, (small, list(like.shape)))
+            view.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+            self.env[view] = value.reshape(like.shape)
+            node.replace_input_with(small, view)
+
+    def _leaves(self, node):
+        """True for a view that is not from image to image. A reshape that has to copy gives contiguous
+        tensors by itself."""
+        if node.target in _SHUFFLES:
+            return True
+        result = super().run_node(node)
+        return result.dim() != _IMAGE_DIMS and not result.is_contiguous()
+
+    def _is_image(self, node):
+        value = self.env[node]
+        return isinstance(value, torch.Tensor) and value.dim() == _IMAGE_DIMS
+
+    def _is_contiguous(self, node):
+        return not self._is_image(node) or self.env[node].is_contiguous()
+
+    def _copy(self, node, source, memory_format):
+        if not self._is_image(source) or self.env[source].is_contiguous(memory_format=memory_format):
+            return
+        with node.graph.inserting_before(node):
+            copy = node.graph.call_function(_ATEN.clone.default, (source,),
+                                            {"memory_format": memory_format})
+        copy.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+        self.env[copy] = self.env[source].clone(memory_format=memory_format)
+        node.replace_input_with(source, copy)

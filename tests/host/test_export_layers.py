@@ -1,0 +1,115 @@
+"""Small networks of the layers that people use, exported to int8: on the twin each is near PyTorch.
+
+They need torch and executorch (make export-check).
+"""
+
+import picotorch.export
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
+pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402, N812
+
+LEAST_SQNR = 25  # dB
+# ExecuTorch limits the zero point of a layer with a hardsigmoid, which is below 0.5 here
+LESS = {"squeeze_and_excite": 20}
+IMAGE = (1, 3, 16, 16)
+
+
+class Net(nn.Module):
+    """forward(layers, *inputs), of these layers."""
+
+    def __init__(self, forward, *layers):
+        super().__init__()
+        self.layers, self.compute = nn.ModuleList(layers), forward
+
+    def forward(self, *inputs):
+        return self.compute(self.layers, *inputs)
+
+
+def sequence(*layers):
+    return lambda: nn.Sequential(*(layer() for layer in layers))
+
+
+def conv(inputs, outputs, kernel, **options):
+    return lambda: nn.Conv2d(inputs, outputs, kernel, **options)
+
+
+def net(forward, *layers):
+    return lambda: Net(forward, *(layer() for layer in layers))
+
+
+def u_net(m, x):
+    a = F.relu(m[0](x))
+    return torch.sigmoid(m[3](torch.cat([a, m[2](F.relu(m[1](a)))], 1)))
+
+
+def residual(m, x):
+    x = F.relu(m[0](x))
+    return m[2](F.relu(x + m[1](x)).mean((2, 3)))
+
+
+def squeeze_and_excite(m, x):
+    x = F.hardswish(m[0](x))
+    weights = F.hardsigmoid(m[2](F.relu(m[1](F.adaptive_avg_pool2d(x, 1)))))
+    return (x * weights).mean((2, 3))
+
+
+def split_channels(m, x):
+    return m[0](x).reshape(1, 2, 2, 14, 14).transpose(1, 2).reshape(1, 4, 14, 14)
+
+
+RECURRENT = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
+
+# {name: (module, sizes of the inputs)}
+NETWORKS = {
+    "residual": (net(residual, conv(3, 8, 3, padding=1), conv(8, 8, 3, padding=1),
+                     lambda: nn.Linear(8, 10)), IMAGE),
+    "u_net": (net(u_net, conv(1, 8, 3, padding=1), conv(8, 16, 3, stride=2, padding=1),
+                  lambda: nn.ConvTranspose2d(16, 8, 2, 2), conv(16, 1, 1)), (1, 1, 16, 16)),
+    "squeeze_and_excite": (net(squeeze_and_excite, conv(3, 8, 3), conv(8, 2, 1), conv(2, 8, 1)), IMAGE),
+    "hardswish": (sequence(conv(3, 8, 3), nn.Hardswish), IMAGE),
+    "linear_hardswish": (sequence(lambda: nn.Linear(16, 8), nn.Hardswish), (1, 16)),
+    "silu": (sequence(conv(3, 8, 3), nn.SiLU), IMAGE),
+    "relu6": (sequence(conv(3, 8, 3), nn.ReLU6, conv(8, 4, 1)), IMAGE),
+    "group_norm": (sequence(conv(3, 8, 3), lambda: nn.GroupNorm(2, 8), nn.SiLU,
+                            conv(8, 8, 3, groups=8)), IMAGE),
+    "instance_norm": (sequence(conv(3, 8, 3), lambda: nn.InstanceNorm2d(8)), IMAGE),
+    "pixel_shuffle_1": (sequence(conv(3, 4, 3), lambda: nn.PixelShuffle(1)), IMAGE),
+    "pixel_shuffle_2": (sequence(conv(3, 4, 3), lambda: nn.PixelShuffle(2), conv(1, 2, 3)), IMAGE),
+    "channel_shuffle": (sequence(conv(3, 4, 3), lambda: nn.ChannelShuffle(2), conv(4, 2, 1)), IMAGE),
+    "split_channels": (net(split_channels, conv(3, 4, 3)), IMAGE),
+    "flatten": (sequence(conv(3, 4, 3), nn.Flatten, lambda: nn.Linear(4 * 196, 3)), IMAGE),
+    "permute": (net(lambda m, x: m[1](m[0](x).permute(0, 2, 3, 1)), conv(3, 4, 3),
+                    lambda: nn.Linear(4, 3)), IMAGE),
+    "upsample": (sequence(conv(3, 4, 3), lambda: nn.Upsample(scale_factor=2), conv(4, 3, 3)), IMAGE),
+    "conv1d_conv2d": (net(lambda m, x: m[1](m[0](x).unsqueeze(2)), lambda: nn.Conv1d(3, 8, 3),
+                          conv(8, 4, (1, 3))), (1, 3, 16)),
+    **{name: (net(lambda m, x: m[0](x)[0], lambda kind=kind: kind(8, 16, batch_first=True)), (1, 4, 8))
+       for name, kind in RECURRENT.items()},
+    "gru_with_state": (net(lambda m, x, h: m[0](x, h), lambda: nn.GRU(8, 16, batch_first=True)),
+                       (1, 4, 8), (1, 1, 16)),
+    "rnn_with_state": (net(lambda m, x, h: m[0](x, h), lambda: nn.RNN(8, 16, batch_first=True)),
+                       (1, 4, 8), (1, 1, 16)),
+    "lstm_with_state": (net(lambda m, x, h, c: m[0](x, (h, c))[0],
+                            lambda: nn.LSTM(8, 16, batch_first=True)),
+                        (1, 4, 8), (1, 1, 16), (1, 1, 16)),
+    "attention": (net(lambda m, x: m[0](x, x, x, need_weights=False)[0],
+                      lambda: nn.MultiheadAttention(32, 4, batch_first=True)), (1, 8, 32)),
+}
+
+
+def exported(name):
+    torch.manual_seed(0)
+    make, *sizes = NETWORKS[name]
+    samples = [tuple(torch.rand(shape) for shape in sizes) for _ in range(6)]
+    return picotorch.export.export(make(), samples[0], quantize=samples)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_int8_is_near_pytorch(name):
+    report = exported(name).report
+    assert report["checked"] == "executed"
+    assert min(output["sqnr"] for output in report["outputs"]) > LESS.get(name, LEAST_SQNR)

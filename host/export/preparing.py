@@ -117,7 +117,8 @@ def _changes(node):
 def in_channels_last(value):
     """A module or tensor with images (batch, channels, height, width) stored channels last."""
     if isinstance(value, torch.nn.Module) or getattr(value, "ndim", 0) == _IMAGE_DIMS:
-        return value.to(memory_format=torch.channels_last)
+        with torch.no_grad():  # TorchScript's parameters are buffers with gradients
+            return value.to(memory_format=torch.channels_last)
     return value
 
 

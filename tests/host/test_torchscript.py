@@ -307,3 +307,23 @@ def test_a_damaged_file(call, modules, tmp_path):
     path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py", "m/data.pkl", "m/version")
     result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
     assert_error(result, "InvalidProgram", "torch.jit.load")
+
+
+@pytest.mark.parametrize("method", ["trace", "script"])
+def test_convolutions_become_int8(call, torch, modules, tmp_path, method):
+    """TorchScript has one operator for all convolutions, which the quantizer does not know."""
+    nn = torch.nn
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3)).eval()
+    example = torch.rand(1, 1, 8, 8)
+    script = torch.jit.trace(module, example) if method == "trace" else torch.jit.script(module)
+    script.save(tmp_path / "m.pt")
+    np.savez(tmp_path / "in.npz", in0=np.random.default_rng(0).random((8, 1, 8, 8), np.float32))
+    status, text, _ = call("export", tmp_path / "m.pt", "--shape", "1,1,8,8", "--quantize",
+                           tmp_path / "in.npz", "-o", tmp_path / "o.pte", "--json")
+    entry = json.loads(text)
+    assert status == 0
+    assert [(layer["operator"], layer["dtype"]) for layer in entry["layers"]] == [
+        ("cortex_m::quantized_depthwise_conv2d.out", "int8"),
+        ("cortex_m::quantized_linear.out", "int8")]
+    assert entry["outputs"][0]["sqnr"] > 25

@@ -2,7 +2,7 @@
 """Build the wheel with what a user could not build without a compiler: the firmware of the default
 board, stripped, with the tables of its stack and flash, and of the following what is built: the
 firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels in flash, and the runtime
-that goes with them.
+that goes with them. The licences of what these contain of others go with them, in licenses.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import click
+import notices
 from picotorch.host.boards.boards import load_board
 from picotorch.host.firmware import kernels_in_flash
 from picotorch.host.run import emulator, running
@@ -27,11 +28,12 @@ BUILD = ROOT / "build"
 BUILT = ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy", "rp2/*/firmware.bin",
          *(f"natmod/{board}/{name}" for board in kernels_in_flash.BOARDS
            for name in (kernels_in_flash.KERNELS, "*/_picotorch.mpy")))
+LICENSES = "licenses"
 
 
 def stage(folder: Path) -> Path:
     """Fills a folder as PICOTORCH_PREBUILT names one; returns it. FirmwareMissing where the firmware is
-    not built."""
+    not built, NoticeMissing where a licence is not on this machine."""
     board = load_board(running.DEFAULT_BOARD)
     firmware = emulator.firmware_path(board)
     target = folder / firmware.parent.relative_to(BUILD)
@@ -43,6 +45,7 @@ def stage(folder: Path) -> Path:
         for path in sorted(BUILD.glob(pattern)):
             (folder / path.relative_to(BUILD)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.relative_to(BUILD))
+    notices.write(folder / LICENSES, with_rp2=(folder / "rp2").is_dir())
     return folder
 
 

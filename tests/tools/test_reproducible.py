@@ -19,6 +19,7 @@ from support.tool import load_tool
 REPOSITORY = Path(__file__).resolve().parents[2]
 reproducible = load_tool("reproducible")
 make_wheel = reproducible.make_wheel
+notices = make_wheel.notices
 BOARD = running.DEFAULT_BOARD
 OTHER_BOARD = "mps2-an385"
 MPY_CROSS = "build/mpy-cross/mpy-cross"
@@ -74,7 +75,8 @@ def test_wheel(tmp_path):
     figures.record("supply", "wheel", identical=1)
     check_installed(wheels.here, tmp_path)
     modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "port" / "picotorch").glob("*.py*")}
-    assert modules <= set(zipfile.ZipFile(wheels.here).namelist())
+    licences = {f"picotorch/build/licenses/{component.name}.txt" for component in notices.COMPONENTS}
+    assert modules | licences <= set(zipfile.ZipFile(wheels.here).namelist())
 
 
 def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
@@ -96,7 +98,7 @@ def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
     staged = make_wheel.stage(tmp_path / "staged")
     assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
         *(f"firmware/{built.name}/{name}" for name in ("firmware.elf", "flash.json", "stack.json")),
-        *brought}
+        *(f"licenses/{component.name}.txt" for component in notices.COMPONENTS), *brought}
     assert all((staged / name).read_bytes() == name.encode() for name in brought)
 
 

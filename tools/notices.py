@@ -1,0 +1,120 @@
+"""The notices of third parties that go with the firmware and native modules of a wheel.
+
+They are collected from what these were built from, and nothing of them is stored here: files with a
+licence, and the comments of sources that state a copyright.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import get_micropython
+import get_rp2
+
+DEBIAN = Path("/usr/share/doc")  # what Debian's packages say of themselves
+SOURCES = (".c", ".h", ".s", ".S")
+COMMENT = re.compile(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+", re.DOTALL | re.MULTILINE)
+NOTICE = re.compile(r"copyright|SPDX-License|public domain", re.IGNORECASE)
+HOLDER = re.compile(r"(?:Copyright|COPYRIGHT|\([cC]\))\W.*")
+
+
+@dataclass(frozen=True)
+class Component:
+    """Something that a binary contains.
+
+    folders: of its sources, below MicroPython's tree. licences: patterns of files with a licence, below
+    the tree, or below DEBIAN for those of a compiler. only_rp2: only the firmware of a Pico has it.
+    """
+
+    name: str
+    folders: tuple[str, ...] = ()
+    licences: tuple[str, ...] = ()
+    only_rp2: bool = True
+
+
+PICO_SDK = "lib/pico-sdk"
+BSD = f"{PICO_SDK}/LICENSE.TXT"  # the text of BSD-3-Clause, for those whose sources only name it
+COMPONENTS = (
+    Component("micropython", ("py", "extmod", "shared", "drivers", "ports/rp2"), only_rp2=False),
+    Component("libm", ("lib/libm",), only_rp2=False),
+    Component("newlib", licences=("libnewlib-arm-none-eabi/copyright",), only_rp2=False),
+    Component("libgcc", licences=("gcc-[0-9]*-base/copyright",), only_rp2=False),
+    Component("cmsis", ("lib/cmsis", f"{PICO_SDK}/src/rp2_common/cmsis"),
+              (f"{PICO_SDK}/src/rp2_common/cmsis/stub/CMSIS/LICENSE.txt",)),
+    Component("pico-sdk", tuple(f"{PICO_SDK}/src/{folder}" for folder in (
+        "boards", "common", "rp2040", "rp2350", "rp2_common")),
+              (BSD, f"{PICO_SDK}/src/rp2_common/pico_printf/LICENSE")),
+    Component("tinyusb", ("lib/tinyusb/src",)),
+    Component("mbedtls", ("lib/mbedtls/library",), ("lib/mbedtls/LICENSE",)),
+    Component("littlefs", ("lib/littlefs",), (BSD,)),
+    Component("oofatfs", ("lib/oofatfs",)),
+    Component("re1.5", ("lib/re1.5",), (BSD,)),
+    Component("uzlib", ("lib/uzlib",)),
+    Component("crypto-algorithms", ("lib/crypto-algorithms",)),
+)
+
+
+class NoticeMissing(click.ClickException):
+    """A component whose licence is not on this machine."""
+
+
+def trees() -> tuple[Path, Path]:
+    """MicroPython's trees: of our firmware and the native modules, and of the firmware of a Pico."""
+    named = os.environ.get(get_micropython.DIR_VARIABLE)
+    ours = Path(named).resolve() if named else get_micropython.BUILD / "micropython"
+    return ours, get_rp2.named_tree() or get_rp2.TREE
+
+
+def lines_of(comment: str) -> list[str]:
+    """The lines of a comment of C, without what frames them."""
+    lines = [re.sub(r"^[ \t]*(?:/[*/]+|\*+/?|/(?= |$))|[-*/=]*\*/$|[ \t]+$", "", line)
+             for line in comment.splitlines()]
+    lines = ["" if re.fullmatch(r"[-*/= \t]*", line) else line.strip() for line in lines]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip("\n")).split("\n")
+
+
+def comments(files: list[Path]) -> list[str]:
+    """The notices in comments, each with all that hold a copyright under the same words."""
+    holders: dict[str, set[str]] = {}
+    for path in files:
+        for comment in COMMENT.findall(path.read_text("utf-8", errors="replace")):
+            if NOTICE.search(comment):
+                lines = lines_of(comment)
+                words = [line for line in lines if not HOLDER.match(line)]
+                text = re.sub(r"\n{3,}", "\n\n", "\n".join(words).strip("\n"))
+                holders.setdefault(text, set()).update(filter(HOLDER.match, lines))
+    return ["\n".join([*sorted(names), "", text]).strip("\n")
+            for text, names in sorted(holders.items())]
+
+
+def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
+    """The text for a component.
+
+    Raises:
+        NoticeMissing: a licence that it names is not there, or its sources state no copyright.
+    """
+    parts = []
+    for folder in component.folders:
+        files = sorted(path for path in (tree / folder).rglob("*") if path.suffix in SOURCES)
+        parts += comments(files)
+    root = tree if component.only_rp2 else packages
+    for pattern in component.licences:
+        found = sorted(root.glob(pattern))
+        if not found:
+            raise NoticeMissing(f"the licence of {component.name} is missing: {root / pattern}")
+        parts.append(found[-1].read_text("utf-8", errors="replace").strip("\n"))
+    if not parts:
+        raise NoticeMissing(f"{tree} has no notice of {component.name}")
+    return f"\n\n{'-' * 80}\n\n".join(parts) + "\n"
+
+
+def write(folder: Path, with_rp2: bool):
+    """Writes the notices of all that the binaries contain, a file a component."""
+    ours, of_rp2 = trees()
+    folder.mkdir(parents=True)
+    for component in COMPONENTS:
+        if with_rp2 or not component.only_rp2:
+            text = notice(component, of_rp2 if with_rp2 else ours)
+            (folder / f"{component.name}.txt").write_text(text, "utf-8")

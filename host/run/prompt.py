@@ -1,5 +1,5 @@
 """picotorch repl: MicroPython's prompt on an emulated board, in this terminal or behind a port to which
-mpremote, Thonny and pyboard.py connect."""
+mpremote and pyboard.py connect."""
 
 import os
 import re

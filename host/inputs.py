@@ -21,7 +21,7 @@ from picotorch.method_meta import MethodMeta
 
 from . import program_schema as schema
 from .npz import read_npz
-from .tensors import BFLOAT16, as_array, numpy_dtype, to_bfloat16
+from .tensors import BFLOAT16, as_array, is_torch, numpy_dtype, to_bfloat16, torch_name
 from .values import TENSOR, Values, kind_name
 
 SEED = 0
@@ -115,7 +115,7 @@ def checked_input(meta: MethodMeta, i: int, value):
     array = _as_array(value, i, info.scalar_type())
     if array.dtype != wanted:
         raise fail(INVALID_ARGUMENT, f"dtype {wanted} expected, {array.dtype} given", "input", i,
-                   remedy=_conversion(meta, i, wanted))
+                   remedy=_conversion(meta, i, wanted, is_torch(value)))
     _check_sizes(info, array.shape, i)
     return array
 
@@ -134,9 +134,12 @@ def _check_sizes(info, sizes, i):
                           f"{list(info.sizes())} at most")
 
 
-def _conversion(meta, i, wanted):
+def _conversion(meta, i, wanted, from_torch):
     parameters = meta.input_quantization(i)
-    if meta.input_tensor_meta(i).scalar_type() == BFLOAT16:
+    scalar_type = meta.input_tensor_meta(i).scalar_type()
+    if from_torch and parameters is None:
+        return f"convert it with .to(torch.{torch_name(scalar_type)})"
+    if scalar_type == BFLOAT16:
         return "give bfloat16 as its bits: picotorch.runtime.to_bfloat16(array)"
     if parameters is None:
         return f"convert it with .astype({str(wanted)!r})"

@@ -66,8 +66,9 @@ def as_array(value, scalar_type):
     if name not in _NAMES:
         return np.asarray(value)
     if _NAMES[name] != scalar_type:
+        to = f".to(torch.{torch_name(scalar_type)})" if is_torch(value) else ".astype"
         raise fail(INVALID_ARGUMENT, f"{schema.SCALAR_TYPE_NAMES[scalar_type]} expected, {name} given",
-                   "dtype")
+                   "dtype", remedy=f"convert it with {to}")
     bits = DTYPES.get(scalar_type, "uint8")
     if isinstance(value, np.ndarray):
         return value.view(bits)
@@ -80,15 +81,20 @@ def is_torch(value):
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def torch_name(scalar_type):
+    """The name of torch's dtype; of a quantized type, that of its integers."""
+    names = {number: name for name, number in _NAMES.items()}
+    return names.get(scalar_type) or DTYPES.get(scalar_type, "uint8")
+
+
 def as_torch(array, scalar_type):
     """An output as a tensor of torch, which has its own bytes. Quantized types stay integers."""
     try:
         import torch
     except ImportError:
         raise fail(NOT_FOUND, "is not installed", "torch", remedy="install it or take arrays") from None
-    name = next((name for name, number in _NAMES.items() if number == scalar_type), array.dtype.name)
     flat = torch.from_numpy(np.array(array, order="C").reshape(-1).view("uint8"))
-    return flat.view(getattr(torch, name)).reshape(array.shape)
+    return flat.view(getattr(torch, torch_name(scalar_type))).reshape(array.shape)
 
 
 def as_tensor(array, info):

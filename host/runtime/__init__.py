@@ -8,7 +8,9 @@ Outputs are tensors of torch where an input is one, else numpy arrays. numpy has
 output is an array of its bits (uint16), which from_bfloat16 makes float32; such an input is the same
 (to_bfloat16), or an array of ml_dtypes.
 
-Every error is a picotorch.Error with ExecuTorch's code and name.
+Every error is a picotorch.Error with ExecuTorch's code and name, and also what ExecuTorch's runtime
+raises: a RuntimeError, of an unknown method a KeyError, of an index an IndexError, of an argument of
+the wrong type a TypeError.
 """
 
 import enum
@@ -44,6 +46,7 @@ from picotorch.host.values import TENSOR, Values
 from picotorch.memory import buffer_size
 from picotorch.module import load_with_exact_memories
 
+from .exceptions import RuntimeFailure, UnknownName, WrongState, raises
 from .metadata import MethodMeta, TensorInfo
 from .registry import BackendRegistry, OperatorRegistry
 from .shared_state import methods_that_share
@@ -69,6 +72,7 @@ class Method:
         self._lock = lock
         self._trace = trace
 
+    @raises(RuntimeFailure)
     def execute(self, inputs: Sequence[Any], *, torch: bool | None = None) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such. With `torch` they
         are tensors of torch; without a word about it, if an input is one.
@@ -83,7 +87,7 @@ class Method:
         if not isinstance(torch, bool | None):
             raise fail(INVALID_TYPE, "is neither None nor a bool", "torch", remedy="leave it out")
         checked = checked_inputs(self._meta, inputs)
-        self._check_contiguous(checked)
+        self._check_contiguous(checked, inputs)
         if torch is None:
             torch = any(map(is_torch, inputs))
         with self._lock:
@@ -100,15 +104,17 @@ class Method:
             return as_torch(value, self._meta.output_tensor_meta(i).scalar_type())
         return value
 
-    def _check_contiguous(self, inputs):
-        for i, array in enumerate(inputs):
+    def _check_contiguous(self, checked, inputs):
+        for i, array in enumerate(checked):
             if self._meta.input_tag(i) != TENSOR:
                 continue
             in_memory = array.transpose(self._meta.input_tensor_meta(i).dim_order())
             if not (array.flags.c_contiguous or in_memory.flags.c_contiguous):
                 raise fail(INVALID_ARGUMENT, "is not contiguous", "input", i,
-                           remedy="give numpy.ascontiguousarray of it")
+                           remedy="give its .contiguous()" if is_torch(inputs[i]) else
+                           "give numpy.ascontiguousarray of it")
 
+    @raises(RuntimeFailure)
     def manual_seed(self, seed: int) -> None:
         """Begin the random numbers of a seed, whose low 32 bits count."""
         need(seed, int, "seed")
@@ -166,6 +172,7 @@ class Program:
     def method_names(self) -> set[str]:
         return set(self._program.method_names)
 
+    @raises(RuntimeFailure)
     def load_method(self, name: str) -> Method:
         """The method, in memories of exactly the bytes that it needs. Methods that were exported to
         share mutable buffers are loaded together, and share them. Raises NotFound, OperatorMissing,
@@ -173,6 +180,8 @@ class Program:
         need(name, str, "name")
         with self._lock:
             if name not in self._methods:
+                with raises(UnknownName):
+                    self._program.method_meta(name)
                 self._methods |= {each: self._load(each, planned)
                                   for each, planned in methods_that_share(self._program, name).items()}
             return self._methods[name]
@@ -184,10 +193,12 @@ class Program:
             self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
             planned=planned), self._lock, trace)
 
+    @raises(RuntimeFailure)
     def metadata(self, method_name: str) -> MethodMeta:
         """Describe a method without loading it. Raises NotFound."""
         return MethodMeta(self._program.method_meta(method_name))
 
+    @raises(RuntimeFailure)
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
         """Writes what each instruction of all executions took, in nanoseconds, as an ETDump for
         executorch.devtools; and with a debug buffer what each computed.
@@ -218,6 +229,7 @@ class Runtime:
     def get() -> "Runtime":
         return Runtime()
 
+    @raises(RuntimeFailure)
     def load_program(
         self,
         data: bytes | bytearray | BinaryIO | Path | str,
@@ -235,7 +247,7 @@ class Runtime:
         where they are too few. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
         InvalidExternalData of a .ptd file.
         """
-        need(verification, Verification, "verification")
+        verification = _verification(verification)
         need(debug_buffer_size, int, "debug_buffer_size")
         record = Record(debug_buffer_size)
         found = _read(data)
@@ -246,6 +258,15 @@ class Runtime:
         files = [read_file(_path(path, "data_path")) for path in data_path]
         return Program(picotorch.Program.load(loader, verification.value), open_data(files),
                        record if enable_etdump is True else None)
+
+
+def _verification(value):
+    """Takes ExecuTorch's enum as well, which has the same names."""
+    name = getattr(value, "name", None)
+    if not isinstance(name, str) or name not in Verification.__members__:
+        raise fail(INVALID_TYPE, "has the wrong type", "verification",
+                   remedy="give one of Verification")
+    return Verification[name]
 
 
 def _path(value, subject):
@@ -269,7 +290,9 @@ def _read(data):
     try:
         found = data.read() if callable(getattr(data, "read", None)) else None
     except (OSError, ValueError) as error:  # of one that is closed, or opened for writing
-        raise fail(ACCESS_FAILED, str(error), "program", remedy="open it in binary mode") from None
+        with raises(WrongState if isinstance(error, ValueError) else RuntimeFailure):
+            raise fail(ACCESS_FAILED, str(error), "program",
+                       remedy="open it in binary mode") from None
     if isinstance(found, bytes | bytearray | memoryview):
         return found
     raise fail(INVALID_TYPE, f"has the wrong type, {type(data).__name__}", "program",

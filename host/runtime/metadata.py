@@ -2,6 +2,8 @@
 
 from picotorch import method_meta, tensor
 
+from .exceptions import WrongIndex, raises
+
 
 class TensorInfo:
     """Describes an input, output or attribute."""
@@ -28,7 +30,8 @@ class TensorInfo:
 
 
 class MethodMeta:
-    """Describes a method. An index that is out of range or not a tensor's raises InvalidArgument."""
+    """Describes a method. An index that is out of range or not a tensor's raises InvalidArgument,
+    an IndexError."""
 
     def __init__(self, meta: method_meta.MethodMeta):
         self._meta = meta
@@ -45,20 +48,25 @@ class MethodMeta:
     def num_attributes(self) -> int:
         return self._meta.num_attributes()
 
+    @raises(WrongIndex)
     def input_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.input_tensor_meta(index))
 
+    @raises(WrongIndex)
     def output_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.output_tensor_meta(index))
 
+    @raises(WrongIndex)
     def input_quantization(self, index: int) -> tuple[float, int] | None:
         """(scale, zero point) of an input that takes quantized values, None for any other."""
         return self._meta.input_quantization(index)
 
+    @raises(WrongIndex)
     def output_quantization(self, index: int) -> tuple[float, int] | None:
         """(scale, zero point) of an output of quantized values, None for any other."""
         return self._meta.output_quantization(index)
 
+    @raises(WrongIndex)
     def attribute_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.attribute_tensor_meta(index))
 

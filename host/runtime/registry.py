@@ -3,6 +3,8 @@
 from picotorch.delegates import get_backend, registered_backend_names
 from picotorch.host.operators import built_operators
 
+from .exceptions import RuntimeFailure, raises
+
 
 class BackendRegistry:
     """The backends that picotorch.register_backend made known."""
@@ -11,6 +13,7 @@ class BackendRegistry:
     def registered_backend_names(self) -> list[str]:
         return registered_backend_names()
 
+    @raises(RuntimeFailure)
     def is_available(self, backend_name: str) -> bool:
         backend = get_backend(backend_name)
         return backend is not None and bool(backend.is_available())

@@ -1,0 +1,40 @@
+"""The builtin exceptions that ExecuTorch's runtime raises, as classes that are picotorch.Error, too."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from picotorch import Error
+from picotorch.errors import INVALID_TYPE
+
+
+class RuntimeFailure(Error, RuntimeError):
+    """Data, inputs and files that do not do, and everything else."""
+
+
+class UnknownName(Error, KeyError):
+    """A name of no method."""
+
+
+class WrongIndex(Error, IndexError):
+    """An index of no input, output or attribute."""
+
+
+class WrongType(Error, TypeError):
+    """An argument of the wrong type."""
+
+
+class WrongState(Error, ValueError):
+    """A file object that is closed, or was opened for writing."""
+
+
+@contextmanager
+def raises(kind: type[Error]) -> Iterator[None]:
+    """Make an Error that is raised here one of `kind`, or WrongType if that is what it is about. The
+    innermost of several counts. It stays the same object, with its traceback."""
+    try:
+        yield
+    except Error as error:
+        if type(error) is Error:
+            is_argument = error.code == INVALID_TYPE and error.index < 0
+            error.__class__ = WrongType if is_argument else kind
+        raise

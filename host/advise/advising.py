@@ -7,9 +7,9 @@ from typing import NamedTuple
 import click
 
 from .. import show
-from ..inspect.description import constant_bytes
+from ..inspect.description import constant_bytes, partitioners
 from ..inspect.lifetimes import Box, lifetimes
-from ..instructions import Instruction, read_instructions
+from ..instructions import DELEGATE_CALL, Instruction, read_instructions
 from ..profile.macs import factors, macs_of
 from ..twin import open_program
 from ..values import LEFT_OUT, TENSOR, Values
@@ -44,7 +44,8 @@ _ANOTHER_LAYER = ("use another operator if one will do: sigmoid, tanh, gelu, har
 
 
 class _Method(NamedTuple):
-    """origins: of each instruction, by tensor the constant that it is or that it was made from then."""
+    """origins: of each instruction, by tensor the constant that it is or that it was made from then.
+    backends: those that are not registered here."""
 
     values: Values
     instructions: list[Instruction]
@@ -52,6 +53,7 @@ class _Method(NamedTuple):
     inputs: list[int]
     outputs: list[int]
     origins: list[dict[int, int]]
+    backends: list[str]
 
     def tensors(self, indexes) -> list[int]:
         return [tensor for index in indexes for tensor in self.values.tensors(index)]
@@ -79,7 +81,7 @@ def advise(model: bytes, name: str, method: str) -> dict:
     most multiply-accumulates. Raise NotFound, InvalidProgram."""
     meta = open_program(model).method_meta(method)
     found = _read(meta)
-    rules = (_copied_constants, _unrolled, _float_layers, _slow_first_layer, _idle_copies,
+    rules = (_delegates, _copied_constants, _unrolled, _float_layers, _slow_first_layer, _idle_copies,
              _float_weights, _float_ends)
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
@@ -94,7 +96,7 @@ def _read(meta):
     return _Method(values, instructions, lifetimes(meta),
                    [meta.input_value(i) for i in range(meta.num_inputs())],
                    [meta.output_value(i) for i in range(meta.num_outputs())],
-                   _origins(values, instructions))
+                   _origins(values, instructions), meta.missing_backends())
 
 
 def _advice(what, instructions, nbytes, remedy):
@@ -121,6 +123,16 @@ def _origins(values, instructions):
             found |= dict.fromkeys(made, known[taken[0]])
         origins.append(known | {i: found[i] for i in made if i in found})
     return origins
+
+
+def _delegates(method):
+    """Calls of backends that are not there: nothing can be said of what they compute."""
+    if method.backends:
+        yield _advice(
+            f"parts are delegated, the program does not run without {', '.join(method.backends)}",
+            [one for one in method.instructions if one.kind == DELEGATE_CALL], 0,
+            f"export the module again without {partitioners(method.backends)}, or with picotorch "
+            "export; register a backend of your own where the program runs")
 
 
 def _copied_constants(method):

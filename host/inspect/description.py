@@ -66,6 +66,12 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
     return found
 
 
+def partitioners(backends: list[str]) -> str:
+    """What to leave out of the export of a program for these backends."""
+    names = {"XnnpackBackend": "XnnpackPartitioner"}
+    return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
+
+
 def named_data_list(program: Program) -> list[dict]:
     """Keys and sizes of a program's named data."""
     named = program.get_named_data_map()

@@ -3,6 +3,7 @@
 import click
 
 from .. import show
+from ..inspect.description import partitioners
 from ..run.report import show_unused_preparation
 from .fitting import WAYS
 from .flash import flash_rows
@@ -25,8 +26,9 @@ def show_text(need: dict) -> None:
     missing = sorted({delegate["backend"] for delegate in need["delegates"]
                       if not delegate["registered"]})
     if missing:
-        show.line(f"Without what these backends allocate, which are not registered here: "
-                  f"{', '.join(missing)}")
+        show.line(f"Not registered here, and not counted: {', '.join(missing)}.")
+        show.line(f"Export without {partitioners(missing)}, or with picotorch export;")
+        show.line("register a backend of your own with --backend.")
     if need["chips"]:
         _show_chips(need["chips"])
     if need["boards"]:
@@ -105,7 +107,11 @@ def _fits(chip):
     fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
     if fitting:
         return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only"
-    return "not known" if chip["fits"] is None else "DOES NOT FIT"
+    return _verdict(chip["fits"])
+
+
+def _verdict(fits):
+    return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]
 
 
 def _show_parts(chip):
@@ -144,7 +150,7 @@ def _show_boards(need):
     show.table(["board", "clock>", "RAM>", "flash>", "ms>", ""], [
         [entry["board"], _clock(entry["clock_hz"]),
          *[_all(entry["ways"]["micropython"][what]) for what in ("ram", "flash")],
-         _ms(entry["time"]), "fits" if entry["fits"] else "DOES NOT FIT"] for entry in boards])
+         _ms(entry["time"]), _verdict(entry["fits"])] for entry in boards])
     for entry in boards:
         lacks = [f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
                  for name, memory in entry["memories"].items() if memory["needed"] > memory["size"]]

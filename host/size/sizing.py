@@ -220,6 +220,8 @@ class _Measured:
         kernels = self.kernels(board)
         kernels = kernels and kernels["core_and_kernels"]
         memories = fitting.memories_of(need | {"temp": temp})
+        if not _is_known(need):
+            memories["backends"] = None
         files = {"program": need["program_bytes"],
                  **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
         return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),
@@ -296,6 +298,12 @@ def _memories_on(measured, board, temp):
     return memories
 
 
+def _is_known(need):
+    """Returns False if backends are missing: without them it does not run, and what they take is not
+    counted."""
+    return all(delegate["registered"] for delegate in need["delegates"])
+
+
 def _fits(memories):
     return all(needed <= size for needed, size in memories.values())
 
@@ -310,7 +318,7 @@ def _on_board(measured: _Measured, board: Board) -> dict:
         "board": board.name,
         "core": board.core,
         "clock_hz": board.clock_hz,
-        "fits": not refused and _fits(memories),
+        "fits": not refused and _fits(memories) and (_is_known(need) or None),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
         "ways": _ways_of(measured, board, temp),
@@ -327,7 +335,7 @@ def _on_board(measured: _Measured, board: Board) -> dict:
     with contextlib.suppress(emulator.FirmwareMissing):
         entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
         entry["built"] = True
-    if entry["fits"]:
+    if entry["fits"] is not False:
         result, entry["message"] = measured.run(board, temp)
         entry["stack"] = result and result.stack
     return entry

@@ -267,7 +267,7 @@ static NOT_INLINED int find_delegates(loader *l) {
         }
         int code = PT_ERROR_NOT_FOUND;
         pt_report(l->error, code, PT_SUBJECT_MISSING_BACKEND, PT_NO_INDEX,
-                  "no backend of this name; register one or export without a delegate");
+                  "no backend of this name; export without partitioner or register it");
         if (delegates) {
             code = pt_take_code(l->error, delegates->find(l->m, i, l->error));
         }

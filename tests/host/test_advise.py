@@ -48,6 +48,13 @@ def test_layers_that_int8_leaves_in_float(call):
     assert "int8 leaves aten::mul in float" in advice
 
 
+def test_delegates_are_named_and_what_to_export_instead(call):
+    status, text, _ = call("advise", fixture_store.load("delegated").path)
+    assert status == 0 and "does not run without XnnpackBackend" in text
+    assert "without XnnpackPartitioner" in text and "instructions: 0" in text
+    assert "Nothing here" not in text
+
+
 @pytest.mark.parametrize("name", ["add_1", "int8_io_ds_cnn"])
 def test_nothing_to_advise(call, name):
     path = fixture_store.load(name).path

@@ -191,6 +191,16 @@ def test_fail_on_fit_is_about_what_is_named(call):
     assert_usage(call("size", path(MODEL), "--fail-on", "fit"), "--fail-on", "--chip")
 
 
+def test_a_program_whose_backend_is_missing_does_not_fit_for_certain(call):
+    arguments = "size", path("delegated"), "--chip", "stm32f407", "--board", BOARD
+    status, out, _ = call(*arguments)
+    assert status == 0 and "without XnnpackPartitioner" in out
+    assert not re.search(r"\bfits\b", out)
+    status, out, _ = call(*arguments, "--json", "--fail-on", "fit")
+    entry = json.loads(out)
+    assert status == 1 and entry["boards"][0]["fits"] is None and entry["chips"][0]["fits"] is None
+
+
 def test_what_is_lacking_is_said(call):
     out = call("size", path(MODEL), "--ram", "16K", "--flash", "64K")[1]
     assert re.search(r"this chip in C: RAM lacks [\d,]+ B; flash lacks [\d,]+ B", out)

@@ -38,15 +38,17 @@ class Wishes(NamedTuple):
     int8_io: bool = False
 
 
-def explained(error: Exception, name: str) -> Error:
-    """The error that a user sees for what torch or ExecuTorch raised while it lowered a program."""
+def explained(error: Exception, quantized: bool, name: str) -> Error:
+    """The error that a user sees for what torch or ExecuTorch raised while it lowered a program, to
+    int8 or not."""
     text = str(error)
     if "Missing out variants" in text:
         missing = ", ".join(sorted(set(re.findall(r"'([\w:.]+)'", text))))
         return fail(NOT_SUPPORTED, f"ExecuTorch has no out variant of {missing}", name,
                     remedy="write the module with other operators")
     return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {cause(error)}", name,
-                remedy="write the module with other operators, or export it without --quantize")
+                remedy="write the module with other operators"
+                + (", or export it without --quantize" if quantized else ""))
 
 
 def cause(error: BaseException) -> str:
@@ -59,15 +61,15 @@ def cause(error: BaseException) -> str:
 
 class Source(NamedTuple):
     """What is exported. run(arguments) gives the outputs of the module itself, as a flat list. before:
-    bytes of the file, or of the module's parameters and buffers. explain(error) makes an Error of what
-    is raised while it is lowered."""
+    bytes of the file, or of the module's parameters and buffers. explain(error, quantized) makes an
+    Error of what is raised while it is lowered."""
 
     name: str
     exported: object
     run: Callable[[tuple], list]
     arguments: tuple
     before: int
-    explain: Callable[[Exception], Error]
+    explain: Callable[[Exception, bool], Error]
 
 
 def imported(steps: Steps):
@@ -99,7 +101,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     except (Error, MemoryError):
         raise
     except Exception as error:
-        raise source.explain(error) from None
+        raise source.explain(error, quantize is not None) from None
     with steps.step("planning its memory"):
         written = _replanned(lowered.program, source.name, wishes.int8_io)
     entry = {"model": source.name, "dtype": "float32" if wishes.quantize is None else "int8",

@@ -1,6 +1,7 @@
 """picotorch export."""
 
 import functools
+import sys
 from pathlib import Path
 
 import click
@@ -74,8 +75,9 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
     With --quantize the program is int8, by ExecuTorch's Cortex-M flow. The report names the bytes of
     flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
     --int8-io the inputs and outputs of a quantized program are the integers themselves;
-    method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. Needs
-    the packages torch and executorch (pip install 'picotorch[export]').
+    method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. A
+    program with operators that have no kernel is written, but the exit status is 1. Needs the packages
+    torch and executorch (pip install 'picotorch[export]').
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
     too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and
@@ -129,6 +131,8 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         entry["time"] = timing.estimated(written, wishes.core)
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
+    if entry.get("missing_operators"):
+        sys.exit(1)
 
 
 def _check_program_options(quantize, evaluate, shapes, inputs, unconfined):

@@ -15,6 +15,7 @@ def show_text(entry: dict) -> None:
     _show_memory(entry)
     if entry["missing_operators"]:
         show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
+        show.line(f"{entry['output']} does not run on a board; write the module with other operators")
     if entry["checked"] != "executed":
         show.line(f"On the twin: {entry['checked']}")
     else:

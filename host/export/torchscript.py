@@ -107,8 +107,8 @@ def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
         return [value.detach().numpy() if hasattr(value, "detach") else value
                 for value in _flat(outputs)]
 
-    def explain(error):
-        return _explained(error, module, converter, inputs, name)
+    def explain(error, quantized=False):
+        return _explained(error, module, converter, inputs, quantized, name)
 
     with steps.step("running it with the example inputs"):
         _try(run, inputs, name)
@@ -160,7 +160,7 @@ def _flat(value):
 # ---- why not
 
 
-def _explained(error, module, converter, inputs, name) -> Error:
+def _explained(error, module, converter, inputs, quantized, name) -> Error:
     """The error that a user sees for what the converter or the exporter raised."""
     text = str(error)
     graph = _inlined(module)
@@ -176,7 +176,7 @@ def _explained(error, module, converter, inputs, name) -> Error:
                     remedy="give the loop a fixed number of rounds, or run it around the program: "
                     "export the body and call execute for each round")
     if "Missing out variants" in text:
-        return explained(error, name)
+        return explained(error, quantized, name)
     unsupported = _unsupported(module, converter, inputs)
     if unsupported:
         return fail(NOT_SUPPORTED, "cannot be converted: " + ", ".join(unsupported), name,

@@ -38,6 +38,20 @@ def branches():
             return x * 2 if x.sum() > 0 else x
     return Branches(), torch.rand(4)
 
+class Mode(nn.Module):
+    def forward(self, x):
+        return torch.mode(x).values
+
+def mode():
+    return Mode(), torch.arange(9)
+
+class Inverse(nn.Module):
+    def forward(self, x):
+        return torch.linalg.inv(x)
+
+def inverse():
+    return Inverse(), torch.eye(3)
+
 def convolutions():
     torch.manual_seed(0)
     return nn.Sequential(
@@ -384,6 +398,22 @@ def test_functions_that_are_wrong(call, torch, network, tmp_path, function, word
 def test_what_torch_cannot_export(call, torch, network, tmp_path):
     result = call("export", f"{network}:branches", "-o", tmp_path / "o.pte")
     assert_error(result, "NotSupported", "torch.export cannot export it", "torch.where")
+
+
+def test_what_has_no_kernel_is_written_but_no_success(call, torch, network, tmp_path):
+    result = call("export", f"{network}:mode", "-o", tmp_path / "o.pte")
+    assert result[0] == 1 and (tmp_path / "o.pte").exists()
+    assert "without a kernel here: aten::mode.values" in result[1]
+    assert "does not run on a board; write the module with other operators" in result[1]
+
+
+@pytest.mark.parametrize("is_int8", [False, True])
+def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
+    np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])
+    quantize = ["--quantize", tmp_path / "in.npz"] if is_int8 else []
+    result = call("export", f"{network}:inverse", "-o", tmp_path / "o.pte", *quantize)
+    assert_error(result, "NotSupported", "write the module with other operators")
+    assert ("--quantize" in result[2]) == is_int8
 
 
 def test_samples_of_other_sizes_are_refused(call, torch, network, images):

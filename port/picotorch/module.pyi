@@ -39,4 +39,5 @@ def load_with_exact_memories(
     data_map: DataMap | None = None,
     event_tracer: EventTracer | None = None,
     planned: HierarchicalAllocator | None = None,
+    is_fast: bool = False,
 ) -> Method: ...

@@ -227,7 +227,8 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
         return error;
     }
     const bool prepares = prepare_convolution(c, args, &x);
-    if (!prepares || pt_wishes_for(c) != PT_CORE_V6M) { // whose loops make room for the same
+    // Prepared weights are what the loops of V6M make room for.
+    if (x.in.batch > 0 && !(prepares && pt_wishes_for(c) == PT_CORE_V6M)) {
         pt_wish_more(&x, 0);
     }
     return PT_ERROR_OK;
@@ -260,7 +261,8 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
-        at->outside = room / stride + 1;
+        const int32_t fitting = room / stride + 1; // of a limited stride more than there are
+        at->outside = fitting < x->out.width ? fitting : x->out.width;
         at->line = in + at->rows.start * x->in.width * x->in.channels;
     }
 }

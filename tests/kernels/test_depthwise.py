@@ -122,6 +122,18 @@ def largest_small_images():
             yield a
 
 
+def narrow_images():
+    """Images with fewer columns than the kernel, which a stride of more than their width leaves alone;
+    several outputs a channel, as a convolution computes them."""
+    rng = np.random.default_rng(9)
+    for width in (1, 2, 3):
+        for stride in (1, 3, 4, 5):
+            for padding in (1, 2, 3):
+                if width + 2 * padding >= 3:
+                    yield arguments(rng, (8, width), 1, stride=(1, stride), padding=(1, padding),
+                                    multiplier=4)
+
+
 def test_random_shapes_equal_numpy():
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -130,7 +142,7 @@ def test_random_shapes_equal_numpy():
 
 
 def test_small_images_equal_numpy():
-    for a in small_images(np.random.default_rng(7)):
+    for a in (*small_images(np.random.default_rng(7)), *narrow_images()):
         result = call(OPERATOR, *a)
         a[2] = np.zeros(len(a[9]), np.int32) if a[2] is None else a[2]
         np.testing.assert_array_equal(result, expected(*a), err_msg=str(a[3:9]))
@@ -160,4 +172,5 @@ def test_boards_equal_the_twin(board):
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_equal_the_twin_for_small_images(board):
     rng = np.random.default_rng(7)
-    assert_same(board, [Case(OPERATOR, *a) for a in (*small_images(rng), *largest_small_images())])
+    assert_same(board, [Case(OPERATOR, *a) for a in (*small_images(rng), *largest_small_images(),
+                                                *narrow_images())])

@@ -12,17 +12,27 @@ static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int3
     return in;
 }
 
-// Apart: small images need not its stack.
+// Rows or columns of a part, of n with `pixels` each: `most`, or fewer where the last part would
+// have too few pixels for loops that take three at a time.
+static int32_t without_few(int32_t n, int32_t most, int32_t pixels) {
+    enum { FEWEST = 3 };
+    const int32_t rest = n % most, parts = n / most + 1;
+    return rest > 0 && pixels < FEWEST && rest * pixels < FEWEST ? (n + parts - 1) / parts : most;
+}
+
+// Apart: small images do not need its stack.
 static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop *loop,
                                                     const pt_geometry *g, const pt_layer *layer,
                                                     const int8_t *in, int8_t *out, uint32_t room,
                                                     void *block, bool *done) {
     enum { FEWEST = 16 }; // columns
     const int64_t pixel = (int64_t)layer->depth * layer->channels, row = pixel * g->out[1];
-    const int32_t rows = row < PT_PART_STEPS ? PT_PART_STEPS / (int32_t)row : 1;
+    const int32_t rows =
+        without_few(g->out[0], row < PT_PART_STEPS ? PT_PART_STEPS / (int32_t)row : 1, g->out[1]);
     int32_t columns = g->out[1];
     if (row > PT_PART_STEPS) {
         columns = pixel < PT_PART_STEPS / FEWEST ? PT_PART_STEPS / (int32_t)pixel : FEWEST;
+        columns = without_few(g->out[1], columns, 1);
     }
     for (int32_t i = 0; i < g->out[0]; i += rows) {
         for (int32_t j = 0; j < g->out[1]; j += columns) {

@@ -77,10 +77,11 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     measured = _Measured(need, request, placed, refused)
     on_boards = [(board, board.core) for board in boards]
     on_chips = [(fitting.reference_board(chip.core), chip.core) for chip in chips]
-    measured.run_all([(board, temp) for board, core in on_boards + on_chips
-                      if board and not _refused(measured, core)
-                      for temp in measured.temps(core)
-                      if board not in boards or _fits(_memories_on(measured, board, temp))])
+    runs = [(board, temp) for board, core in on_boards for temp in measured.temps(core)
+            if not _refused(measured, core) and _fits(_memories_on(measured, board, temp))]
+    measured.run_all(runs + [(board, temp) for board, core in on_chips
+                             if board and not _refused(measured, core)
+                             for temp in measured.temps(core)])
     need["boards"] = [_on_board(measured, board) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need

@@ -433,3 +433,12 @@ def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
     plain.write_bytes(compile_image(path(MODEL).read_bytes()).data)
     entry = json.loads(call("size", plain, "--board", "mps2-an385", "--json")[1])
     assert entry["boards"][0]["fits"] and entry["boards"][0]["message"] == ""
+
+
+def test_a_chip_is_measured_on_a_board_that_the_model_does_not_fit(call, tmp_path):
+    model = tmp_path / "large.pte"
+    model.write_bytes(path("add_1").read_bytes() + bytes(4 << 20))
+    status, out, _ = call("size", model, "--board", "mps2-an386", "--chip", "stm32f407", "--json")
+    entry = json.loads(out)
+    assert status == 0
+    assert [one["fits"] for one in (*entry["boards"], *entry["chips"])] == [False, False]

@@ -39,7 +39,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     gains = {key: counts[1][key] - counts[0][key] for key in counts[0] if key in _places(full)}
     kept = {key for key, gain in gains.items() if gain > LEAST_GAIN * counts[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
-    kept = sorted(kept, key=lambda key: gains[key] / _places(full)[key])
+    kept = sorted(kept, key=lambda key: (gains[key] / _places(full)[key], key))
     image = plain
     while kept and sum(gains[key] for key in kept) >= LEAST_GAIN * sum(counts[1].values()):
         image = compile_image(program, data, core, {

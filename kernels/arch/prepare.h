@@ -55,7 +55,8 @@ static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t chan
         return 0;
     }
     if (core == PT_CORE_V7M) { // six patches, and the folded bias of each channel
-        return 12 * even + 4 * (n < 32 ? 32 : n < MOST / 8 ? n : MOST / 8);
+        const uint32_t biases = n < 32 ? 32 : n, most = (MOST - 12 * even) / 4;
+        return 12 * even + 4 * (biases < most ? biases : most);
     }
     const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
     if (!pt_v6m_takes_prepared(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {

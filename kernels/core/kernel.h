@@ -318,7 +318,9 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of
 // pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
-void pt_wish_scratch(pt_context *c, uint32_t bytes);
+static inline void pt_wish_scratch(pt_context *c, uint32_t bytes) {
+    c->scratch_wished = bytes > c->scratch_wished ? bytes : c->scratch_wished;
+}
 
 // The core whose loops will run: a build's own, on the host the one asked for.
 static inline uint8_t pt_wishes_for(const pt_context *c) {

@@ -76,9 +76,7 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
 
 int pt_check_calls(pt_method *m, bool prepares, pt_error *error) {
     m->c.prepares = prepares;
-    m->c.prepared_needed = 0;
     m->c.scratch_needed = 0;
-    m->c.scratch_wished = 0;
     int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
 }

@@ -842,7 +842,9 @@ static int prepare(pt_method *m, pt_error *error) {
 
 static int load(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error) {
+#if PT_HAS_ANY_CORE
     m->c.core = options->core == PT_CORE_V7M ? PT_CORE_PLAIN : options->core;
+#endif
     PT_TRY(write_records(m, memories, error));
     PT_TRY(pt_check_calls(m, options->prepare, error));
     PT_TRY(prepare(m, error));

@@ -212,12 +212,6 @@ uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at) {
     return 4 + 4u * t.rank;
 }
 
-void pt_wish_scratch(pt_context *c, uint32_t bytes) {
-    if (bytes > c->scratch_wished) {
-        c->scratch_wished = bytes;
-    }
-}
-
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {
     if (bytes > c->scratch_needed) {
         c->scratch_needed = bytes;

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
 MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
 BOARD = "mps2-an386"
-MOST_SMALL, MOST = 52 * 1024, 67 * 1024  # bytes of flash without the model
+MOST_SMALL, MOST = 52 * 1024, 68 * 1024  # bytes of flash without the model
 MOST_CORE = 22 * 1024  # of these without texts, for size
 MAP = "-nostartfiles -T mps2.ld -Wl,-Map="
 LIBC = ("malloc", "free", "printf", "puts", "_sbrk", "strlen", "strcmp", "abort", "exit", "expf")

@@ -154,13 +154,16 @@ class _Copies(torch.fx.Interpreter):
         return super().run_node(node)
 
     def _match_ranks(self, node):
-        """Give a state of (1, batch, features) and features of (batch, features) the same sizes."""
+        """Give a state of (1, batch, features) and features of (batch, features) the same sizes.
+        Tensors that broadcast one another, as in an outer product, stay as they are."""
         values = [self.env.get(source) for source in node.args[:2]]
         if not all(isinstance(value, torch.Tensor) for value in values):
             return
         (small, value), (_, like) = sorted(zip(node.args, values, strict=False),
                                            key=lambda pair: pair[1].dim())
-        if value.shape != like.shape and value.numel() == like.numel():
+        if value.shape == like.shape:
+            return
+        if value.numel() == like.numel() == torch.broadcast_shapes(value.shape, like.shape).numel():
             with node.graph.inserting_before(node):
                 view = node.graph.call_function(_ATEN.reshape.default, (small, list(like.shape)))
             view.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})

@@ -61,6 +61,11 @@ def split_channels(m, x):
     return m[0](x).reshape(1, 2, 2, 14, 14).transpose(1, 2).reshape(1, 4, 14, 14)
 
 
+def outer_product(m, x):
+    y = m[0](x)
+    return y.unsqueeze(1) * y.unsqueeze(2)
+
+
 RECURRENT = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
 
 # {name: (module, sizes of the inputs)}
@@ -98,6 +103,8 @@ NETWORKS = {
                         (1, 4, 8), (1, 1, 16), (1, 1, 16)),
     "attention": (net(lambda m, x: m[0](x, x, x, need_weights=False)[0],
                       lambda: nn.MultiheadAttention(32, 4, batch_first=True)), (1, 8, 32)),
+    "outer_sum": (net(lambda m, x: m[0](x) + m[0](x).reshape(4, 1), lambda: nn.Linear(4, 4)), (1, 4)),
+    "outer_product": (net(outer_product, lambda: nn.Linear(4, 4)), (1, 4)),
 }
 
 

@@ -80,7 +80,7 @@ def fold_factories(graph: torch.fx.GraphModule) -> None:
         graph.register_buffer(name, value.detach().clone())
         with graph.graph.inserting_before(node):
             constant = graph.graph.get_attr(name)
-        constant.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+        constant.meta = dict(node.meta)
         node.replace_all_uses_with(constant)
     graph.graph.eliminate_dead_code()
     graph.recompile()

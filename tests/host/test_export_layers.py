@@ -67,6 +67,7 @@ def outer_product(m, x):
 
 
 RECURRENT = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
+CELLS = {"gru_cell": nn.GRUCell, "rnn_cell": nn.RNNCell}
 
 # {name: (module, sizes of the inputs)}
 NETWORKS = {
@@ -94,6 +95,13 @@ NETWORKS = {
                           conv(8, 4, (1, 3))), (1, 3, 16)),
     **{name: (net(lambda m, x: m[0](x)[0], lambda kind=kind: kind(8, 16, batch_first=True)), (1, 4, 8))
        for name, kind in RECURRENT.items()},
+    **{name: (net(lambda m, x: m[0](x), lambda kind=kind: kind(8, 16)), (1, 8))
+       for name, kind in CELLS.items()},
+    "lstm_cell": (net(lambda m, x: m[0](x)[0], lambda: nn.LSTMCell(8, 16)), (1, 8)),
+    "gru_cell_twice": (net(lambda m, x: m[0](x[:, 1], m[0](x[:, 0])), lambda: nn.GRUCell(8, 16)),
+                       (1, 2, 8)),
+    "constants": (net(lambda m, x: torch.zeros(1, 8) + m[0](x) + torch.ones(1, 8) * 2,
+                      lambda: nn.Linear(8, 8)), (1, 8)),
     "gru_with_state": (net(lambda m, x, h: m[0](x, h), lambda: nn.GRU(8, 16, batch_first=True)),
                        (1, 4, 8), (1, 1, 16)),
     "rnn_with_state": (net(lambda m, x, h: m[0](x, h), lambda: nn.RNN(8, 16, batch_first=True)),

@@ -64,7 +64,8 @@ def name_convolutions(graph: torch.fx.GraphModule) -> None:
 
 def fold_factories(graph: torch.fx.GraphModule) -> None:
     """Compute what depends only on zeros(), ones(), full() and weights: the first state of a recurrent
-    layer. The quantizer takes constants; it leaves the results of these operators float."""
+    layer. The quantizer takes constants; it leaves the results of these operators float. Random values
+    are computed in each run."""
     values = {}
     for node in graph.graph.nodes:
         if _is_folded(node, values):
@@ -92,7 +93,7 @@ def _is_folded(node, values):
     taken = node.all_input_nodes
     if node.target in _FACTORIES and not taken:
         return True
-    return (any(one in values for one in taken) and not _changes(node)
+    return (any(one in values for one in taken) and not _changes(node) and not _is_random(node)
             and all(one in values or one.op == "get_attr" for one in taken))
 
 
@@ -109,6 +110,10 @@ def _given(graph, args, values):
 
 def _changes(node):
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _is_random(node):
+    return torch.Tag.nondeterministic_seeded in node.target.tags
 
 
 # ---- dim orders

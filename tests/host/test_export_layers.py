@@ -128,3 +128,11 @@ def test_int8_is_near_pytorch(name):
     report = exported(name).report
     assert report["checked"] == "executed"
     assert min(output["sqnr"] for output in report["outputs"]) > LESS.get(name, LEAST_SQNR)
+
+
+def test_random_values_are_no_constants():
+    """They would be drawn once, for all runs."""
+    module = Net(lambda m, x: m[0](x) + torch.rand_like(torch.zeros(1, 4)), nn.Linear(4, 4))
+    samples = [(torch.rand(1, 4),) for _ in range(6)]
+    report = picotorch.export.export(module, samples[0], quantize=samples).report
+    assert "aten::rand_like.out" in {layer["operator"] for layer in report["layers"]}

@@ -180,7 +180,10 @@ class _Copies(torch.fx.Interpreter):
         tensors by itself."""
         if node.target in _SHUFFLES:
             return True
-        result = super().run_node(node)
+        try:
+            result = super().run_node(node)
+        except RuntimeError:  # a view that the strides of its input do not allow
+            return True
         return result.dim() != _IMAGE_DIMS and not result.is_contiguous()
 
     def _is_image(self, node):

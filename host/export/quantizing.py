@@ -47,8 +47,9 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str) -> Lowered:
-    """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say."""
-    graph, samples = exported.module(check_guards=False), list(samples)
+    """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
+    Weights and buffers of the exported module stay as they are."""
+    graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
     preparing.name_convolutions(graph)
     if preparing.takes_images(graph):
         graph = preparing.in_channels_last(graph)

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
+from picotorch.host.export import quantizing  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
@@ -88,6 +89,8 @@ NETWORKS = {
     "channel_shuffle": (sequence(conv(3, 4, 3), lambda: nn.ChannelShuffle(2), conv(4, 2, 1)), IMAGE),
     "split_channels": (net(split_channels, conv(3, 4, 3)), IMAGE),
     "flatten": (sequence(conv(3, 4, 3), nn.Flatten, lambda: nn.Linear(4 * 196, 3)), IMAGE),
+    "view": (net(lambda m, x: m[1](m[0](x).view(x.size(0), -1)), conv(3, 4, 3),
+                 lambda: nn.Linear(4 * 196, 3)), IMAGE),
     "permute": (net(lambda m, x: m[1](m[0](x).permute(0, 2, 3, 1)), conv(3, 4, 3),
                     lambda: nn.Linear(4, 3)), IMAGE),
     "upsample": (sequence(conv(3, 4, 3), lambda: nn.Upsample(scale_factor=2), conv(4, 3, 3)), IMAGE),
@@ -136,3 +139,13 @@ def test_random_values_are_no_constants():
     samples = [(torch.rand(1, 4),) for _ in range(6)]
     report = picotorch.export.export(module, samples[0], quantize=samples).report
     assert "aten::rand_like.out" in {layer["operator"] for layer in report["layers"]}
+
+
+def test_int8_leaves_the_module_as_it_was():
+    """Its weights became channels last: a view of its output failed then."""
+    torch.manual_seed(0)
+    module, samples = nn.Conv2d(3, 4, 3).eval(), [(torch.rand(IMAGE),) for _ in range(6)]
+    before = module.weight.stride()
+    quantizing.lower_int8(torch.export.export(module, samples[0], strict=False), samples, "cortex-m4")
+    assert module.weight.stride() == before
+    assert module(samples[0][0]).view(1, -1).shape == (1, 784)

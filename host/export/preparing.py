@@ -14,11 +14,13 @@ _IMAGE_OPERATORS = (
     _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
     _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
 
-# Operators that need images to be contiguous: normalizations
+# Operators that need images to be contiguous: normalizations, products of matrices, and what makes
+# tensors of another rank
 _CONTIGUOUS_OPERATORS = (
-    _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default)
+    _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default,
+    _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
 
-# Operators that need images to be contiguous if the result is not an image
+# Operators that need images to be contiguous if their result would not be
 _VIEWS = (
     _ATEN.view.default, _ATEN.reshape.default, _ATEN.flatten.using_ints, _ATEN.unflatten.int,
     _ATEN.squeeze.default, _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.unsqueeze.default,
@@ -134,9 +136,9 @@ def takes_images(graph: torch.fx.GraphModule) -> bool:
 
 def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
     """Insert copies where an operator needs another dim order than its input has, as it runs with these
-    arguments: channels last for convolutions and pooling, contiguous for a normalization and for a view
-    of another rank, whose dim order a program could not state. Insert views where the ranks of two
-    tensors of as many elements differ."""
+    arguments: channels last for convolutions and pooling, contiguous for normalizations, products of
+    matrices and stacks, and for a view, whose dim order a program could not state. Insert views where
+    the ranks of two tensors of as many elements differ."""
     with torch.no_grad():
         _Copies(graph).run(*torch.utils._pytree.tree_leaves(arguments))
     graph.recompile()
@@ -150,7 +152,8 @@ class _Copies(torch.fx.Interpreter):
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
         elif node.target in _CONTIGUOUS_OPERATORS or node.target in _VIEWS and self._leaves(node):
-            self._copy(node, node.args[0], torch.contiguous_format)
+            for source in node.all_input_nodes:
+                self._copy(node, source, torch.contiguous_format)
         elif node.target in _JOINTS and not all(map(self._is_contiguous, node.all_input_nodes)):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.channels_last)
@@ -176,15 +179,15 @@ class _Copies(torch.fx.Interpreter):
             node.replace_input_with(small, view)
 
     def _leaves(self, node):
-        """True for a view that is not from image to image. A reshape that has to copy gives contiguous
-        tensors by itself."""
+        """True for a view whose result would not be contiguous, as those of programs are. A reshape
+        that has to copy gives contiguous tensors by itself."""
         if node.target in _SHUFFLES:
             return True
         try:
             result = super().run_node(node)
         except RuntimeError:  # a view that the strides of its input do not allow
             return True
-        return result.dim() != _IMAGE_DIMS and not result.is_contiguous()
+        return not result.is_contiguous()
 
     def _is_image(self, node):
         value = self.env[node]

@@ -39,7 +39,7 @@ class _Model(InputFile):
 
 @command()
 @click.argument("model", type=_Model())
-@click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTE",
+@click.option("-o", "--output", type=OutputFile(".pte"), metavar="OUT.PTE",
               help="The program to write.  [default: MODEL or FUNCTION with .pte]")
 @click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
               help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
@@ -115,7 +115,7 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        written, entry = _export_function(str(model), output, wishes, Steps(tell))
+        written, entry = _export_function(str(model), wishes, Steps(tell))
     elif kind == torchscript.PTE:
         written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     else:
@@ -149,8 +149,7 @@ def _default_output(model, is_function, kind):
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text, output, wishes, steps):
+def _export_function(text, wishes, steps):
     torch = building.imported(steps).torch
     module, inputs = modules.call_function(text)
-    modules.check_not_imported(output)
     return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)

@@ -4,7 +4,6 @@ import functools
 import importlib
 import importlib.util
 import io
-import os
 import re
 import sys
 import traceback
@@ -34,16 +33,6 @@ def source_file(text: str) -> Path | None:
     """Return file.py of file.py:function, None for module:function."""
     file = text.rpartition(":")[0]
     return Path(file) if file.endswith(".py") else None
-
-
-def check_not_imported(output: Path) -> None:
-    """Raise InvalidArgument for an output that is the source of a module which is imported."""
-    target = os.path.realpath(output)
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and os.path.realpath(file) == target:
-            raise fail(INVALID_ARGUMENT, f"is the source of the module {name}", str(output),
-                       remedy="name another output")
 
 
 def call_function(text: str) -> tuple:

@@ -190,7 +190,8 @@ def folder(tmp_path_factory):
     """With files of every kind of wrong."""
     path = tmp_path_factory.mktemp("wrong")
     program = open(MODEL, "rb").read()
-    for name in ("folder", "folder.npz", "folder.svg", "folder.png", "folder.elf", "folder.uf2"):
+    for name in ("folder", "folder.npz", "folder.svg", "folder.png", "folder.elf", "folder.uf2",
+                 "folder.pte"):
         (path / name).mkdir()
     os.mkfifo(path / "fifo")
     (path / "empty.pte").touch()

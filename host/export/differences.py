@@ -22,7 +22,8 @@ _SILENT = 300.0  # dB: what stands for no difference at all, which JSON cannot s
 class Difference:
     """The difference of values from the expected ones, over any number of arrays.
 
-    sqnr: signal to quantization noise in dB, 10 log10(sum expected^2 / sum difference^2).
+    sqnr: signal to quantization noise in dB, 10 log10(sum expected^2 / sum difference^2); None where
+    a value is not finite, unless both are the same then.
     """
 
     def __init__(self):
@@ -30,10 +31,13 @@ class Difference:
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
         expected, found = expected.astype(np.float64), found.astype(np.float64)
-        difference = found - expected
+        counted = np.isfinite(expected) | ~np.isclose(expected, found, equal_nan=True)
+        expected = expected[counted]
+        difference = np.abs(found[counted] - expected)
+        difference[np.isnan(difference)] = np.inf
         self.signal += float((expected**2).sum())
         self.noise += float((difference**2).sum())
-        self.largest = max(self.largest, float(np.abs(difference).max(initial=0)))
+        self.largest = max(self.largest, float(difference.max(initial=0)))
         self.magnitude = max(self.magnitude, float(np.abs(expected).max(initial=0)))
 
     def entry(self) -> dict:

@@ -74,20 +74,22 @@ def _show_outputs(entry):
                    "outputs differ")
         show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
                   f"{output['magnitude']:.3g} (SQNR {_decibels(output['sqnr'])})")
-    far = [output["output"] for output in entry["outputs"] if is_far(output)]
+    far = [output for output in entry["outputs"] if is_far(output)]
     if far:
-        show.line(f"WARNING: output {', '.join(map(str, far))} is far from PyTorch's, with an SQNR "
-                  f"below {_FAR} dB. Do not use this program as it is: calibrate with more samples; "
-                  "write the first layer with a low SQNR with other operators; or export it without "
-                  "--quantize")
+        numbers = ", ".join(str(output["output"]) for output in far)
+        has_none = any(output["sqnr"] is None for output in far)
+        show.line(f"WARNING: output {numbers} is far from PyTorch's, with an SQNR below {_FAR} dB"
+                  f"{' or values that are not finite' if has_none else ''}. Do not use this program as "
+                  "it is: calibrate with more samples; write the first layer with a low SQNR with "
+                  "other operators; or export it without --quantize")
     if entry["accuracy"]:
         pytorch, program = entry["accuracy"]["pytorch"], entry["accuracy"]["program"]
         click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
 
 
 def is_far(output: dict) -> bool:
-    """True for an output that is too far from PyTorch's to be of use."""
-    return output["sqnr"] is not None and output["sqnr"] < _FAR
+    """True for an output that is too far from PyTorch's to be of use, or not finite where that is."""
+    return output["sqnr"] is None or output["sqnr"] < _FAR
 
 
 def _show_advice(advice):

@@ -132,6 +132,21 @@ def test_sqnr_is_the_ratio_of_the_squares():
     assert same.entry()["sqnr"] == 300 and report._decibels(300) == "same"
 
 
+@pytest.mark.parametrize("expected, found", [
+    ([1, 2], [np.nan, np.inf]), ([1, 2], [1, np.nan]), ([np.inf, 2], [3, 2])])
+def test_what_is_not_finite_differs_without_limit(expected, found):
+    difference = Difference()
+    difference.add(np.array(expected, float), np.array(found, float))
+    difference.add(np.ones(2), np.ones(2))
+    assert difference.entry()["sqnr"] is None and difference.entry()["largest"] == np.inf
+
+
+def test_infinity_differs_not_from_itself():
+    difference = Difference()
+    difference.add(np.array([-np.inf, 3.0]), np.array([-np.inf, 2.5]))
+    assert difference.entry()["largest"] == 0.5
+
+
 def test_a_program_that_is_no_smaller_is_not_called_smaller(capsys):
     entry = {"model": "net", "output": "o.pte", "method_pool": 1, "planned": [2], "temp": 3,
              "missing_operators": [], "checked": "not run"}
@@ -146,7 +161,7 @@ REPORT = {"model": "net", "output": "o.pte", "bytes_before": 2, "bytes": 1, "met
           "layer_samples": 1, "layers": [], "accuracy": None}
 
 
-@pytest.mark.parametrize("sqnr, is_warned", [(-3.0, True), (14.9, True), (15.1, False), (None, False)])
+@pytest.mark.parametrize("sqnr, is_warned", [(-3.0, True), (14.9, True), (15.1, False), (None, True)])
 def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_warned):
     outputs = [{"output": 0, "sqnr": sqnr, "largest": 1.0, "magnitude": 1.0}]
     report.show_text({**REPORT, "outputs": outputs})

@@ -186,11 +186,22 @@ def _compared(lowering, source, lowered, evaluated):
         layers = differences.layers(lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
                                     reference)
         outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
+    except _OtherSizes as error:
+        raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
+                   source.name, remedy="write the module with other operators") from None
     except Error as error:
         return _unknown(f"not run: {error.message}")
     count = len(evaluated.inputs)
     return {"checked": "executed", "samples": count, "layer_samples": min(count, _LAYER_SAMPLES),
             "layers": layers, "outputs": outputs, "accuracy": right}
+
+
+class _OtherSizes(Exception):
+    """Outputs of other sizes, or of another number, than PyTorch's."""
+
+
+def _sizes(outputs):
+    return ", ".join(str(list(np.shape(value))) for value in outputs) or "no output"
 
 
 def _outputs(torch, source, program, evaluated):
@@ -200,9 +211,11 @@ def _outputs(torch, source, program, evaluated):
     for k, sample in enumerate(evaluated.inputs):
         wanted = source.run(_tensors(torch, sample))
         given = stepper.run(sample)
-        for i, (want, have) in enumerate(zip(wanted, given, strict=False)):
-            if isinstance(want, np.ndarray) and want.shape == have.shape:
-                found.setdefault(i, differences.Difference()).add(want, have)
+        if [np.shape(value) for value in wanted] != [np.shape(value) for value in given]:
+            raise _OtherSizes(f"{_sizes(given)} instead of {_sizes(wanted)}")
+        for i, (want, have) in enumerate(zip(wanted, given, strict=True)):
+            if isinstance(want, np.ndarray):
+                found.setdefault(i, differences.Difference()).add(want, np.asarray(have))
         if evaluated.labels is not None:
             for side, outputs in enumerate((wanted, given)):
                 right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]

@@ -191,6 +191,18 @@ def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch)
         "other operators, or export it without --quantize")
 
 
+@pytest.mark.parametrize("shapes, words", [
+    ([(2, 2)], "[1] instead of [2, 2]"), ([(1,), (3,)], "[1] instead of [1], [3]")])
+def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
+    torch = SimpleNamespace(from_numpy=lambda array: array)
+    source = SimpleNamespace(name="net", run=lambda sample: [np.zeros(shape) for shape in shapes])
+    lowered = SimpleNamespace(program=fixture_store.load("add_1").pte, parts={}, reference=None)
+    evaluated = samples.Samples([[np.ones(1, np.float32)]])
+    with pytest.raises(Error, match="NotSupported.*net: the program computes other sizes") as raised:
+        building._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)
+    assert words in raised.value.message and "with other operators" in raised.value.message
+
+
 def test_the_source_of_the_module_is_not_written_over(call, network, tmp_path):
     """Nor by another name, nor what it imports, nor weights that it loads."""
     before = network.read_bytes()

@@ -93,7 +93,11 @@ def _quantizing():
 
 def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     """The bytes of the program, and what is known of it. Raises InvalidArgument for samples of other
-    sizes than the inputs, NotSupported for what a program cannot hold."""
+    sizes than the inputs, NotSupported for what a program cannot hold, and for int8 of inputs with
+    dynamic sizes."""
+    if wishes.quantize is not None and _has_dynamic_inputs(source.exported):
+        raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
+                   source.name, remedy="export it without dynamic_shapes, or without quantize")
     lowering = imported(Steps())
     quantize, evaluate = (_samples(arrays, source) for arrays in (wishes.quantize, wishes.evaluate))
     try:
@@ -114,6 +118,11 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
         entry |= _compared(lowering, source, lowered,
                            evaluate or quantize or Samples([list(map(_plain, source.arguments))]))
     return written, entry
+
+
+def _has_dynamic_inputs(exported):
+    return any(not isinstance(size, int) for node in exported.graph.find_nodes(op="placeholder")
+               for size in getattr(node.meta.get("val"), "shape", ()))
 
 
 def _samples(arrays, source):

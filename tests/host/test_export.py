@@ -463,3 +463,11 @@ def test_the_function_gives_what_the_command_gives(call, torch, network, images,
     assert exported.buffer == (tmp_path / "o.pte").read_bytes()
     assert exported.report["accuracy"] is not None and told
     assert repr(exported) == f"<Exported int8, {len(exported.buffer)}B>"
+
+
+def test_int8_has_fixed_sizes(torch):
+    """The program took the sizes of the example inputs only, and nothing said so."""
+    given, sizes = torch.rand(3, 4), {"input": {0: torch.export.Dim("batch", min=1, max=8)}}
+    with pytest.raises(Error, match="NotSupported.*fixed sizes.*without dynamic_shapes"):
+        picotorch.export.export(torch.nn.Linear(4, 4), given, quantize=[given], dynamic_shapes=sizes)
+    assert picotorch.export.export(torch.nn.Linear(4, 4), given, dynamic_shapes=sizes).buffer

@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable
@@ -111,10 +112,21 @@ def _is_drive_of(drive, entry):
 
 def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
           patience: float | None = None) -> dict:
-    """Flashes; what was done, as plain data. Raises Error."""
+    """Flashes; what was done, as plain data. A firmware that is built for a model is in a folder of its
+    own, which goes away. Raises Error."""
+    if firmware.suffix not in MODELS:
+        return {"model": None, **_flash(firmware, board, port, way, dry_run, patience)}
+    with tempfile.TemporaryDirectory() as folder:
+        built = _built(firmware, board, _entries()[board], way, Path(folder))
+        done = _flash(built, board, port, way, dry_run, patience)
+        if built.parent == Path(folder):
+            done["firmware"] = built.name
+            done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
+    return {"model": str(firmware), **done}
+
+
+def _flash(firmware, board, port, way, dry_run, patience):
     entry = _entries()[board]
-    if firmware.suffix in MODELS:
-        firmware = _built(firmware, board, entry, way)
     _check_file(firmware, board, entry)
     way = way or _choose(firmware, board, entry, dry_run)
     if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
@@ -130,7 +142,7 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     return result
 
 
-def _built(model, board, entry, way):
+def _built(model, board, entry, way, folder):
     """The firmware with a model's kernels and the model in its flash, a file that a way takes."""
     if board not in (*rp2.BOARDS, *ports.boards()):
         raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
@@ -138,8 +150,8 @@ def _built(model, board, entry, way):
     data = read_program(model)
     programs = {str(model): open_program(data)}
     if board in rp2.BOARDS:
-        return Path(rp2.build(board, programs, {str(model): data},
-                              rp2.default_output(board, [model]))["firmware"])
+        rp2.build(board, programs, {str(model): data}, folder / f"{board}.uf2")
+        return folder / f"{board}.uf2"
     built = ports.build(board, programs, [("model", data)])
     files = [Path(path) for path in built["outputs"]]
     for file in files:
@@ -302,6 +314,9 @@ def _machine(port, patience):
 
 
 def show_text(entry: dict) -> None:
+    if entry["model"] and entry["board"] in rp2.BOARDS:
+        show.line(shlex.join(["picotorch", "firmware", "--board", entry["board"], "--models",
+                              entry["model"], "--output", entry["firmware"]]))
     show.line(shlex.join(entry["command"]))
     if not entry["installed"]:
         show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")

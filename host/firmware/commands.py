@@ -81,7 +81,9 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
         show.entry(entry, as_json, ports.show_text)
         return
     if is_rp2:
-        entry = rp2.build(board, programs, files, output or rp2.default_output(board, models), parts)
+        target = output or rp2.default_output(board, models)
+        replaced = output is None and target.exists()
+        entry = rp2.build(board, programs, files, target, parts) | {"replaced": replaced}
         show.entry(entry, as_json, rp2.show_text)
         return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,

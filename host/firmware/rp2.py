@@ -153,7 +153,8 @@ def _check_fits(what, size, available, board, remedy):
 
 def show_text(entry: dict) -> None:
     show.line(f"{entry['firmware']}: {BOARDS[entry['board']].title}, kernels of "
-              f"{len(entry['operators'])} of {len(known_operators())} operators")
+              f"{len(entry['operators'])} of {len(known_operators())} operators"
+              + (" (an older file was replaced)" if entry["replaced"] else ""))
     show.heading("Flash")
     show.table(["", "bytes>", "of>", "free>"], [
         [what, entry[key], entry[f"{key}_size"], entry[f"{key}_size"] - entry[key]]

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from picotorch.host.connected import flash_tools
-from picotorch.host.firmware import ports, rp2
+from picotorch.host.firmware import ports, rp2, selective
 from picotorch.host.firmware.uf2 import ABSOLUTE
 from picotorch.host.firmware.uf2 import write as write_uf2
 from support.calling import assert_error, assert_usage
 
 PICO = 0xE48BFF56
+ADD = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
 
 
 def uf2(blocks, family=PICO):
@@ -228,9 +229,44 @@ def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch, name):
 
     def build(board, programs, models, output):
         assert (board, list(programs), list(models)) == ("RPI_PICO", [str(model)], [str(model)])
-        return {"firmware": str(folder / "fw.uf2")}
+        output.write_bytes(uf2(3))
 
     monkeypatch.setattr(flash_tools.rp2, "build", build)
     got = install(folder, "picotool")
     assert call("flash", model, "--board", "RPI_PICO")[0] == 0
-    assert got.read_text().splitlines()[-1] == str(folder / "fw.uf2")
+    built = Path(got.read_text().splitlines()[-1])
+    assert built.name == "RPI_PICO.uf2" and not built.parent.exists()
+
+
+@pytest.fixture
+def wheel(folder, monkeypatch):
+    """No sources, and a firmware for a Pico that is brought; it is called in an empty folder."""
+    brought = folder / "build" / "RPI_PICO" / "firmware.bin"
+    brought.parent.mkdir(parents=True)
+    brought.write_bytes(bytes(1000))
+    monkeypatch.setattr(selective, "SETUP", folder / "none")
+    monkeypatch.setattr(rp2, "BUILD", folder / "build")
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    return folder / "here"
+
+
+def test_a_dry_run_with_a_model_writes_no_file(call, wheel):
+    """Where a wheel is installed, whose command firmware writes into the folder of its caller."""
+    older = wheel / "RPI_PICO.uf2"
+    for content in (None, b"of the user"):
+        if content:
+            older.write_bytes(content)
+        status, out, _ = call("flash", ADD, "--board", "RPI_PICO", "--dry-run")
+        assert status == 0 and out.splitlines() == [
+            f"picotorch firmware --board RPI_PICO --models {ADD} --output RPI_PICO.uf2",
+            "cp RPI_PICO.uf2 RPI-RP2"]
+        assert (older.read_bytes() if older.exists() else None) == content
+
+
+def test_firmware_says_that_it_replaced_a_file(call, wheel):
+    arguments = ("firmware", "--board", "RPI_PICO", "--models", ADD)
+    named = ("--output", wheel / "RPI_PICO.uf2")
+    for options, replaced in (((), False), ((), True), (named, False)):
+        status, out, _ = call(*arguments, *options)
+        assert status == 0 and ("(an older file was replaced)" in out.splitlines()[0]) == replaced

@@ -10,6 +10,7 @@ import pytest
 from picotorch.host import examples
 from picotorch.host.boards.boards import load_board
 from picotorch.host.firmware import rp2, selective
+from picotorch.host.operators import known_operators
 from picotorch.host.run import emulator, pico, running
 from picotorch.host.twin import open_program
 from support import figures, installed, on_pico, stock
@@ -138,13 +139,19 @@ def check_installed(wheel, folder):
 def check_pico(call, folder):
     """A model in firmware, and beside kernels in the flash of a stock Pico: as on the twin."""
     model, rare = (FOLDER / name / "model.pte" for name in ("int8_ds_cnn", "embedding_bag"))
+    count = len(known_operators())
     for board in rp2.BOARDS:
-        assert "of 316 of 316 operators" in call("firmware", "--board", board, "--models", model)
+        arguments = ("firmware", "--board", board, "--models", model)
+        first, again = call(*arguments), call(*arguments)
+        assert f"of {count} of {count} operators\n" in first
+        assert f"of {count} of {count} operators (an older file was replaced)\n" in again
         firmware = (rp2.BUILD / board / "firmware.bin").read_bytes()
         assert (folder / f"{board}.uf2").read_bytes() == rp2.pack(
             board, firmware, {"model.pte": model.read_bytes()})
-    command = call("flash", model, "--board", "RPI_PICO", "--dry-run")
-    assert command == "cp RPI_PICO.uf2 RPI-RP2\n"
+    firmware = (folder / "RPI_PICO.uf2").read_bytes()
+    commands = call("flash", FOLDER / "add_1" / "model.pte", "--board", "RPI_PICO", "--dry-run")
+    assert commands.endswith("\ncp RPI_PICO.uf2 RPI-RP2\n")
+    assert (folder / "RPI_PICO.uf2").read_bytes() == firmware
     with pico.emulated(folder / "RPI_PICO.uf2") as port:
         run_on_pico(on_pico.mpremote(port), 'memoryview(open("/rom/model.pte", "rb"))', model)
 

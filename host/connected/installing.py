@@ -36,12 +36,14 @@ _CERTAIN = frozenset({"images", "programs", "volumes"})
 @dataclass(frozen=True)
 class Wanted:
     """What a model needs of a native module: operators, and those of operators.FEATURES that deploy
-    sees to. heap: bytes besides the module and the runtime. small: whether a small module runs it."""
+    sees to. heap: bytes besides the module and the runtime. small: whether a small module runs it.
+    arches: those whose modules run it, which an image may limit."""
 
     operators: list[str]
     features: frozenset[str]
     heap: int = 0
     small: bool = False
+    arches: tuple[str, ...] = tuple(native_module.ARCHES)
 
 
 def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
@@ -49,7 +51,9 @@ def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
     features = native_module.kind_for(programs).features
     if not selective.has_sources():
         features = features.intersection(_CERTAIN)
-    return Wanted(needed_operators(programs), features, heap, native_module.runs_small(programs))
+    arches = tuple(arch for arch in native_module.ARCHES if native_module.runs(programs, arch))
+    return Wanted(needed_operators(programs), features, heap, native_module.runs_small(programs),
+                  arches)
 
 
 @dataclass(frozen=True)
@@ -151,19 +155,24 @@ def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
     features; one with the kernels for the operators, and for those that the board's has; a small one
     with them. The last of them if the heap has room for none.
 
-    Raises NotSupported for a MicroPython that loads other .mpy files and for features that the module
-    with all kernels lacks, NotFound where none is built for it, both where none can be built.
+    Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
+    and for features that the module with all kernels lacks, NotFound where none is built for it,
+    both where none can be built.
     """
     arches = arches_of(facts, board)
     kept = found.features if found.features and selective.has_sources() else frozenset()
     features = wanted.features | kept
+    runs = [arch for arch in arches if arch in wanted.arches]
+    if arches and not runs and not wanted.small:
+        raise fail(NOT_SUPPORTED, f"the model is an image without the weights that {arches[0]} needs",
+                   board, remedy="compile it with --no-prepare, or for its core")
     module = None
-    for module in _modules(arches, sorted({*wanted.operators, *found.operators}), features,
+    for module in _modules(arches, runs, sorted({*wanted.operators, *found.operators}), features,
                            wanted.small and "images" not in kept):
         if _heap_for(module, wanted) <= facts["heap_free"]:
             break
     if module is None:
-        raise _not_built(facts, arches, features, board)
+        raise _not_built(facts, runs or arches, features, board)
     return module
 
 
@@ -225,15 +234,16 @@ def arches_of(facts: dict, board: str) -> list[str]:
     return native_module.arches_for(number)
 
 
-def _modules(arches, operators, features, small):
+def _modules(arches, runs, operators, features, small):
     """Those that run there, the best first, each made when it is asked for."""
-    built = next((path for path in _built(arches) if features <= native_module.features_of_file(path)),
+    built = next((path for path in _built(runs) if features <= native_module.features_of_file(path)),
                  None)
     if built:
         yield Module(built)
     if arches and selective.has_sources():
-        for kind in [native_module.Kind(features)] + [native_module.Kind(features, True)] * small:
-            yield Module(native_module.link(arches[0], operators, kind), kind.small)
+        kinds = [(arch, native_module.Kind(features)) for arch in runs[:1]]
+        for arch, kind in kinds + [(arches[0], native_module.Kind(features, True))] * small:
+            yield Module(native_module.link(arch, operators, kind), kind.small)
 
 
 def _built(arches):

@@ -73,13 +73,15 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
 
     Raises InvalidArgument for two models of one name or a file that is not a firmware of the board,
     MemoryAllocationFailed where the firmware, kernels and models do not fit, what native_module.make
-    raises, and without sources OperatorMissing or NotSupported for a model that needs a rare kernel.
+    raises, NotSupported for an image that the module would refuse, and without sources OperatorMissing
+    or NotSupported for a model that needs a rare kernel.
     """
     room, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     opened = {name: open_program(data) for name, data in models}
+    native_module.check_images((room.arch,), programs | opened)
     get = _make if selective.has_sources() else _prebuilt
     names, module, kernels = get(board, programs, opened)
     start = room.start + _whole(len(kernels), SECTOR)

@@ -92,16 +92,20 @@ def _runs(program, arch, small):
 
 def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:
     """The architectures that run all of them. NotSupported for an image that none runs."""
-    found = tuple(arch for arch in ARCHES
-                  if all(_runs(program, arch, small) for program in programs.values()))
+    found = tuple(arch for arch in ARCHES if runs(programs, arch, small))
     if not found:
         check_images(tuple(ARCHES), programs, small)
     return found
 
 
+def runs(programs: dict[str, Program], arch: str | None, small: bool = False) -> bool:
+    """Whether the module of an architecture runs all of them."""
+    return all(_runs(program, arch, small) for program in programs.values())
+
+
 def runs_small(programs: dict[str, Program]) -> bool:
     """Whether a small module runs all of them."""
-    return all(_runs(program, None, True) for program in programs.values())
+    return runs(programs, None, True)
 
 
 def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:

@@ -9,11 +9,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from _picotorch import CORES
 from picotorch import PARTS as ALL_PARTS
 from picotorch import Program
-from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 
-from .. import show
+from .. import show, twin
 from ..files import check_output, write
 from ..operators import known_operators, needed_operators
 from . import romfs, selective, uf2
@@ -32,13 +33,16 @@ class Chip:
 
     title: str
     machine: str
+    core: str
     family: int
     flash: int
 
 
 BOARDS = {
-    "RPI_PICO": Chip("Raspberry Pi Pico", "Raspberry Pi Pico with RP2040", 0xE48BFF56, 2 << 20),
-    "RPI_PICO2": Chip("Raspberry Pi Pico 2", "Raspberry Pi Pico2 with RP2350", 0xE48BFF59, 4 << 20),
+    "RPI_PICO": Chip("Raspberry Pi Pico", "Raspberry Pi Pico with RP2040", "cortex-m0plus",
+                     0xE48BFF56, 2 << 20),
+    "RPI_PICO2": Chip("Raspberry Pi Pico 2", "Raspberry Pi Pico2 with RP2350", "cortex-m33",
+                      0xE48BFF59, 4 << 20),
 }
 
 
@@ -77,10 +81,12 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     that the programs need, all of them where there are none and where there are no sources, and their
     files as /rom/<name>. Both have the same keys, paths.
 
-    Raises NotFound where there are neither sources nor a firmware, what selective.make raises,
-    OperatorMissing, and MemoryAllocationFailed where the flash is too small.
+    Raises NotSupported for an image that the board would refuse, NotFound where there are neither
+    sources nor a firmware, what selective.make raises, OperatorMissing, and
+    MemoryAllocationFailed where the flash is too small.
     """
     files = _on_board(models)
+    _check_images(board, models)
     check_output(output, make_folder=True)
     needed = needed_operators(programs)
     has_sources = selective.has_sources()
@@ -127,6 +133,15 @@ def _on_board(models):
         raise fail(INVALID_ARGUMENT, "two models have the same file name", ", ".join(models),
                    remedy="each becomes /rom/<name>: rename one")
     return files
+
+
+def _check_images(board, models):
+    """Raises NotSupported for an image without the weights that the board's kernels take."""
+    core = BOARDS[board].core
+    for name, data in models.items():
+        if not twin.runs_on(data, CORES[core]):
+            raise fail(NOT_SUPPORTED, f"is an image without the weights that a {core} needs", name,
+                       remedy="compile it with --no-prepare, or for that core")
 
 
 def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import picotorch
 import pytest
+from picotorch.host.compile import image_writer
 from picotorch.host.connected import (
     attached,
     files,
@@ -497,6 +498,29 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
     assert_error(call("deploy", SMALL, "--port", board.port), "NotFound",
                  "no native module for armv7emsp is built", "picotorch firmware --models",
                  "in picotorch's repository")
+
+
+def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, native_modules,
+                                                                  monkeypatch, tmp_path):
+    """Or takes a slower module, which runs it."""
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    image = tmp_path / "model.ptm"
+    image.write_bytes(image_writer.compile_image(MODEL.read_bytes(), core="cortex-m4").data)
+    mpy = native_module.MPY
+    has_facts(monkeypatch, mpy=mpy | native_module.ARCHES["armv6m"] << 10)
+    assert_error(call("deploy", image, "--port", board.port), "NotSupported",
+                 "the model is an image without the weights that armv6m needs", "--no-prepare")
+    has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
+    image.write_bytes(image_writer.compile_image(MODEL.read_bytes(), core="cortex-m0plus").data)
+    wanted = installing.wanted_by({"": open_program(image.read_bytes())})
+    assert wanted.arches == ("armv6m",) and not wanted.small
+    for arch in ("armv6m", "armv7emsp"):
+        (native_modules / arch).mkdir()
+        (native_modules / arch / "_picotorch.mpy").write_bytes(bytes(4))
+    with link.Link(board.port) as conversation:
+        facts = installing.facts_of(conversation)
+    module = installing.choose(facts, installing.Installed(), wanted, "")
+    assert module.file == native_modules / "armv6m" / "_picotorch.mpy"
 
 
 @pytest.mark.parametrize(("machine", "remedy"), [

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from picotorch.host.compile import image_writer
 from picotorch.host.connected import flash_tools
-from picotorch.host.firmware import ports, rp2, selective
+from picotorch.host.firmware import kernels_in_flash, ports, rp2, selective
 from picotorch.host.firmware.uf2 import ABSOLUTE
 from picotorch.host.firmware.uf2 import write as write_uf2
 from support.calling import assert_error, assert_usage
@@ -270,3 +271,23 @@ def test_firmware_says_that_it_replaced_a_file(call, wheel):
     for options, replaced in (((), False), ((), True), (named, False)):
         status, out, _ = call(*arguments, *options)
         assert status == 0 and ("(an older file was replaced)" in out.splitlines()[0]) == replaced
+
+
+def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
+    """By all that would bring it onto a Pico, before a file is written."""
+    built = []
+    monkeypatch.setattr(rp2, "_prebuilt", built.append)
+    monkeypatch.setattr(kernels_in_flash, "_prebuilt", built.append)
+    model = ADD.parents[1] / "int8_ds_cnn" / "model.pte"
+    image = wheel / "model.ptm"
+    image.write_bytes(image_writer.compile_image(model.read_bytes(), core="cortex-m4").data)
+    for arguments, needs in (
+            (("natmod", "--flash", "RPI_PICO", "--frozen-model", image), "that armv6m need"),
+            (("natmod", "--flash", "RPI_PICO", "--models", image), "that armv6m need"),
+            (("firmware", "--board", "RPI_PICO", "--models", image), "that a cortex-m0plus needs"),
+            (("flash", image, "--board", "RPI_PICO", "--dry-run"), "that a cortex-m0plus needs")):
+        assert_error(call(*arguments), "NotSupported", f"is an image without the weights {needs}",
+                     "compile it with --no-prepare")
+    assert built == [] and list(wheel.iterdir()) == [image]
+    monkeypatch.undo()
+    rp2._check_images("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from picotorch import Program
+from picotorch import Error, Program
 from picotorch.errors import (
     INVALID_ARGUMENT,
     MEMORY_ALLOCATION_FAILED,
@@ -35,6 +35,7 @@ SECTOR = 4096  # is erased at once, so that each file has sectors of its own
 ALIGNMENT = 16
 COMMON_FEATURES = frozenset(FEATURES) - {"float64", "complex", "volumes"}  # float64 has 14 KB
 KERNELS = "kernels.uf2"
+MODELS, NAMES = "models.uf2", "picotorch_models.py"  # the names are for Python on the board
 _MODELS = """\
 from binascii import crc32
 from uctypes import bytearray_at
@@ -71,13 +72,15 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     programs: those whose kernels are wanted, where there are none all but rare ones. models: for the
     flash, by name. firmware: the UF2 file that is on the board.
 
-    Raises InvalidArgument for two models of one name or a file that is not a firmware of the board,
+    Raises InvalidArgument for two models of one name, a file that is not a firmware of the board or a
+    file in the folder that would be replaced and is not ours,
     MemoryAllocationFailed where the firmware, kernels and models do not fit, what native_module.make
     raises, NotSupported for an image that the module would refuse, and without sources OperatorMissing
     or NotSupported for a model that needs a rare kernel.
     """
     room, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
+    _check_output(output, board)
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     opened = {name: open_program(data) for name, data in models}
@@ -102,6 +105,26 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     return {"output": str(output), "board": board, "models": list(programs), "operators": sorted(names),
             "module": native_module.heap_of(module_path), "kernels": len(kernels),
             "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
+
+
+def _check_output(output, board):
+    """Raises InvalidArgument for a file in the folder that build would replace, but did not write."""
+    native_module.check_package(output)
+    room = BOARDS[board]
+    native_module.check_ours(output / KERNELS, lambda data: _address(data, board) == room.start)
+    native_module.check_ours(output / MODELS,
+                             lambda data: room.start < _address(data, board) < room.end)
+    head = _MODELS.partition("\n\n")[0].encode()
+    native_module.check_ours(output / NAMES, lambda data: data.startswith(head))
+
+
+def _address(file, board):
+    """Where a UF2 file for a board begins; 0 for other files."""
+    try:
+        first = next(iter(uf2.read(file)))
+    except Error:
+        return 0
+    return first.address if first.family == rp2.BOARDS[board].family else 0
 
 
 def _make(board, programs, models):
@@ -172,7 +195,7 @@ def _lay_out(models, address):
 
 def _write_models(laid_out, family, output):
     """models.uf2 and picotorch_models.py; the names of what is to be copied into the file system."""
-    flash, names = output / "models.uf2", output / "picotorch_models.py"
+    flash, names = output / MODELS, output / NAMES
     if not laid_out:
         for path in (flash, names):
             path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,10 @@ import picotorch
 from _picotorch import CORES
 from _picotorch_c import lib
 from picotorch import Program
-from picotorch.errors import NOT_SUPPORTED, fail
+from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 
 from .. import show, twin
-from ..files import write
+from ..files import read_file, write
 from ..operators import FEATURES, WIDE_FORMS, known_operators, needed_features, needed_operators
 from ..size.firmware_map import sections
 from . import selective
@@ -122,12 +122,13 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
           small: bool = False) -> dict:
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
-    programs: link only the kernels that these need, and what reads files of their formats; all kernels,
-    for .pte files, where there are none. small: see Kind. Raises NotSupported for an image that the
-    module would refuse, NotFound outside of picotorch's repository, OperatorMissing, Internal when the
-    build fails.
+    programs: link only the kernels that these need, and what reads files of their formats; all
+    kernels, for .pte files, where there are none. small: see Kind. Raises NotSupported for an image
+    that the module would refuse, InvalidArgument for an install.py in the folder that is not ours,
+    NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
     """
     check_images(arches, programs, small)
+    check_package(output)
     names = needed_operators(programs) if programs else sorted(known_operators())
     kind = kind_for(programs, small)
     parts = {}
@@ -230,6 +231,19 @@ def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = ()
     sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
     for name, text in _of_install(output, arches, sizes, flash or {}, remedy).items():
         write(output / name, text)
+
+
+def check_package(output: Path) -> None:
+    """Raises InvalidArgument for an install.py in the folder that write_package did not write."""
+    title = INSTALL.read_bytes().splitlines()[0]
+    check_ours(output / "install.py", lambda data: data.startswith(title))
+
+
+def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
+    """Raises InvalidArgument for a file that is there and is not ours, by its content."""
+    if path.exists() and not is_ours(read_file(path)):
+        raise fail(INVALID_ARGUMENT, "is not a file that picotorch natmod wrote: it is not replaced",
+                   str(path), remedy="move it, or name another folder with --output")
 
 
 def _of_install(output, arches, runtime, flash, remedy):

@@ -14,6 +14,7 @@ from picotorch.host.operators import known_operators
 from picotorch.host.run import pico
 from picotorch.host.twin import open_program
 from support import on_pico, stock
+from support.calling import assert_error
 from support.fixture_store import FOLDER
 
 BOARD = "RPI_PICO"
@@ -182,6 +183,33 @@ def test_what_does_not_fit_is_refused(tmp_path):
                                         + remedy):
             kernels_in_flash.build(BOARD, programs, [("model", large)], None, tmp_path)
     assert not list(tmp_path.glob("*.uf2"))
+
+
+@pytest.mark.parametrize("name", ["install.py", "kernels.uf2", "models.uf2", "picotorch_models.py"])
+def test_files_of_others_are_not_replaced(call, monkeypatch, tmp_path, name):
+    """Or deleted, where there is no model; those of an earlier call are."""
+    for get in ("_make", "_prebuilt"):
+        monkeypatch.setattr(kernels_in_flash, get, lambda *_: (set(), bytes(8), bytes(8)))
+    arguments = ("natmod", "--flash", BOARD, "--output", tmp_path)
+    assert call(*arguments, "--frozen-model", MODEL)[0] == 0
+    path = tmp_path / name
+    written = path.read_bytes()
+    of_pico_2 = uf2.write({ROOM.start: bytes(8)}, rp2.BOARDS["RPI_PICO2"].family)
+    firmware = uf2.write({rp2.FLASH: bytes(8)}, FAMILY)
+    for data in (b"", b"of the user", of_pico_2, firmware):
+        path.write_bytes(data)
+        assert_error(call(*arguments), "InvalidArgument", f"{path}: is not a file that", "--output")
+        assert path.read_bytes() == data
+    path.write_bytes(written)
+    assert call(*arguments)[0] == 0
+    assert path.exists() == (name in ("install.py", "kernels.uf2"))
+
+
+def test_an_install_py_of_others_is_not_replaced(call, tmp_path):
+    (tmp_path / "install.py").write_text("print()\n")
+    assert_error(call("natmod", "--models", MODEL, "--output", tmp_path), "InvalidArgument",
+                 "install.py: is not a file that picotorch natmod wrote")
+    assert [path.name for path in tmp_path.iterdir()] == ["install.py"]
 
 
 # ---- where a wheel is installed, which brings the kernels

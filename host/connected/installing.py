@@ -137,7 +137,8 @@ def _other_kernels(found, machine):
     if found.path is not None and not found.flash:
         return "take it out of the ROMFS, and deploy again"
     if found.flash and selective.has_sources():
-        return "copy other kernels there: picotorch natmod --flash --models"
+        return ("copy other kernels there: picotorch natmod --flash "
+                f"{'|'.join(kernels_in_flash.BOARDS)} --models MODEL")
     return _firmware_for(machine)
 
 
@@ -145,7 +146,7 @@ def _firmware_for(machine):
     """The remedy that is right for every model. A wheel can put a model into a Pico's firmware only."""
     board = rp2.board_of(machine)
     return ("flash a firmware with its kernels: picotorch firmware "
-            + (f"--board {board} " if board else "") + "--models MODEL"
+            f"--board {board or 'NAME'} --models MODEL"
             + ("" if board or selective.has_sources() else ", in picotorch's repository"))
 
 
@@ -224,9 +225,14 @@ def arches_of(facts: dict, board: str) -> list[str]:
     Raises NotSupported or NotFound where it loads none."""
     mpy = facts["mpy"]
     if mpy is None or mpy & 0x3FF != native_module.MPY:
-        loads = "" if mpy is None else f", this one loads .mpy {mpy & 0xFF}.{mpy >> 8 & 3}"
-        raise fail(NOT_SUPPORTED, f"MicroPython 1.23 or newer is needed for a native module{loads}",
-                   board, remedy="flash a newer one, or one with picotorch inside")
+        version, ours = ((number & 0xFF, number >> 8 & 3) for number in (mpy or 0, native_module.MPY))
+        loads = "" if mpy is None else ", this one loads .mpy {}.{}".format(*version)
+        needed, remedy = "MicroPython 1.23 or newer is needed for a native module", "flash a newer one"
+        if version > ours:
+            needed = "a native module needs .mpy {}.{}".format(*ours)
+            remedy = "flash a MicroPython from 1.23 to the last one with it"
+        raise fail(NOT_SUPPORTED, needed + loads, board,
+                   remedy=f"{remedy}, or one with picotorch inside")
     number = mpy >> 10 & 0xF
     if not number:
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",

@@ -27,8 +27,10 @@ REMEDY = ""
 def module_for(mpy):
     """Folder and bytes of the module where sys.implementation._mpy is `mpy`."""
     if mpy & 0x3FF != MPY:
-        raise RuntimeError("MicroPython 1.23 or newer is needed: the module is .mpy %d.%d, this one "
-                           "loads .mpy %d.%d" % (MPY & 0xFF, MPY >> 8, mpy & 0xFF, mpy >> 8 & 3))
+        ours, version = (MPY & 0xFF, MPY >> 8), (mpy & 0xFF, mpy >> 8 & 3)
+        needed = "1.23 or newer" if version < ours else "1.23 to the last one with .mpy %d.%d" % ours
+        raise RuntimeError("MicroPython %s is needed: the module is .mpy %d.%d, this one loads "
+                           ".mpy %d.%d" % ((needed,) + ours + version))
     number = mpy >> 10 & 0xF
     if not number:
         raise RuntimeError("this MicroPython loads no native modules: flash a firmware that has "

@@ -472,7 +472,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
                  "flash a firmware")
 
 
-@pytest.mark.parametrize("mpy, loads", [(6, "6.0"), (6 | 2 << 8, "6.2"), (5, "5.0"), (7, "7.0")])
+@pytest.mark.parametrize("mpy, loads", [(6, "6.0"), (6 | 2 << 8, "6.2"), (5, "5.0")])
 def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
                                                        loads):
     """It takes .mpy files of its version, but native ones of its sub-version only."""
@@ -488,6 +488,15 @@ def test_a_micropython_that_loads_other_native_modules(call, board, native_modul
         assert files.do(conversation, "", "checksum", "/lib/_picotorch.mpy") == before
 
 
+def test_a_micropython_that_loads_later_native_modules(call, board, native_modules, monkeypatch):
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    has_facts(monkeypatch, mpy=7 | ARMV7EMSP << 10)
+    for command in ("deploy", "size"):
+        assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
+                     "a native module needs .mpy 6.3, this one loads .mpy 7.0; flash a MicroPython "
+                     "from 1.23 to the last one with it")
+
+
 def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
     module = native_modules / "armv7m" / "_picotorch.mpy"
@@ -496,7 +505,8 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
                  "heap: 4049152B requested", "picotorch natmod --models")
     module.unlink()
     assert_error(call("deploy", SMALL, "--port", board.port), "NotFound",
-                 "no native module for armv7emsp is built", "picotorch firmware --models",
+                 "no native module for armv7emsp is built",
+                 "picotorch firmware --board NAME --models MODEL",
                  "in picotorch's repository")
 
 

@@ -213,6 +213,7 @@ def test_the_remedy_of_install_is_a_smaller_module(call, package, programs, smal
 
 @pytest.mark.parametrize(("mpy", "words"), [
     (6 | 2 << 8 | 7 << 10, "1.23 or newer is needed: the module is .mpy 6.3, this one loads .mpy 6.2"),
+    (7 | 7 << 10, "1.23 to the last one with .mpy 6.3 is needed: .*, this one loads .mpy 7.0"),
     (6 | 7 << 10, "loads .mpy 6.0"), (5 | 3 << 8 | 7 << 10, "loads .mpy 5.3"),
     (6 | 3 << 8, "this MicroPython loads no native modules"),
     (6 | 3 << 8 | 11 << 10, "no module for architecture 11 here"),

@@ -180,16 +180,18 @@ def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):
     operators = needed_operators({"": open_program(model.read_bytes())})
     has(MODULE, operators, True, b"IMAGES VOLUMES\0")
     assert_error(call("deploy", model, "--port", board.port, "--to", "/other"), "NotSupported",
-                 "the flash has no 3-d convolutions", "picotorch natmod --flash --models")
+                 "the flash has no 3-d convolutions",
+                 "picotorch natmod --flash RPI_PICO --models MODEL")
     assert on_board(board, "/other/model.pte") is None
     has(MODULE, DOUBLES, True, b"IMAGES FLOAT64\0")
     assert call("deploy", DOUBLE, "--port", board.port, "--to", "/doubles")[0] == 0
 
 
 @pytest.mark.parametrize(("path", "flash", "words"), [
-    (None, False, ("the firmware has no kernels for aten::mul.out", "picotorch firmware --models")),
+    (None, False, ("the firmware has no kernels for aten::mul.out",
+                   "picotorch firmware --board NAME --models MODEL")),
     ("/rom/lib/_picotorch.mpy", False, ("/rom/lib/_picotorch.mpy has no", "out of the ROMFS")),
-    (MODULE, True, ("the flash has no kernels", "picotorch natmod --flash --models")),
+    (MODULE, True, ("the flash has no kernels", "picotorch natmod --flash RPI_PICO --models MODEL")),
 ])
 def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, words):
     has(path, ["aten::add.out"], flash)

@@ -22,7 +22,7 @@ from .files import Tell, copy_files, do, free_in, remove_part
 from .link import BLOCK, Link
 from .room import SPARE
 from .serial_ports import resolve
-from .session import begin, call, memory_of, with_memories
+from .session import begin, call, heap_of
 
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
@@ -74,7 +74,7 @@ def _heap_for(files, path, methods, to_romfs):
     in_heap = 0 if to_romfs else sum(map(len, files.values()))
     model, *data = files.values()
     runs = (Request(model, str(path), [], name, None, temp_size=None, data=data) for name in methods)
-    return in_heap + SPARE + max((memory_of(with_memories(run)) for run in runs), default=0)
+    return in_heap + SPARE + max(map(heap_of, runs), default=0)
 
 
 # ---- files

@@ -3,10 +3,11 @@
 from picotorch import Program
 
 from .. import show
+from ..run.request import Request
 from . import installing
 from .link import Link
 from .serial_ports import resolve
-from .session import facts_of
+from .session import facts_of, heap_of
 
 SPARE = 8192  # bytes of heap for Python's objects around a model
 
@@ -15,7 +16,8 @@ def measure(need: dict, program: Program, port: str, patience: float | None = No
     """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
     install. Raises what deploy raises where it can install no native module."""
     port = resolve(port)
-    memories = need["method_pool"] + sum(need["planned"]) + need["temp"] + SPARE
+    memories = heap_of(Request(bytes(program.loader.buffer), need["model"], [], need["method"],
+                               need["method_pool"], temp_size=need["temp"])) + SPARE
     files = need["program_bytes"] + sum(need["data_bytes"])
     wanted = installing.wanted_by({need["model"]: program}, memories + files)
     module = None

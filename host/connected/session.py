@@ -19,6 +19,7 @@ from ..run.request import PATIENCE, PORT, Connected, Request, Result
 from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
 from ..run.runner_log import log_of
 from ..twin import open_data, open_program
+from ..values import TENSOR
 from .link import ON_BOARD, Link
 from .serial_ports import resolve
 
@@ -189,6 +190,15 @@ def memory_of(request):
     outputs = sum(meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs())
     state = sum(info.nbytes() for info in meta.unplanned_attributes())
     return request.pool_size + request.temp_size + planned + outputs + state
+
+
+def heap_of(request: Request) -> int:
+    """Bytes of the heap that a run takes beside its model: the memories, and inputs outside of them."""
+    meta = open_program(request.model).method_meta(request.method)
+    tensors = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())
+               if meta.input_tag(i) == TENSOR]
+    return memory_of(with_memories(request)) + sum(
+        info.nbytes() for info in tensors if not info.is_memory_planned())
 
 
 def _check_heap(link, needed, machine):

@@ -350,6 +350,22 @@ def test_size_says_which_way_fits(call, board):
     assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out
 
 
+@pytest.mark.parametrize("name", ["unplanned_io", "unplanned_state", "mixed_unplanned", "add_5"])
+def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, name):
+    """Also inputs, outputs and state outside the planned buffers."""
+    model = FIXTURES / name / "model.pte"
+    wanted, asked = installing.wanted_by, []
+    monkeypatch.setattr(installing, "wanted_by", lambda programs, heap: (
+        asked.append(heap), wanted(programs, heap))[1])
+    status, out, _ = call("size", model, "--port", board.port, "--json")
+    need = json.loads(out)
+    assert status == 0 and (need["unplanned"] > 0) == (name != "add_5")
+    assert need["connected"]["memories"] == (need["method_pool"] + sum(need["planned"]) + need["temp"]
+                                             + need["unplanned"] + room.SPARE)
+    assert call("deploy", model, "--port", board.port)[0] == 0
+    assert asked == [need["connected"]["memories"] + model.stat().st_size] * 2
+
+
 @pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
 def test_a_board_that_needs_too_long(call, board, tmp_path, command):
     model = [] if command == "selftest" else [SMALL]

@@ -9,8 +9,8 @@ output is an array of its bits (uint16), which from_bfloat16 makes float32; such
 (to_bfloat16), or an array of ml_dtypes.
 
 Every error is a picotorch.Error with ExecuTorch's code and name, and also what ExecuTorch's runtime
-raises: a RuntimeError, of an unknown method a KeyError, of an index an IndexError, of an argument of
-the wrong type a TypeError.
+raises: a RuntimeError, of load_method for an unknown method a KeyError, of an index an IndexError, of
+an argument of the wrong type a TypeError, of a file object that is closed a ValueError.
 """
 
 import enum

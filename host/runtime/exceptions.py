@@ -7,23 +7,28 @@ from picotorch import Error
 from picotorch.errors import INVALID_TYPE
 
 
-class RuntimeFailure(Error, RuntimeError):
+class _Named(Error):
+    def __repr__(self):
+        return f"<{type(self).__name__} {self}>"
+
+
+class RuntimeFailure(_Named, RuntimeError):
     """Data, inputs and files that do not do, and everything else."""
 
 
-class UnknownName(Error, KeyError):
+class UnknownName(_Named, KeyError):
     """A name of no method."""
 
 
-class WrongIndex(Error, IndexError):
+class WrongIndex(_Named, IndexError):
     """An index of no input, output or attribute."""
 
 
-class WrongType(Error, TypeError):
+class WrongType(_Named, TypeError):
     """An argument of the wrong type."""
 
 
-class WrongState(Error, ValueError):
+class WrongState(_Named, ValueError):
     """A file object that is closed, or was opened for writing."""
 
 

@@ -70,6 +70,9 @@ def test_errors_are_builtin_exceptions_too(builtin, call):
         call(runtime)
     assert isinstance(caught.value, builtin)
     assert str(caught.value).startswith(caught.value.name)
+    kind = {KeyError: "UnknownName", TypeError: "WrongType", RuntimeError: "RuntimeFailure",
+            IndexError: "WrongIndex", ValueError: "WrongState"}[builtin]
+    assert repr(caught.value) == f"<{kind} {caught.value}>"
     others = {KeyError, TypeError, RuntimeError, IndexError, ValueError} - {builtin}
     assert not isinstance(caught.value, tuple(others))
 

@@ -40,6 +40,7 @@ COMPONENTS = (
     Component("micropython", ("py", "extmod", "shared", "drivers", "ports/rp2"), only_rp2=False),
     Component("libm", ("lib/libm",), only_rp2=False),
     Component("newlib", licences=("libnewlib-arm-none-eabi/copyright",), only_rp2=False),
+    # The copyright file of gcc-arm-none-eabi refers to that of gcc, which has the exception for libgcc
     Component("libgcc", licences=("gcc-[0-9]*-base/copyright",), only_rp2=False),
     Component("cmsis", ("lib/cmsis", f"{PICO_SDK}/src/rp2_common/cmsis"),
               (f"{PICO_SDK}/src/rp2_common/cmsis/stub/CMSIS/LICENSE.txt",)),
@@ -89,6 +90,11 @@ def comments(files: list[Path]) -> list[str]:
             for text, names in sorted(holders.items())]
 
 
+def _version(licence):
+    """The numbers in the name of a package: gcc-12-base is newer than gcc-9-base."""
+    return [int(number) for number in re.findall(r"\d+", licence.parent.name)]
+
+
 def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
     """The text for a component.
 
@@ -104,7 +110,7 @@ def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
         found = sorted(root.glob(pattern))
         if not found:
             raise NoticeMissing(f"the licence of {component.name} is missing: {root / pattern}")
-        parts.append(found[-1].read_text("utf-8", errors="replace").strip("\n"))
+        parts.append(max(found, key=_version).read_text("utf-8", errors="replace").strip("\n"))
     if not parts:
         raise NoticeMissing(f"{tree} has no notice of {component.name}")
     return f"\n\n{'-' * 80}\n\n".join(parts) + "\n"

@@ -98,6 +98,14 @@ def test_the_holders_under_the_same_words_come_together(tmp_path):
         "Copyright 2003 C.\n\nOnly I may."]
 
 
+def test_the_licence_of_the_newest_compiler_is_taken(tmp_path):
+    (libgcc,) = (component for component in notices.COMPONENTS if component.name == "libgcc")
+    for version in ("9", "12", "10"):
+        (tmp_path / f"gcc-{version}-base").mkdir()
+        (tmp_path / f"gcc-{version}-base" / "copyright").write_text(f"of {version}")
+    assert notices.notice(libgcc, tmp_path, packages=tmp_path) == "of 12\n"
+
+
 def test_a_licence_that_is_missing_ends_the_build(tmp_path):
     (newlib,) = (component for component in notices.COMPONENTS if component.name == "newlib")
     with pytest.raises(notices.NoticeMissing, match="of newlib is missing: .*libnewlib-arm-none-eabi"):

@@ -28,7 +28,7 @@ MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MOST_FLASH = 77 * 1024  # of MODEL on a Cortex-M4F, everything included
+MOST_FLASH = 78 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 69 * 1024  # for size, by link-time optimisation
 MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
@@ -366,7 +366,7 @@ def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
 def test_an_error_is_printed(tmp_path):
     write(tmp_path, "mlp")
     path = tmp_path / "model/model_image.c"
-    path.write_text(path.read_text().replace("0x324d5450", "0x304d5450"))
+    path.write_text(path.read_text().replace("0x334d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
     with pytest.raises(AssertionError, match=r"error 16, subject 40, index -1; make TEXTS=1 adds"):
         said(tmp_path, *UNOPTIMISED)

@@ -575,7 +575,7 @@ def test_parity_json(call):
     (board,) = entry["boards"]
     assert board.pop("pool_bytes") > 0
     assert board == {"board": "mps2-an386", "outputs": [], "pool": None, "reference": None,
-                     "agree": True}
+                     "agree": True, "heap_free": None}
 
 
 def test_same_bits():

@@ -145,7 +145,8 @@ class TorchTensor:
 
 
 def test_tensors_of_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(uint16="uint16", uint8="uint8"))
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(
+        Tensor=TorchTensor, uint16="uint16", uint8="uint8"))
     (y,) = relu(15).execute([TorchTensor("bfloat16", to_bfloat16(X))], torch=False)
     assert y[1] == to_bfloat16(0.3)
     with pytest.raises(Error, match="Half expected, bfloat16 given"):

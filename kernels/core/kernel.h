@@ -113,7 +113,7 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 
 // Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
 // with the DSP extension, and the host, which says how much they take.
-#if (defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
+#if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
 #define PT_HAS_WIDE 1
 #else
 #define PT_HAS_WIDE 0

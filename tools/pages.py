@@ -14,8 +14,8 @@ docs/net.pte takes the place of what it would have made.
 --python names the Python of another environment, for example one with the wheel. Its commands run in a
 folder that knows nothing of this repository; else `tests` and `tools` are there.
 
-A page may differ from the output in its spaces, and by 10 % in a number: a faster kernel does not make
-the page wrong at once.
+A page may differ from the output in its spaces, in the seconds that a step took, and by 10 % in any
+other number: a faster kernel does not make the page wrong at once.
 """
 
 import os
@@ -33,6 +33,7 @@ BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)
                    re.DOTALL)
 FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # of a step, which depends on the machine's load
 TOLERANCE = 0.1
 
 
@@ -45,6 +46,7 @@ def numbers(line: str) -> list[float]:
 
 
 def is_same(shown: str, printed: str) -> bool:
+    shown, printed = ELAPSED.sub("", shown), ELAPSED.sub("", printed)
     return shape(shown) == shape(printed) and all(
         abs(a - b) <= TOLERANCE * max(abs(a), abs(b)) for a, b in
         zip(numbers(shown), numbers(printed), strict=True))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from picotorch.host import cli
 from support import fixture_store, shown_code
+from support.tool import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ROOT / "docs"
@@ -78,6 +79,14 @@ def test_paths_of_the_repository_exist(page):
                                   if "```console" in page.read_text()])
 def test_commands_print_what_the_page_shows(page):
     tool("pages.py", "--check", DOCUMENTS / page)
+
+
+def test_only_the_seconds_of_a_step_may_differ():
+    is_same = load_tool("pages").is_same
+    assert is_same("Measuring ... 4.2 s", "Measuring ... 0.1 s")
+    assert is_same("stack  1,000", "stack 1,090")
+    assert not is_same("stack 1,000", "stack 1,200")
+    assert not is_same("it takes 4.2 s", "it takes 0.1 s")
 
 
 def test_every_command_is_in_the_list():

@@ -1,5 +1,5 @@
-"""Writes the tables of docs/performance.md, and of sizes in docs/images.md: what the files beside this
-one measured.
+"""Writes what the files beside this one measured: the tables of docs/performance.md, of sizes in
+docs/images.md, and the cycles an instruction with which `picotorch size` estimates time.
 
     make performance        # measures all of it, then this
 
@@ -7,6 +7,7 @@ Between the comments <!-- name --> and <!-- end --> of a document each table is 
 """
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
+FACTORS = ROOT / "host/size/cycles_per_instruction.json"
 BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
           "mps2-an505": "M33", "mps3-an547": "M55"}
 FLOAT_MODELS = ["ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder"]
@@ -174,6 +176,29 @@ def cycles(entries):
                   f"{e['cycles_per_mac']:.2f}"] for e in entries], left=2)
 
 
+def cycles_per_instruction(entries):
+    """By mode and core: [least of a model, mean of all instructions, most of a model], outwards to 0.01."""
+    found = {}
+    for e in entries:
+        found.setdefault(e["prepare"], {}).setdefault(e["core"], []).append(e)
+    return {mode: {core: factors(models) for core, models in sorted(cores.items())}
+            for mode, cores in found.items()}
+
+
+def factors(models):
+    each = [e["cycles"] / e["instructions"] for e in models]
+    mean = sum(e["cycles"] for e in models) / sum(e["instructions"] for e in models)
+    return [math.floor(100 * min(each)) / 100, round(mean, 2), math.ceil(100 * max(each)) / 100]
+
+
+def as_text(found):
+    """JSON, a line for each core."""
+    modes = [f' "{mode}": {{\n' + ",\n".join(f'  "{core}": {json.dumps(each)}'
+                                           for core, each in cores.items()) + "\n }"
+             for mode, cores in found.items()]
+    return "{\n" + ",\n".join(modes) + "\n}\n"
+
+
 def twin_speed(found):
     """Model by kind of vectors, and with which processor."""
     kinds = list(found["entries"][0]["ms"])
@@ -229,6 +254,8 @@ def main():
         ("cycles", cycles(estimates)),
         ("twin", twin_speed(read("twin_speed"))),
     ])
+    FACTORS.write_text(as_text(cycles_per_instruction(estimates)))
+    click.echo(f"written to {FACTORS.relative_to(ROOT)}")
     project = read("bench_c_project")
     write(IMAGES, [("project builds", project_builds(project)),
                    ("project switches", project_switches(project))])

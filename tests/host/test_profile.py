@@ -76,7 +76,7 @@ def test_what_the_json_holds(call, board):
     for key in ("ticks", "macs", "calls"):
         assert sum(one[key] for one in entry["operators"]) == sum(row[key] for row in rows)
     assert entry["operators"][0]["call"] == "aten::convolution.out"
-    usual = cycles.CYCLES_PER_INSTRUCTION["cortex-m4"][1]
+    usual = cycles.CYCLES_PER_INSTRUCTION["none"]["cortex-m4"][1]
     assert entry["cycles"] == (None if board == "host" else round(usual * entry["total"]))
 
 

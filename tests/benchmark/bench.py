@@ -34,6 +34,8 @@ ANCHOR = json.loads((ROOT / "tests/benchmark/bench_anchor.json").read_text())["m
 MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder", "mlp",
           "conv1d_network", "channels_last_network", "add_1", "add2_5", "add_5", "softmax_2x2",
           "linear_5", "simple_conv"]
+# Measured in C as well, on boards without MicroPython: there the call counts.
+SMALL = ["add_1", "softmax_2x2", "linear_5"]
 # Figures that are compared: those of the anchor.
 COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
 
@@ -79,6 +81,15 @@ def measure(one, board):
     }
 
 
+def execute_in_c(one, board):
+    """The instructions of pt_execute(), on the board without MicroPython."""
+    one.bare = True
+    result = emulated.run(one, board)
+    if result.code:
+        raise RuntimeError(f"{one.name} on {board.name}, bare: {result.message}")
+    return result.instructions["execute"]
+
+
 def row(name, board, prepare):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
     entry = {"model": name, "board": board.name, "core": board.core, "prepare": prepare}
@@ -86,6 +97,8 @@ def row(name, board, prepare):
     if figures is None:
         return {**entry, "fits": False}
     entry |= {"fits": True, **figures}
+    if name in SMALL:
+        entry["execute_in_c"] = execute_in_c(request(name, board, prepare), board)
     macs = macs_of(name)
     if macs:
         entry["macs_per_instruction"] = round(macs / figures["execute"], 3)

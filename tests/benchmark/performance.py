@@ -18,6 +18,7 @@ import click
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from benchmark.bench import SMALL  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
@@ -109,6 +110,18 @@ def loading(entries):
         if e["prepare"] == "none":
             rows.setdefault(e["model"], {})[core_of(e)] = number(e["verify"] + e["load"])
     return grid(["instructions to load", *BOARDS.values()],
+                [[model, *(row.get(core, "–") for core in BOARDS.values())]
+                 for model, row in rows.items()])
+
+
+def small_models(entries):
+    """Model by core: pt_execute() in C / Method.execute() from Python (ExecuTorch's in C)."""
+    rows = {}
+    for e in entries:
+        anchor = f" ({number(e['anchor']['execute'])})" if "anchor" in e else ""
+        rows.setdefault(e["model"], {})[core_of(e)] = \
+            f"{number(e['execute_in_c'])} / {number(e['execute'])}{anchor}"
+    return grid(["instructions", *BOARDS.values()],
                 [[model, *(row.get(core, "–") for core in BOARDS.values())]
                  for model, row in rows.items()])
 
@@ -247,6 +260,7 @@ def main():
     write(DOCUMENT, [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
+        ("small models", small_models(e for e in selected(bench, SMALL) if e["prepare"] == "none")),
         ("image instructions", image_instructions(images, int8)), ("image bytes", image_bytes(images)),
         ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
         ("classes", operators(plain, prepared, False)),

@@ -20,6 +20,13 @@ def test_a_model_with_data_files_is_measured():
     assert entry["execute"] > 0
 
 
+@pytest.mark.parametrize(("name", "most"), [("add_1", 450), ("softmax_2x2", 500), ("linear_5", 1200)])
+def test_small_models_take_few_instructions(name, most):
+    entry = bench.row(name, load_board("mps2-an386"), "none")
+    assert entry["execute_in_c"] <= most
+    assert entry["execute_in_c"] < entry["execute"] < entry["execute_in_c"] + 400
+
+
 def test_operators_are_measured():
     operators = [o for o in bench_ops.OPERATORS if o["class"] in ("linear", "clone")]
     entries = list(bench_ops.measure(operators, "mps2-an386", False))

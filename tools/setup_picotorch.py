@@ -8,6 +8,7 @@
   firmware      the firmware of each board, to run a model and with a prompt
   ports         the MicroPython source tree with its own ports unix, qemu and rp2
   riscv         compiler and emulator for tests on RISC-V
+  recordings    recordings of spoken words for a test
   rp2           the firmware of Raspberry Pi Pico and Pico 2, and an emulator of the first
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
@@ -260,6 +261,11 @@ def set_up_risc_v(_):
     have([*needs_of_risc_v(), Need(emulator, "qemu-system-misc", has_program(emulator))])
 
 
+def set_up_recordings(_):
+    recording = Path("/usr/share/sounds/alsa/Front_Left.wav")
+    have([Need("recordings of spoken words", "alsa-utils", recording.is_file)])
+
+
 def have(needs):
     """Install the packages of those Needs that are missing. SetupError where that does not work."""
     missing = [need for need in needs if not need.is_there()]
@@ -434,6 +440,7 @@ STEPS = {
     "firmware": set_up_firmware,
     "ports": set_up_ports,
     "riscv": set_up_risc_v,
+    "recordings": set_up_recordings,
     "rp2": set_up_rp2,
     "natmod": set_up_natmod,
 }

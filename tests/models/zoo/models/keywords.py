@@ -46,14 +46,14 @@ def separable(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class KeywordSpotting(nn.Module):
-    """Audio, (1, 8000), to a number for each of WORDS."""
+    """Audio, (1, 8000), to a number for each class, by default of WORDS."""
 
-    def __init__(self) -> None:
+    def __init__(self, classes: int = len(WORDS)) -> None:
         super().__init__()
         self.front_end = FrontEnd()
         self.network = nn.Sequential(nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.ReLU(),
                                      separable(16, 24), separable(24, 32), nn.AvgPool2d((16, 5)),
-                                     nn.Flatten(), nn.Linear(160, len(WORDS)))
+                                     nn.Flatten(), nn.Linear(160, classes))
 
     def forward(self, audio):
         return self.network(self.front_end(audio))

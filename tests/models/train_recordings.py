@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Train the keyword-spotting model of the zoo on a human voice, and write tests/boards/recorded_words.
+
+The classes are the recordings of support/recordings.py. What it learns from: the recordings faster and
+slower, earlier and later, louder and softer, with noise. Writes model.pte, and expected.npz: what
+PyTorch gives for each recording as it is. Needs the `export` extra, and `make recordings`. Another kind
+of CPU may give other weights.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import numpy as np
+import torch
+from executorch.exir import EdgeCompileConfig, to_edge
+from models.zoo.models.keywords import KeywordSpotting
+from models.zoo.registry import NOT_CORE
+from support.recordings import NAMES, RATE, loudest_second, recorded, second, spoken
+
+FOLDER = ROOT / "tests/boards/recorded_words"
+EACH, EPOCHS = 150, 30  # samples of a recording, and how often each is seen
+
+
+def changed(audio: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The recording as another take of it might be: a second."""
+    speed = random.uniform(0.88, 1.13)
+    at = np.arange(0, len(audio) - 1, speed)
+    audio = np.interp(at, np.arange(len(audio)), audio)
+    start = loudest_second(audio) + random.integers(-RATE // 10, RATE // 10)
+    audio = second(audio, start) * random.uniform(0.3, 1.5)
+    return np.clip(audio + random.normal(size=RATE) * random.uniform(0.0005, 0.01), -1, 1)
+
+
+def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-mel and classes of `each` changed takes of each recording."""
+    random = np.random.default_rng(seed)
+    takes = [changed(recorded(name), random) for name in NAMES for _ in range(each)]
+    return (front_end(torch.from_numpy(np.stack(takes).astype("float32"))),
+            torch.arange(len(NAMES)).repeat_interleave(each))
+
+
+def train(model: KeywordSpotting) -> None:
+    x, classes = samples(model.front_end, 1000, EACH)
+    unseen, wanted = samples(model.front_end, 2000, 40)
+    optimizer = torch.optim.Adam(model.network.parameters(), 3e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, EPOCHS * (len(x) // 32))
+    for _ in range(EPOCHS):
+        for some in torch.randperm(len(x))[: len(x) // 32 * 32].split(32):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model.network(x[some]), classes[some]).backward()
+            optimizer.step()
+            schedule.step()
+    with torch.no_grad():
+        right = (model.network(unseen).argmax(1) == wanted).float().mean().item()
+    print(f"{right:.1%} of {len(unseen)} takes that it has not seen are right")
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = KeywordSpotting(len(NAMES))
+    train(model)
+    model.eval()
+    audio = torch.from_numpy(np.stack([spoken(name) for name in NAMES]))
+    program = torch.export.export(model, (audio[:1],), strict=True)
+    edge = to_edge(program, compile_config=EdgeCompileConfig(**NOT_CORE))
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "model.pte").write_bytes(edge.to_executorch().buffer)
+    with torch.no_grad():
+        outputs = np.concatenate([model(one[None]).numpy() for one in audio])
+    np.savez(FOLDER / "expected.npz", outputs=outputs)
+    print(f"written to {FOLDER.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -190,7 +190,7 @@ def cycles(entries):
 
 
 def cycles_per_instruction(entries):
-    """By mode and core: [least of a model, mean of all instructions, most of a model], outwards to 0.01."""
+    """By mode and core: [least of a model, mean of all instructions, most of a model], to 0.01."""
     found = {}
     for e in entries:
         found.setdefault(e["prepare"], {}).setdefault(e["core"], []).append(e)

@@ -314,7 +314,8 @@ def test_programs_with_prepared_constants_have_cycles_of_their_own(core):
         least, usual, most = (round(1000 * factor) for factor in
                               cycles.CYCLES_PER_INSTRUCTION[mode][core])
         assert time["cycles"] == usual
-        assert (time["least_ms"], time["ms"], time["most_ms"]) == (least / 1000, usual / 1000, most / 1000)
+        times = [time["least_ms"], time["ms"], time["most_ms"]]
+        assert times == [least / 1000, usual / 1000, most / 1000]
 
 
 def test_milliseconds_are_cycles_at_the_clock(call):

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import zipfile
 from pathlib import Path
 
@@ -24,15 +25,17 @@ def read_npz(path: Path, wanted: list[int], prefix: str = "in") -> list[np.ndarr
     InvalidArgument.
     """
     with _opened(path) as (archive, members):
+        members = _numbered(members, prefix)
         _check_names(members, path, prefix)
         _check_size(members, sum(wanted) + _HEADER * len(wanted) + SPARE, path)
         return [_array(archive, members[f"{prefix}{i}"]) for i in range(len(members))]
 
 
-def read_named_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
-    """All arrays of a file by name, of `limit` bytes together at most. Raises AccessFailed,
-    InvalidArgument."""
+def read_named_npz(path: Path, limit: int, prefix: str = "in") -> dict[str, np.ndarray]:
+    """All arrays of a file by name, of `limit` bytes together at most; those without one are in0, in1
+    ... Raises AccessFailed, InvalidArgument."""
     with _opened(path) as (archive, members):
+        members = _numbered(members, prefix)
         _check_size(members, limit, path)
         return {name: _array(archive, member) for name, member in members.items()}
 
@@ -51,6 +54,12 @@ def _opened(path):
     except Exception:  # whatever numpy, zipfile and the decompressors raise for other bytes
         raise fail(INVALID_ARGUMENT, "is not an .npz file of arrays", str(path),
                    remedy="write it with numpy.savez") from None
+
+
+def _numbered(members, prefix):
+    """The members, with those that numpy.savez named arr_0, arr_1 ... as prefix0, prefix1 ..."""
+    named = {re.sub(r"^arr_(?=\d+$)", prefix, name): member for name, member in members.items()}
+    return named if len(named) == len(members) else members
 
 
 def _check_names(members, path, prefix):

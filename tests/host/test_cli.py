@@ -205,6 +205,8 @@ def compressed_badly():
     (encrypted(), "is not an .npz file"),
     (compressed_badly(), "is not an .npz file"),
     (npz(x=ZEROS), "has x; name the arrays in0, in1"),
+    (npz(in0=ZEROS, arr_0=ZEROS), "has arr_0; name the arrays in0, in1"),
+    (npz(arr_1=ZEROS), "has in1"),
     (npz(in1=ZEROS), "has in1"),
     (npz(), "1 expected, 0 given"),
     (npz(in0=ZEROS, in1=ZEROS), "1 expected, 2 given; the method takes in0: Float [5]"),
@@ -214,6 +216,13 @@ def test_inputs_that_do_not_fit(call, tmp_path, data, words):
     file = tmp_path / "in.npz"
     file.write_bytes(data)
     assert_error(call("run", path("add_5"), "--inputs", file), "InvalidArgument", words)
+
+
+def test_arrays_without_names_are_inputs_in_their_order(call, tmp_path):
+    """numpy.savez(file, array) names it arr_0."""
+    np.savez(tmp_path / "in.npz", np.arange(5, dtype=np.float32))
+    status, out, error = call("run", path("add_5"), "--inputs", tmp_path / "in.npz", "--json")
+    assert (status, error, json.loads(out)["status"]) == (0, "", "ok")
 
 
 def test_inputs_of_other_sizes(call, tmp_path):

@@ -183,10 +183,11 @@ def _float_layers(method):
 
 
 def _unrolled(method):
-    """Layers that multiply by the same weights, one after the other."""
+    """Layers that multiply by the same weights, one after the other. Batch norms that are depthwise
+    convolutions may have equal weights before training."""
     by_weights = defaultdict(list)
     for one in method.instructions:
-        if macs_of(one, method.values):
+        if macs_of(one, method.values) and "depthwise" not in one.call:
             weights = method.origins[one.index].get(factors(one)[1])
             place = None if weights is None else method.values.location(weights)
             if place not in (None, (LEFT_OUT, 0)):  # of these it is not known which are the same
@@ -223,7 +224,7 @@ def _float_weights(method):
         return
     found, sizes = [], {}
     for one in method.instructions:
-        if macs_of(one, method.values):
+        if macs_of(one, method.values) and "depthwise" not in one.call:
             weights = method.origins[one.index].get(factors(one)[1])
             if weights is not None and method.is_float(weights):
                 found.append(one)

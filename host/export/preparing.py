@@ -30,6 +30,9 @@ _VIEWS = (
 _SHUFFLES = (
     _ATEN.pixel_shuffle.default, _ATEN.pixel_unshuffle.default, _ATEN.channel_shuffle.default)
 
+# Operators whose results a program copies, to be contiguous
+_PERMUTATIONS = (_ATEN.permute.default, _ATEN.transpose.int)
+
 # Operators that take several tensors of one dim order
 _JOINTS = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
@@ -159,7 +162,8 @@ class _Copies(torch.fx.Interpreter):
                 self._copy(node, source, torch.channels_last)
         elif node.target in _PAIRS:
             self._match_ranks(node)
-        return super().run_node(node)
+        result = super().run_node(node)
+        return result.contiguous() if node.target in _PERMUTATIONS else result
 
     def _match_ranks(self, node):
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.

@@ -62,6 +62,32 @@ def split_channels(m, x):
     return m[0](x).reshape(1, 2, 2, 14, 14).transpose(1, 2).reshape(1, 4, 14, 14)
 
 
+def pre_activation(m, x):
+    """As in DenseNet: a batch norm of what cat gives goes before its convolution."""
+    x = m[0](x)
+    x = torch.cat([x, m[2](F.relu(m[1](x)))], 1)
+    return m[4](F.relu(m[3](x)))
+
+
+def permuted(m, x):
+    """As in ConvNeXt: linear layers on the channels, which permute brings to the end."""
+    x = m[0](x)
+    x = x + m[2](F.gelu(m[1](x.permute(0, 2, 3, 1)))).permute(0, 3, 1, 2)
+    return m[3](x)
+
+
+def norm(kind, channels):
+    """A batch norm as training leaves it."""
+    def layer():
+        made = kind(channels)
+        for values in (made.weight.data, made.running_var):
+            values.uniform_(0.5, 2)
+        for values in (made.bias.data, made.running_mean):
+            values.uniform_(-0.5, 0.5)
+        return made.eval()
+    return layer
+
+
 def outer_product(m, x):
     y = m[0](x)
     return y.unsqueeze(1) * y.unsqueeze(2)
@@ -83,6 +109,16 @@ NETWORKS = {
     "relu6": (sequence(conv(3, 8, 3), nn.ReLU6, conv(8, 4, 1)), IMAGE),
     "group_norm": (sequence(conv(3, 8, 3), lambda: nn.GroupNorm(2, 8), nn.SiLU,
                             conv(8, 8, 3, groups=8)), IMAGE),
+    "pre_activation": (net(pre_activation, conv(3, 8, 3, padding=1), norm(nn.BatchNorm2d, 8),
+                           conv(8, 4, 3, padding=1), norm(nn.BatchNorm2d, 12), conv(12, 4, 1)), IMAGE),
+    "first_batch_norm": (sequence(norm(nn.BatchNorm2d, 3), conv(3, 4, 3)), IMAGE),
+    "two_batch_norms": (sequence(conv(3, 4, 3), norm(nn.BatchNorm2d, 4), norm(nn.BatchNorm2d, 4)),
+                        IMAGE),
+    "linear_batch_norm": (sequence(lambda: nn.Linear(16, 8), norm(nn.BatchNorm1d, 8), nn.ReLU,
+                                   lambda: nn.Linear(8, 4, bias=False), norm(nn.BatchNorm1d, 4)),
+                          (1, 16)),
+    "permuted": (net(permuted, conv(3, 8, 3), lambda: nn.Linear(8, 16), lambda: nn.Linear(16, 8),
+                     conv(8, 8, 3, groups=8)), IMAGE),
     "instance_norm": (sequence(conv(3, 8, 3), lambda: nn.InstanceNorm2d(8)), IMAGE),
     "pixel_shuffle_1": (sequence(conv(3, 4, 3), lambda: nn.PixelShuffle(1)), IMAGE),
     "pixel_shuffle_2": (sequence(conv(3, 4, 3), lambda: nn.PixelShuffle(2), conv(1, 2, 3)), IMAGE),
@@ -137,6 +173,26 @@ def test_int8_is_near_pytorch(name):
     report = exported(name).report
     assert report["checked"] == "executed"
     assert min(output["sqnr"] for output in report["outputs"]) > LESS.get(name, LEAST_SQNR)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name.endswith(("norm", "norms"))
+                                  and name != "instance_norm" and name != "group_norm"]
+                         + ["pre_activation"])
+def test_batch_norms_are_part_of_int8_layers(name):
+    layers = exported(name).report["layers"]
+    assert {layer["dtype"] for layer in layers} == {"int8"}
+    linear = [layer for layer in layers if "linear" in layer["operator"]]
+    assert len(layers) == len(linear) or not linear
+
+
+def test_equal_batch_norms_are_no_recurrent_layer():
+    """Before training all of a size have equal weights."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), *(
+        layer for _ in range(3) for layer in (nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3))))
+    samples = [(torch.rand(IMAGE),) for _ in range(6)]
+    report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
+    assert "recurrent" not in str(report["advice"])
 
 
 def test_random_values_are_no_constants():

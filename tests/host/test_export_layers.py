@@ -189,7 +189,8 @@ def test_equal_batch_norms_are_no_recurrent_layer():
     """Before training all of a size have equal weights."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), *(
-        layer for _ in range(3) for layer in (nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3))))
+        layer for _ in range(3)
+        for layer in (nn.BatchNorm2d(4), nn.ReLU6(), nn.Conv2d(4, 4, 3), nn.ReLU())))
     samples = [(torch.rand(IMAGE),) for _ in range(6)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
     assert "recurrent" not in str(report["advice"])

@@ -19,13 +19,15 @@ from pathlib import Path
 import click
 import notices
 from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import kernels_in_flash
+from picotorch.host.firmware import kernels_in_flash, native_module
 from picotorch.host.run import emulator, running
 from picotorch.host.size import flash
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-BUILT = ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy", "rp2/*/firmware.bin",
+BUILT = (*(f"natmod/{native_module.Kind(small=small).folder(arch)}/_picotorch.mpy"
+           for arch in native_module.ARCHES for small in (False, True)),
+         "natmod/picotorch/*.mpy", "rp2/*/firmware.bin",
          *(f"natmod/{board}/{name}" for board in kernels_in_flash.BOARDS
            for name in (kernels_in_flash.KERNELS, "*/_picotorch.mpy")))
 LICENSES = "licenses"

@@ -426,7 +426,7 @@ def set_up_natmod(arguments):
     for arch in arches:
         settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else []),
                     *(["IMAGES=1"] if arguments.images else []),
-                    *(["SMALL=1"] if arguments.small else [])]
+                    *(["FAST=1"] if arguments.fast else [])]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
@@ -476,7 +476,7 @@ def parse_arguments():
     parser.add_argument("--flash", metavar="ADDRESS",
                         help="of the native module: link its kernels for this place in flash")
     parser.add_argument("--images", action="store_true", help="of the native module: for images only")
-    parser.add_argument("--small", action="store_true", help="of the native module: smaller and slower")
+    parser.add_argument("--fast", action="store_true", help="of the native module: faster and larger")
     return parser.parse_args()
 
 

@@ -153,8 +153,8 @@ def _firmware_for(machine):
 def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
     """The module for a board with these facts (session.facts_of, of a heap without picotorch): the
     first that the heap has room for, of these: that with all kernels, if it is built and has the
-    features; one with the kernels for the operators, and for those that the board's has; a small one
-    with them. The last of them if the heap has room for none.
+    features; one with the kernels for the operators, and for those that the board's has; then the
+    small ones of both kinds. The last of them if the heap has room for none.
 
     Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
     and for features that the module with all kernels lacks, NotFound where none is built for it,
@@ -242,23 +242,24 @@ def arches_of(facts: dict, board: str) -> list[str]:
 
 def _modules(arches, runs, operators, features, small):
     """Those that run there, the best first, each made when it is asked for."""
-    built = next((path for path in _built(runs) if features <= native_module.features_of_file(path)),
-                 None)
-    if built:
-        yield Module(built)
-    if arches and selective.has_sources():
-        kinds = [(arch, native_module.Kind(features)) for arch in runs[:1]]
-        for arch, kind in kinds + [(arches[0], native_module.Kind(features, True))] * small:
-            yield Module(native_module.link(arch, operators, kind), kind.small)
+    for is_small, run in [(False, runs), (True, arches if small else [])]:
+        kind = native_module.Kind(features, is_small)
+        for built in _built(run, kind):
+            if features <= native_module.features_of_file(built):
+                yield Module(built, is_small)
+                break
+        if run and selective.has_sources():
+            yield Module(native_module.link(run[0], operators, kind), is_small)
 
 
-def _built(arches):
-    """The modules with all kernels."""
-    return [path for arch in arches if (path := BUILD / arch / MODULE).is_file()]
+def _built(arches, kind):
+    """The modules with all kernels, fast or small."""
+    return [path for arch in arches if (path := BUILD / kind.folder(arch) / MODULE).is_file()]
 
 
 def _not_built(facts, arches, features, board):
-    built = _built(arches)
+    built = [path for small in (False, True)
+             for path in _built(arches, native_module.Kind(small=small))]
     if built:
         lacking = features - native_module.features_of_file(built[0])
         return fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(

@@ -96,8 +96,9 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               metavar="MODEL...", help="Link only the kernels that these files need, and what reads "
               "files of their formats.")
 @click.argument("models", nargs=-1, type=InputFile(), metavar="")
-@click.option("--small", is_flag=True, help="Leave out the texts of errors, EventTracer and the inner "
-              "loops of int8 kernels for each core: plain C is smaller, and slower.")
+@click.option("--small/--fast", "small", default=None, help="Leave out the texts of errors, EventTracer "
+              "and the inner loops of int8 kernels for each core: plain C is smaller, and slower.  "
+              "[default: small with all kernels, and for images without weights prepared for a core]")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
               help="Build for this architecture; repeat it for more.  [default: those that run the "
               "models]")
@@ -113,8 +114,8 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 def natmod(first, models, small, arches, output, board, frozen, firmware, as_json):
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
-    Without models it has all kernels and takes .pte files. With models it takes what they are: .pte
-    files, images (.ptm) or both; a module for images alone is smallest. FOLDER gets
+    Without models it has all kernels, is small and takes .pte files. With models it takes what they
+    are: .pte files, images (.ptm) or both; a module for images alone is smallest. FOLDER gets
     ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
     install.py, which selects the architecture on the board.
 
@@ -126,8 +127,8 @@ def natmod(first, models, small, arches, output, board, frozen, firmware, as_jso
     \b
     Example:
       picotorch natmod --models a.pte --arch armv6m
-      picotorch natmod --models a.ptm --small --arch armv6m
-      picotorch natmod --output natmod
+      picotorch natmod --models a.ptm --arch armv6m
+      picotorch natmod --fast --output natmod
       picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
     """
     programs = {str(model): _opened(running.read_program(model), model) for model in [*first, *models]}
@@ -141,6 +142,8 @@ def natmod(first, models, small, arches, output, board, frozen, firmware, as_jso
         entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
         show.entry(entry, as_json, kernels_in_flash.show_text)
         return
+    if small is None:
+        small = native_module.is_small(programs)
     arches = arches or native_module.arches_of(programs, small)
     entry = native_module.build(arches, programs, output, small)
     show.entry(entry, as_json, native_module.show_text)

@@ -45,6 +45,8 @@ PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization,
 TEXTS = "texts"
 FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit
 TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
+# Instructions of int8 ds_cnn in a small module, those in a fast one being 1, on a Cortex-M4F.
+SMALL_TAKES = 3.7
 _TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
 
 
@@ -70,7 +72,11 @@ class Kind:
     @property
     def options(self) -> list[str]:
         """For setup_picotorch.py."""
-        return [*([] if self.programs else ["--images"]), *(["--small"] if self.small else [])]
+        return [*([] if self.programs else ["--images"]), *([] if self.small else ["--fast"])]
+
+    def folder(self, arch: str) -> str:
+        """The name of the folder that the module of an architecture is built in."""
+        return arch if self.small else f"{arch}-fast"
 
 
 def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
@@ -106,6 +112,12 @@ def runs(programs: dict[str, Program], arch: str | None, small: bool = False) ->
 def runs_small(programs: dict[str, Program]) -> bool:
     """Whether a small module runs all of them."""
     return runs(programs, None, True)
+
+
+def is_small(programs: dict[str, Program]) -> bool:
+    """Whether the module for these is small where nobody says: that with all kernels, and one for
+    images that it runs, which have no weights prepared for faster loops."""
+    return not programs or selective.only_images(programs) and runs_small(programs)
 
 
 def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
@@ -181,9 +193,8 @@ def left_out(kind):
 def link(arch: str, names: list[str] | None, kind: Kind = Kind()) -> Path:
     """The module of one architecture, with the kernels of these operators or with all; beside it
     build/natmod/picotorch is made. Raises as make does."""
-    small = "-small" if kind.small else ""
-    return make(arch, BUILD / (arch + small) if names is None else select(names, arch + small, kind),
-                *kind.options)
+    folder = kind.folder(arch)
+    return make(arch, BUILD / folder if names is None else select(names, folder, kind), *kind.options)
 
 
 def select(names: list[str], name: str, kind: Kind) -> Path:
@@ -285,4 +296,12 @@ def show_text(entry: dict) -> None:
                   for arch, size in entry["modules"].items()),
                 ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
     click.echo()
+    show.line(_choice(entry["small"]))
     show.line(f"To copy it: cd {entry['output']} && mpremote mount . run install.py")
+
+
+def _choice(small):
+    """What it costs that a module is small."""
+    cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times as "
+            "many instructions on a Cortex-M4F")
+    return f"Small: {cost}. --fast builds the other." if small else f"Fast. With --small {cost}."

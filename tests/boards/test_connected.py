@@ -411,7 +411,7 @@ def test_the_runtime_and_the_package_have_one_version():
 @pytest.fixture
 def native_modules(tmp_path, monkeypatch):
     """A folder as make natmod makes one, of which only the files' names are real."""
-    for name in ("armv7m/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
+    for name in ("armv7m-fast/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(name.encode() * 100)
@@ -447,7 +447,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_p
 def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
     """It is built where the one with all kernels is too large for the heap."""
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
-    (native_modules / "armv7m" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
+    (native_modules / "armv7m-fast" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
     with link.Link(board.port) as conversation:
         wanted = dataclasses.replace(WANTED, operators=["aten::add.out"])
         (*_, path), chosen = installing.install(conversation, installing.Installed(), wanted,
@@ -461,7 +461,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
                                                                       monkeypatch):
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
-    (native_modules / "armv7m" / "_picotorch.mpy").unlink()
+    (native_modules / "armv7m-fast" / "_picotorch.mpy").unlink()
     programs = {"": open_program(SMALL.read_bytes())}
     large, small = (native_module.link("armv7emsp", needed_operators(programs),
                                        native_module.kind_for(programs, small))
@@ -515,7 +515,7 @@ def test_a_micropython_that_loads_later_native_modules(call, board, native_modul
 
 def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
-    module = native_modules / "armv7m" / "_picotorch.mpy"
+    module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
                  "heap: 4049152B requested", "picotorch natmod --models")
@@ -541,12 +541,13 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
     wanted = installing.wanted_by({"": open_program(image.read_bytes())})
     assert wanted.arches == ("armv6m",) and not wanted.small
     for arch in ("armv6m", "armv7emsp"):
-        (native_modules / arch).mkdir()
-        (native_modules / arch / "_picotorch.mpy").write_bytes(bytes(4))
+        for folder in (arch, f"{arch}-fast"):
+            (native_modules / folder).mkdir()
+            (native_modules / folder / "_picotorch.mpy").write_bytes(bytes(4))
     with link.Link(board.port) as conversation:
         facts = installing.facts_of(conversation)
     module = installing.choose(facts, installing.Installed(), wanted, "")
-    assert module.file == native_modules / "armv6m" / "_picotorch.mpy"
+    assert module.file == native_modules / "armv6m-fast" / "_picotorch.mpy"
 
 
 @pytest.mark.parametrize(("machine", "remedy"), [
@@ -562,7 +563,7 @@ def test_the_remedy_works_where_a_wheel_is_installed(call, board, native_modules
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **facts_of(conversation), "machine": machine})
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
-    module = native_modules / "armv7m" / "_picotorch.mpy"
+    module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed", remedy)
     module.unlink()

@@ -28,7 +28,7 @@ def native_modules(tmp_path, monkeypatch):
     so that all of them are copied."""
     def renew():
         renew.count += 1
-        for name in ("armv7emsp/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
+        for name in ("armv7emsp-fast/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
             path = tmp_path / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(f"{renew.count:9} {name}".encode() * 80 + b"\4\0\0\0")

@@ -10,6 +10,7 @@ from picotorch.host.size import object_files
 from support import built_ports, fixture_store, stock
 
 NAMES = ("int8_ds_cnn", "ds_cnn")
+MOST_BYTES = 190 * 1024  # of the module with all kernels, on armv7emsp
 TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),
            ("armv7emsp", "mps2-an386"), ("armv7m", "mps2-an386"), ("armv7emsp", "mps2-an386-hard"),
            ("armv7emdp", "mps2-an500"), ("rv32imc", "virt-rv32"))
@@ -21,27 +22,38 @@ def models():
     return {name: fixture_store.load(name).pte for name in NAMES}
 
 
-def files(arch):
-    module = stock.make_module(arch)
+def files(arch, small=False):
+    module = stock.make_module(arch, small)
     runtime = module.parent.parent / "picotorch"
+    left_out = native_module.left_out(native_module.Kind(small=small))
     return {"_picotorch.mpy": module.read_bytes()} | {
-        f"picotorch/{path.name}": path.read_bytes() for path in sorted(runtime.glob("*.mpy"))}
+        f"picotorch/{path.name}": path.read_bytes() for path in sorted(runtime.glob("*.mpy"))
+        if path.stem not in left_out}
 
 
-def run(arch, target, script, models, folder):
-    return run_script(arch, target, (SCRIPTS / script).read_text(), models, folder)
+def run(arch, target, script, models, folder, small=False):
+    return run_script(arch, target, (SCRIPTS / script).read_text(), models, folder, small)
 
 
-def run_script(arch, target, script, models, folder):
+def run_script(arch, target, script, models, folder, small=False, options=()):
     stock.need(target)
-    return stock.run(target, script, files(arch), models, folder)
+    return stock.run(target, script, files(arch, small), models, folder, options)
 
 
+def without_texts(line):
+    """An error as a small module has it: name, number, subject and sizes."""
+    return line.partition("B available")[0]
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["fast", "small"])
 @pytest.mark.parametrize(("arch", "target"), TARGETS)
-def test_runs_as_the_twin_to_the_byte(arch, target, models, tmp_path):
+def test_runs_as_the_twin_to_the_byte(arch, target, small, models, tmp_path):
     """Outputs and pools of an int8 and an fp32 model, the heap locked, and a failure between."""
-    lines = run(arch, target, "models.py", models, tmp_path)
-    assert lines == built_ports.twin_lines(NAMES)
+    lines = run(arch, target, "models.py", models, tmp_path, small)
+    wanted = built_ports.twin_lines(NAMES)
+    if small:
+        lines, wanted = ([without_texts(line) for line in both] for both in (lines, wanted))
+    assert lines == wanted
 
 
 @pytest.mark.parametrize(("arch", "target"), (TARGETS[0], TARGETS[3], TARGETS[-1]))
@@ -115,9 +127,47 @@ def test_the_module_of_one_model_is_small(call, package):
         assert (output / "armv7emsp" / path).is_file() and name.endswith(".mpy")
 
 
-def test_a_small_module_with_all_kernels():
-    module = native_module.link("armv7emsp", None, native_module.Kind(small=True))
-    assert native_module.heap_of(module) <= 190 * 1024
+def test_the_module_with_all_kernels_is_small(call, tmp_path):
+    """Unless it shall be fast; each report says what that costs."""
+    made = {}
+    for options in ([], ["--fast"]):
+        status, out, _ = call("natmod", "--arch", "armv7emsp", "--output", tmp_path, *options)
+        module = tmp_path / "armv7emsp" / "_picotorch.mpy"
+        assert status == 0 and f"{native_module.SMALL_TAKES} times as many instructions" in out
+        made[not options] = module.stat().st_size, out
+    (small, of_small), (fast, of_fast) = made[True], made[False]
+    assert small <= MOST_BYTES < fast
+    assert "Small: errors have no texts" in of_small and "--fast builds the other" in of_small
+    assert "Fast. With --small errors have no texts" in of_fast
+
+
+def test_what_a_small_module_costs(models, tmp_path):
+    """The instructions of int8 ds_cnn that the command states."""
+    script = """
+import uctypes
+from picotorch import (
+    BufferDataLoader, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method, Program)
+from picotorch_models import int8_ds_cnn
+
+timer = uctypes.struct(0x40000000, {"control": uctypes.UINT32, "value": 4 | uctypes.UINT32,
+                                    "reload": 8 | uctypes.UINT32})
+timer.reload = timer.value = 0xFFFFFFFF
+timer.control = 1
+program = Program.load(BufferDataLoader(int8_ds_cnn))
+meta = program.method_meta("forward")
+planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(0))])
+method = Method(MemoryManager(MemoryAllocator(bytearray(4096)), planned,
+                              MemoryAllocator(bytearray(4096))))
+method.load(program, "forward")
+method.set_input(bytearray(meta.input_tensor_meta(0).nbytes()), 0)
+start = timer.value
+method.execute()
+print((start - timer.value) * 40 // 64)  # 40 ns a tick, 64 ns an instruction
+"""
+    fast, small = (int(run_script("armv7emsp", "mps2-an386-hard", script, models, tmp_path, is_small,
+                                  ["-icount", "shift=6"])[0]) for is_small in (False, True))
+    assert 3_000_000 < fast < 3_600_000
+    assert abs(small / fast / native_module.SMALL_TAKES - 1) < 0.03, (fast, small)
 
 
 def test_texts_of_errors_are_read_from_the_file(models, tmp_path):

@@ -19,7 +19,7 @@ SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
 LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
-MOST_FAST_BYTES, MOST_SMALL_BYTES = 62_000, 40_960  # of int8 ds_cnn's module on armv7emsp
+MOST_FAST_BYTES, MOST_SMALL_BYTES = 62_000, 40 * 1024  # of int8 ds_cnn's module on armv7emsp
 
 
 def pte(name):
@@ -96,7 +96,8 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """What the command writes for an image of int8 ds_cnn, and its report: for speed, then small."""
+    """What the command writes for an image of int8 ds_cnn, and its report: small, unless the image has
+    weights prepared for a core."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "model.ptm").write_bytes(image("int8_ds_cnn", CORES["armv7emsp"]))
     (folder / "plain.ptm").write_bytes(image("int8_ds_cnn", None))
@@ -105,9 +106,9 @@ def package(tmp_path_factory):
     def make(call, small):
         if small not in made:
             output = folder / f"small-{small}"
-            model, options = ("plain.ptm", ["--small"]) if small else ("model.ptm", [])
+            model = "plain.ptm" if small else "model.ptm"
             status, out, _ = call("natmod", "--models", folder / model, "--arch", "armv7emsp",
-                                  "--output", output, "--json", *options)
+                                  "--output", output, "--json")
             assert status == 0
             made[small] = output, json.loads(out)
         return made[small]
@@ -158,5 +159,7 @@ def test_an_image_that_the_module_would_refuse_is_refused_before(call, tmp_path)
     assert status == 1 and "a small module needs; compile it with --no-prepare" in error
     program = {"m": twin.open_program(image("int8_ds_cnn", "cortex-m4"))}
     assert native_module.arches_of(program) == ("armv7emsp", "armv7emdp")
+    assert not native_module.is_small(program)
     plain = {"m": twin.open_program(image("int8_ds_cnn", None))}
+    assert native_module.is_small(plain) and not native_module.is_small(plain | program)
     assert native_module.arches_of(plain, True) == tuple(native_module.ARCHES)

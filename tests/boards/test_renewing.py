@@ -107,8 +107,8 @@ def test_all_kernels_are_not_taken_where_they_lack_a_feature(call, board, has):
     """make natmod leaves out complex arithmetic and images."""
     built = stock.make_module("armv7emsp")
     assert native_module.features_of_file(built) == {"programs"}
-    (installing.BUILD / "armv7emsp").mkdir()
-    (installing.BUILD / "armv7emsp" / built.name).write_bytes(built.read_bytes())
+    (installing.BUILD / "armv7emsp-fast").mkdir()
+    (installing.BUILD / "armv7emsp-fast" / built.name).write_bytes(built.read_bytes())
     has(MODULE, [])
     assert call("deploy", ADD, "--port", board.port)[0] == 0
     assert on_board(board, MODULE) == checksum(built.read_bytes())
@@ -157,7 +157,7 @@ def test_all_kernels_are_taken_where_no_other_module_can_be_built(call, board, h
                                                                   tmp_path):
     """float64 tensors of the model may be only copied; what is sure to be needed is named."""
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
-    built = installing.BUILD / "armv7emsp" / "_picotorch.mpy"
+    built = installing.BUILD / "armv7emsp-fast" / "_picotorch.mpy"
     built.parent.mkdir()
     left_out = b"IMAGES FLOAT64 COMPLEX VOLUMES\0"
     built.write_bytes(b"code" + left_out + struct.pack("<I", len(left_out) + 4))

@@ -100,9 +100,9 @@ def pico_uf2(path):
     return path
 
 
-def make_module(arch):
-    """build/natmod/ARCH/_picotorch.mpy, with all kernels."""
-    return native_module.make(arch, native_module.BUILD / arch)
+def make_module(arch, small=False):
+    """build/natmod/ARCH/_picotorch.mpy, or that in ARCH-fast, with all kernels."""
+    return native_module.link(arch, None, native_module.Kind(small=small))
 
 
 # ---- runs
@@ -114,12 +114,12 @@ def need(name):
         built_ports.need(_MACHINES[name].emulator, _MACHINES[name].compiler)
 
 
-def run(name, script, files, models, folder):
+def run(name, script, files, models, folder, options=()):
     """The lines that a script prints with these files in its path; models: {name: bytes}, in the
-    module picotorch_models."""
+    module picotorch_models. options: of the emulator, if it is one."""
     if name == "unix":
         return _run_unix(script, files, models, folder)
-    return _run_emulated(name, script, files, models, folder)
+    return _run_emulated(name, script, files, models, folder, options)
 
 
 def _run_unix(script, files, models, folder):
@@ -141,7 +141,7 @@ def _in_folders(files):
     return nested
 
 
-def _run_emulated(name, script, files, models, folder):
+def _run_emulated(name, script, files, models, folder, options):
     machine = _MACHINES[name]
     lines, blob = ["import uctypes\n"], b""
     for model, data in models.items():
@@ -158,7 +158,7 @@ def _run_emulated(name, script, files, models, folder):
     (folder / "script.py").write_text(start + script)
     loader = ["-device", f"loader,file={rom},addr={machine.rom},force-raw=on"]
     return built_ports.run_qemu(build(name), folder / "script.py", machine.name,
-                                [*machine.options, *loader], machine.emulator)
+                                [*machine.options, *options, *loader], machine.emulator)
 
 
 if __name__ == "__main__":

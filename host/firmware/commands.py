@@ -96,9 +96,10 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               metavar="MODEL...", help="Link only the kernels that these files need, and what reads "
               "files of their formats.")
 @click.argument("models", nargs=-1, type=InputFile(), metavar="")
-@click.option("--small/--fast", "small", default=None, help="Leave out the texts of errors, EventTracer "
-              "and the inner loops of int8 kernels for each core: plain C is smaller, and slower.  "
-              "[default: small with all kernels, and for images without weights prepared for a core]")
+@click.option("--small/--fast", "small", default=None, help="Leave out the texts of errors, "
+              "EventTracer and the inner loops of int8 kernels for each core: plain C is smaller, and "
+              "slower.  [default: small with all kernels, and for images without weights prepared for "
+              "a core]")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
               help="Build for this architecture; repeat it for more.  [default: those that run the "
               "models]")

@@ -302,6 +302,6 @@ def show_text(entry: dict) -> None:
 
 def _choice(small):
     """What it costs that a module is small."""
-    cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times as "
-            "many instructions on a Cortex-M4F")
+    cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
+            "as many instructions on a Cortex-M4F")
     return f"Small: {cost}. --fast builds the other." if small else f"Fast. With --small {cost}."

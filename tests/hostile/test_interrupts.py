@@ -28,10 +28,7 @@ from picotorch import (
 from picotorch.module import load_with_exact_memories
 from support import figures
 from support.faulty import faulty
-from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
-from support.programs import call as kernel_call
-from support.programs import plan, tensor
-from support.programs import program as make_program
+from support.long_runs import FLOAT, LONG, endless_loop, long_instruction
 from support.targets import FAULT_BOARDS, aligned, run_script
 from support.threads import waiting_method
 
@@ -304,23 +301,6 @@ def test_an_interrupt_ends_a_loop_between_two_instructions():
     assert method.get_output(0)[0]
 
 
-FLOAT, LONG = 6, 4
-
-
-def long_instruction(size, dtype):
-    """A convolution of a plane with a kernel as large as it is: about size**4 / 2 multiplications, in a
-    program of some hundred bytes."""
-    plane = (8 if dtype == LONG else 4) * (size + 1) ** 2 + 15 & -16
-    lists = [int_value(1), int_value(size // 2), int_value(0), *(
-        {"val": ("IntList", {"items": [i]})} for i in range(3))]
-    ones, padding, zeros = 3, 4, 5
-    values = [*lists, tensor([1, 1, size, size], 0, dtype=dtype),
-              tensor([1, 1, size, size], plane, dtype=dtype), NULL_VALUE, bool_value(False),
-              tensor([1, 1, size + 1, size + 1], 2 * plane, dtype=dtype)]
-    convolution = kernel_call(0, 6, 7, 8, ones, padding, ones, 9, zeros, 0, 10)
-    return make_program(plan(values, [convolution], ["aten::convolution.out"], [], [10], [3 * plane]))
-
-
 def test_an_interrupt_ends_one_long_instruction():
     """4.6e13 multiplications, which take hours."""
     loaded = Program.load(BufferDataLoader(aligned(long_instruction(3000, FLOAT))))
@@ -343,12 +323,6 @@ def test_signals_are_handled_while_the_executor_runs():
 
 
 # ---- on the boards
-
-
-def endless_loop():
-    """An instruction that jumps to itself."""
-    jump = {"instr_args": ("JumpFalseCall", {"cond_value_index": 0, "destination_instruction": 0})}
-    return make_program(plan([bool_value(False)], [jump], [], [], [], []))
 
 
 @pytest.mark.reliability

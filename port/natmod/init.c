@@ -124,7 +124,7 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     find_types();
     if (!has_known_layouts()) {
         mp_fun_table.raise_msg(pt_micropython.runtime_error,
-                               "this MicroPython has another layout than 1.23 to 1.26");
+                               "this MicroPython has another layout than 1.25 and 1.29");
     }
     pt_micropython.bytes_of_a_float = find_bytes_of_a_float();
     pt_micropython.ticks = find_ticks();

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Write the table of docs/boards.md that says on which boards users have run picotorch.
+
+    .venv/bin/python tools/hardware.py           # of the reports in docs/hardware
+    .venv/bin/python tools/hardware.py --check   # status 1 if the table is another one
+
+docs/hardware/README.md says what a report is.
+"""
+
+import json
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "boards.md"
+REPORTS = ROOT / "docs" / "hardware"
+PLACE = re.compile(r"(<!-- hardware -->\n).*?(<!-- end -->)", re.DOTALL)
+TEXTS = ("name", "by", "picotorch", "date")
+MODEL = "model int8_ds_cnn"
+EMULATED = re.compile(r"mps[23]-|qemu|lm3s6965evb|netduinoplus2")
+NONE = "No report was sent in yet, of any board.\n"
+HEAD = ("| board | MicroPython | picotorch | `selftest` | int8 ds_cnn, executed once | "
+        "run on hardware by |\n"
+        "|---|---|---|---|---:|---|\n")
+
+
+def read(path: Path) -> dict:
+    """A report. ClickException for a file that is none."""
+    try:
+        report = json.loads(path.read_text())
+        found = all(isinstance(report[name], str) and report[name] for name in TEXTS)
+        day = datetime.fromisoformat(report["date"]).date().isoformat()
+        steps = [(step["step"], step["passed"]) for step in report["steps"]]
+        whole = found and bool(steps) and report["passed"] == all(passed for _, passed in steps)
+        facts = report["board"]["machine"], report["board"]["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise click.ClickException(f"{path}: is not a report: {error!r}") from None
+    if not whole or path.name != f"{report['name']}-{day}.json":
+        raise click.ClickException(f"{path}: is not a report as docs/hardware/README.md says")
+    if EMULATED.search(f"{facts[0]} {report['name']}"):
+        raise click.ClickException(f"{path}: is of an emulated board")
+    return report
+
+
+def row(report: dict) -> str:
+    steps = report["steps"]
+    passed = sum(step["passed"] for step in steps)
+    left_out = sum(step["message"].startswith("left out") for step in steps)
+    result = f"{passed} of {len(steps)} passed" + (f", {left_out} of them left out" if left_out else "")
+    took = next((step.get("milliseconds") or {} for step in steps if step["step"] == MODEL), {})
+    time = f"{took['execute']:,} ms" if took.get("execute") is not None else "not run"
+    facts = report["board"]
+    version = re.search(r"MicroPython (\S+)", facts["version"])
+    cells = (f"{report['name']} ({facts['machine']})", version[1] if version else facts["version"],
+             report["picotorch"], result, time, f"{report['by']} on {report['date'][:10]}")
+    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |\n"
+
+
+def table(folder: Path) -> str:
+    reports = [read(path) for path in sorted(folder.glob("*.json"))]
+    return HEAD + "".join(map(row, reports)) if reports else NONE
+
+
+@click.command(help=__doc__)
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; compare.")
+def main(only_check):
+    text = PAGE.read_text()
+    written = PLACE.sub(lambda found: found[1] + table(REPORTS) + found[2], text)
+    if only_check:
+        sys.exit(written != text)
+    PAGE.write_text(written)
+
+
+if __name__ == "__main__":
+    main()

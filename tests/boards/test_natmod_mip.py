@@ -1,0 +1,46 @@
+"""mpremote mip install puts the native module of package.json onto stock MicroPython, and it runs."""
+
+import functools
+import http.server
+import threading
+
+import numpy as np
+import pytest
+from picotorch.host.run import pico
+from support import fixture_store, on_pico, stock
+
+MODEL = fixture_store.FOLDER / "mlp" / "model.pte"
+
+
+@pytest.fixture
+def package(call, tmp_path):
+    """What the command writes for a model, small, and the runtime."""
+    folder = tmp_path / "natmod"
+    assert call("natmod", "--models", MODEL, "--small", "--arch", "armv6m", "--output", folder)[0] == 0
+    return folder
+
+
+@pytest.fixture
+def served(package):
+    """The address of the folder on a web server of this computer."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=package)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_mip_installs_what_runs_as_the_twin(package, served, tmp_path):
+    """From a web server, then from the folder itself."""
+    inputs = list(np.load(MODEL.parent / "inputs.npz").values())
+    with pico.emulated(stock.pico_uf2(tmp_path / "firmware.uf2")) as port:
+        mpremote = on_pico.mpremote(port)
+        mpremote("fs", "cp", MODEL, ":/model.pte")
+        for source, folder in ((served, "/lib"), (package, "/other")):
+            mpremote("mip", "install", "--target", folder, f"{source}/armv6m/package.json")
+            installed = mpremote("fs", "ls", f":{folder}")
+            assert "_picotorch.mpy" in installed and "picotorch/" in installed
+            printed, result = on_pico.run(mpremote, "open('/model.pte', 'rb').read()", MODEL, inputs,
+                                          [folder])
+            on_pico.assert_as_the_twin(printed, result)

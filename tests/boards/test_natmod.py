@@ -3,10 +3,15 @@
 import json
 import runpy
 import shutil
+import subprocess
+import sys
 
 import pytest
+from picotorch.host.compile import image_writer
 from picotorch.host.firmware import native_module
+from picotorch.host.operators import needed_operators
 from picotorch.host.size import object_files
+from picotorch.host.twin import open_program
 from support import built_ports, fixture_store, stock
 
 NAMES = ("int8_ds_cnn", "ds_cnn")
@@ -23,9 +28,14 @@ def models():
 
 
 def files(arch, small=False):
-    module = stock.make_module(arch, small)
-    runtime = module.parent.parent / "picotorch"
-    left_out = native_module.left_out(native_module.Kind(small=small))
+    return files_of(arch, native_module.Kind(small=small))
+
+
+def files_of(arch, kind, operators=None):
+    """Module, with the kernels of these operators or with all, and runtime."""
+    module = native_module.link(arch, operators, kind)
+    runtime = native_module.BUILD / "picotorch"
+    left_out = native_module.left_out(kind)
     return {"_picotorch.mpy": module.read_bytes()} | {
         f"picotorch/{path.name}": path.read_bytes() for path in sorted(runtime.glob("*.mpy"))
         if path.stem not in left_out}
@@ -54,6 +64,29 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, models, tmp_path):
     if small:
         lines, wanted = ([without_texts(line) for line in both] for both in (lines, wanted))
     assert lines == wanted
+
+
+@pytest.mark.parametrize(("arch", "target", "is_image"), [("armv6m", "microbit", False),
+                                                           ("armv7m", "netduino2", True)])
+def test_a_small_machine_runs_it_from_flash(arch, target, is_image, models, tmp_path):
+    """A Cortex-M0 with 256 KB of RAM, and an M3 with 128 KB, which has no room for .pte files: int8
+    ds_cnn, the module read from a ROMFS."""
+    stock.need(target)
+    model = models["int8_ds_cnn"]
+    if is_image:
+        model = image_writer.compile_image(model, core=None).data
+    programs = {"": open_program(model)}
+    script = (SCRIPTS / "models.py").read_text().replace('"int8_ds_cnn", "ds_cnn"', '"int8_ds_cnn",')
+    script = script.replace("bytearray(64000)", "bytearray(16000)")
+    kind = native_module.kind_for(programs, small=True)
+    lines = stock.run(target, script, files_of(arch, kind, needed_operators(programs)),
+                      {"int8_ds_cnn": model}, tmp_path)
+    (tmp_path / "model").write_bytes(model)
+    (tmp_path / "twin.py").write_text(script)
+    wanted = subprocess.check_output([sys.executable, tmp_path / "twin.py",
+                                      f"int8_ds_cnn={tmp_path / 'model'}"], text=True).splitlines()
+    assert len(lines) == 11 and sum(line.startswith("output ") for line in lines) == 2
+    assert [without_texts(line) for line in lines] == [without_texts(line) for line in wanted]
 
 
 @pytest.mark.parametrize(("arch", "target"), (TARGETS[0], TARGETS[3], TARGETS[-1]))

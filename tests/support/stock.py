@@ -18,7 +18,6 @@ BUILD = REPOSITORY / "build" / "stock"
 FPU = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_FPU"
 PICO = REPOSITORY / "tests" / "boards" / "ports" / "RPI_PICO"
 HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
-ROM_SIZE = 1 << 20
 _JOBS = f"-j{os.cpu_count() or 1}"
 
 _FPU = ["BOARD=MPS2_FPU", f"BOARD_DIR={FPU}"]
@@ -38,15 +37,21 @@ _BUILDS = {
     "mps2-an500": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an500",
                             "CPU=-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard"], "firmware.elf"),
     "virt-rv32": ("qemu", ["BOARD=VIRT_RV32", *_RV32], "firmware.elf"),
+    # As they are they have 140 KB of heap, which netduino2 has not, and no code emitter for Armv6-M, on
+    # which it depends whether native modules are loaded: that is as in rp2.
+    "microbit": ("qemu", ["BOARD=MICROBIT", f"MICROPY_HEAP_SIZE={200 << 10}", "CFLAGS_EXTRA="
+                          "-DMICROPY_EMIT_THUMB=1 -DMICROPY_EMIT_THUMB_ARMV7M=0"], "firmware.elf"),
+    "netduino2": ("qemu", ["BOARD=NETDUINO2", f"MICROPY_HEAP_SIZE={114 << 10}"], "firmware.elf"),
 }
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """An emulated machine, RAM of it that MicroPython leaves alone, and what builds and runs it."""
+    """An emulated machine, memory of it that MicroPython leaves alone, and what builds and runs it."""
 
     name: str
     rom: int = 0x21000000
+    rom_size: int = 1 << 20
     emulator: str = "qemu-system-arm"
     compiler: str = "arm-none-eabi-gcc"
     options: tuple[str, ...] = ()
@@ -59,6 +64,10 @@ _MACHINES = {
     "mps2-an500": _Machine("mps2-an500", 0x60000000),
     "virt-rv32": _Machine("virt", 0x81000000, "qemu-system-riscv32", "riscv64-unknown-elf-gcc",
                           ("-bios", "none")),
+    # Behind the firmware, in flash.
+    "microbit": _Machine("microbit", 0x80000, 256 << 10, options=(
+        "-global", "nrf51-soc.flash-size=1048576", "-global", "nrf51-soc.sram-size=262144")),
+    "netduino2": _Machine("netduino2", 0x08080000, 256 << 10),
 }
 
 
@@ -144,16 +153,16 @@ def _in_folders(files):
 def _run_emulated(name, script, files, models, folder, options):
     machine = _MACHINES[name]
     lines, blob = ["import uctypes\n"], b""
+    behind = machine.rom + machine.rom_size
     for model, data in models.items():
-        lines.append(f"{model} = memoryview(uctypes.bytearray_at({machine.rom + ROM_SIZE + len(blob)}, "
-                     f"{len(data)}))\n")
+        lines.append(f"{model} = memoryview(uctypes.bytearray_at({behind + len(blob)}, {len(data)}))\n")
         blob += data.ljust(-(-len(data) // 128) * 128, b"\0")
     image = romfs.build(_in_folders(files | {"picotorch_models.py": "".join(lines).encode()}))
-    assert len(image) <= ROM_SIZE
+    assert len(image) <= machine.rom_size
     rom = folder / "rom.img"
-    rom.write_bytes(struct.pack(f"{ROM_SIZE}s", image) + blob)
+    rom.write_bytes(struct.pack(f"{machine.rom_size}s", image) + blob)
     start = ("import vfs, sys, uctypes\n"
-             f"vfs.mount(vfs.VfsRom(uctypes.bytearray_at({machine.rom}, {ROM_SIZE})), '/rom')\n"
+             f"vfs.mount(vfs.VfsRom(uctypes.bytearray_at({machine.rom}, {machine.rom_size})), '/rom')\n"
              "sys.path[:] = ['/rom']\n")
     (folder / "script.py").write_text(start + script)
     loader = ["-device", f"loader,file={rom},addr={machine.rom},force-raw=on"]

@@ -93,7 +93,7 @@ def examples_command(name, folder, as_json):
     from . import examples
 
     if name is None:
-        show.entry(examples.examples(), as_json, examples.show_list)
+        show.entry({"examples": examples.examples()}, as_json, examples.show_list)
     else:
         show.entry(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
 
@@ -133,7 +133,8 @@ def _told(error):
 def _complain(error, as_json):
     """Print an error as one line on stderr, or as an object on stdout."""
     if as_json:
-        show.as_json({"error": show.error(error.code, error.name, _told(error))})
+        show.as_json({**getattr(error, "entry", {}),
+                      "error": show.error(error.code, error.name, _told(error))})
     else:
         click.echo(f"{error.name} (0x{error.code:02X}): {_told(error)}", err=True)
     return 1
@@ -183,8 +184,9 @@ def _call(arguments, as_json):
     except Error as error:
         return _complain(error, as_json)
     except OSError as error:
+        refused = files.access_failed(error, error.filename or "stdout")
         _drop_output()
-        return _complain(files.access_failed(error, error.filename or "stdout"), False)
+        return _complain(refused, as_json and error.filename is not None)
     except MemoryError:
         return _complain(fail(MEMORY_ALLOCATION_FAILED, "this computer does not have enough memory",
                               remedy="close other programs"), as_json)

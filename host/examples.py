@@ -44,11 +44,11 @@ def copy(name: str, folder: Path) -> dict:
             "files": sorted(path.name for path in folder.iterdir())}
 
 
-def show_list(entries: list[dict]) -> None:
+def show_list(found: dict) -> None:
     show.table(["example", "model>", "RAM>", ""], [
         [entry["example"], show.size(entry["program_bytes"]),
          show.size(entry["method_pool"] + sum(entry["planned"]) + entry["temp"]), entry["title"]]
-        for entry in entries])
+        for entry in found["examples"]])
     click.echo("\nmodel: bytes of flash. RAM: method pool, planned buffers and temp memory.\n"
                "picotorch examples NAME copies one into a new folder.")
 

@@ -12,27 +12,34 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
+from picotorch import Error
 
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
 
 
-def entry(found: dict | list, is_json: bool, show_text: Callable, *arguments) -> None:
-    """What a command found: as JSON, or as show_text writes it for people."""
+def entry(found: dict, is_json: bool, show_text: Callable, *arguments) -> None:
+    """Print the result of a command: as JSON, or by show_text for people."""
     if is_json:
         as_json(found)
     else:
         show_text(found, *arguments)
 
 
-def as_json(entry: dict | list) -> None:
-    """One line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
+def as_json(entry: dict) -> None:
+    """Print one line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
     click.echo(json.dumps(_finite(entry), allow_nan=False))
 
 
 def error(code: int | None, name: str, message: str) -> dict:
     """Return an error as JSON has it, the same for every command."""
     return {"name": name, "code": code, "message": message}
+
+
+def with_entry(error: Error, entry: dict) -> Error:
+    """Attach to an error what a command knows besides: its JSON has the fields of both."""
+    error.entry = entry
+    return error
 
 
 def _finite(entry):

@@ -54,10 +54,11 @@ def chips() -> list[dict]:
             for chip in load_chips().values()]
 
 
-def show_text(entries: list[dict]) -> None:
+def show_text(found: dict) -> None:
     show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
         [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
-         _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]] for entry in entries])
+         _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]]
+        for entry in found["chips"]])
     click.echo("\n--json adds the data sheets, and what the figures were compared with.")
 
 

@@ -83,6 +83,6 @@ def boards_command(connected, list_chips, as_json):
 
         list_attached(as_json)
     elif list_chips:
-        show.entry(chips.chips(), as_json, chips.show_text)
+        show.entry({"chips": chips.chips()}, as_json, chips.show_text)
     else:
-        show.entry(listing.boards(), as_json, listing.show_text)
+        show.entry({"boards": listing.boards()}, as_json, listing.show_text)

@@ -48,7 +48,8 @@ def is_built(board: Board) -> bool:
     return True
 
 
-def show_text(entries: list[dict]) -> None:
+def show_text(found: dict) -> None:
+    entries = found["boards"]
     show.table(["board", "core", "firmware", ""], [
         [entry["board"], entry["core"], "built" if entry["built"] else "not built",
          "default" if entry["default"] else ""] for entry in entries])

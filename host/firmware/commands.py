@@ -75,6 +75,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
         write(operators, selective.selection(programs))
+        show.entry({"output": str(operators)}, as_json, lambda entry: show.wrote(operators))
         return
     if is_port:
         entry = ports.build(board, programs, _read_frozen(frozen), parts)

@@ -94,16 +94,18 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         meta = open_program(data).method_meta(method)
         values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
         request = Request(data, str(model), values, method, **memories, data=running.read_data(files))
-        if inputs is None and not as_json:
-            click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run_beside(request, board, beside)
         if result.code == 0 and outputs is not None:
             write_npz(outputs, result.outputs)
     except Error as error:
         result = running.failed(str(model), method, board, error)
     if as_json:
-        show.as_json({**result_entry(result), "seed": seed if inputs is None else None})
-        sys.exit(1 if result.code else 0)
+        entry = {**result_entry(result), "seed": seed if inputs is None else None}
+        running.check_result(result, entry)
+        show.as_json(entry)
+        return
+    if inputs is None and not result.code:
+        click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
     show_result(result)
     running.check_result(result)
     if outputs is not None:
@@ -145,10 +147,11 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     bundle = bundled.read(read_file(model))
     request = Request(bytes(bundle.program), str(model), [], **memories)
     tested = bundled_tests.run(bundle, method, board, rtol, atol, request)
-    if as_json:
-        show.as_json(bundled_tests.entry(str(model), board, rtol, atol, tested))
-    else:
+    entry = bundled_tests.entry(str(model), board, rtol, atol, tested)
+    if not as_json:
         bundled_tests.show_text(tested)
-        for method in tested:
-            running.check_result(method.result)
+    for method in tested:
+        running.check_result(method.result, entry)
+    if as_json:
+        show.as_json(entry)
     sys.exit(0 if all(method.passed for method in tested) else 1)

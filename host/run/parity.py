@@ -16,6 +16,7 @@ from ..tensors import BFLOAT16, HALF, as_numbers
 from ..twin import open_program
 from ..values import TENSOR
 from . import running
+from .report import result_entry
 from .request import HOST_MEMORY, Request, Result
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
@@ -80,25 +81,25 @@ def _output_bytes(meta):
 
 def compare(request: Request, boards: list[str], reference: Reference,
             tell: Callable[[dict], None] = lambda entry: None) -> dict:
-    """What agrees, as plain data. boards: without the twin, which always runs. tell: called with what
-    is known so far, first of the twin alone, then with each board. Raises the error of a run that
-    failed."""
+    """Return the entry of the twin's run, as `run --json` has it, with "agree", "reference" and the
+    entries of the boards, each with what differs in it.
+
+    boards: without the twin, which always runs. tell: called with the entry so far, first of the twin
+    alone, then with each board. Raises the error of a run that failed."""
     twin = _run(request, running.HOST)
-    entry = {"model": request.name, "method": request.method, "inputs": reference.inputs,
+    entry = {**result_entry(twin), "inputs": reference.inputs,
              "expected": None if reference.path is None else str(reference.path),
-             "outputs": len(twin.outputs), "reference": _against_reference(twin, reference),
-             "boards": []}
+             "reference": _against_reference(twin, reference), "boards": []}
     tell(entry)
     for name in boards:
         own = _for_its_core(request, name)
         same = twin if own is request else _run(own, running.HOST)
         result = _run(own, name)
         compared = _compared(same, result, reference)
-        entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared,
-                                "heap_free": result.connected and result.connected.heap_free,
-                                "agree": _is_same(compared)})
+        entry["boards"].append({**result_entry(result), "compared_pool_bytes": len(same.pool),
+                                **compared, "agree": _is_same(compared)})
         tell(entry)
-    entry["agree"] = _agrees(entry["reference"]) and all(board["agree"] for board in entry["boards"])
+    entry["agree"] = _agree(entry["reference"]) and all(board["agree"] for board in entry["boards"])
     return entry
 
 
@@ -115,13 +116,14 @@ def agree(twin: Result, result: Result, reference: Reference) -> bool:
 
 
 def _compared(twin, result, reference):
-    return {"outputs": _differing_outputs(twin, result),
-            "pool": _first_difference(twin.pool, result.pool),
+    return {"differing_outputs": _differing_outputs(twin, result),
+            "first_differing_pool_byte": _first_difference(twin.pool, result.pool),
             "reference": _against_reference(result, reference)}
 
 
 def _is_same(board):
-    return not board["outputs"] and board["pool"] is None and _agrees(board["reference"])
+    return (not board["differing_outputs"] and board["first_differing_pool_byte"] is None
+            and _agree(board["reference"]))
 
 
 def _run(request: Request, board: str) -> Result:
@@ -134,8 +136,8 @@ def _run(request: Request, board: str) -> Result:
     return result
 
 
-def _agrees(reference):
-    return reference is None or reference["agrees"]
+def _agree(reference):
+    return reference is None or reference["agree"]
 
 
 def _differing_outputs(one: Result, other: Result) -> list[int]:
@@ -180,7 +182,7 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
               for scalar_type in types]
     return {"file": str(reference.path), "difference": max(differences, default=0.0),
             "bound": max(bounds, default=BOUND),
-            "agrees": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
+            "agree": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
 
 
 def _difference(output, wanted, scalar_type, subject):
@@ -211,7 +213,7 @@ def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def show_progress(entry: dict) -> None:
-    """Print what came last to an entry: what the twin gave, or a board."""
+    """Print the last board of an entry, or what the twin gave if there is none yet."""
     if not entry["boards"]:
         show.line(f"{entry['model']}, method {entry['method']}")
         show.line(f"inputs: {entry['inputs']}")
@@ -219,15 +221,16 @@ def show_progress(entry: dict) -> None:
         _show_reference("host", entry["reference"])
         return
     board = entry["boards"][-1]
-    name, differing = board["board"], board["outputs"]
-    _line(f"{name} and host, outputs", not differing, f"{entry['outputs']} identical to the bit",
+    name, differing, from_byte = (
+        board["board"], board["differing_outputs"], board["first_differing_pool_byte"])
+    _line(f"{name} and host, outputs", not differing, f"{len(entry['outputs'])} identical to the bit",
           "these differ: " + ", ".join(map(str, differing)))
-    _line(f"{name} and host, method pool", board["pool"] is None,
-          f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
-    if board["heap_free"]:
+    _line(f"{name} and host, method pool", from_byte is None,
+          f"{board['compared_pool_bytes']} bytes identical", f"differs from byte {from_byte} on")
+    heap_free = board.get("connected", {}).get("heap_free")
+    if heap_free:
         show.line(f"{name}, heap free: " + ", ".join(
-            f"{show.size(count)} {when}" for when, count in board["heap_free"].items()
-            if count is not None))
+            f"{show.size(count)} {when}" for when, count in heap_free.items() if count is not None))
     _show_reference(name, board["reference"])
 
 
@@ -236,7 +239,7 @@ def show_verdict(entry: dict) -> None:
 
 
 def _verdict(entry):
-    """One line that says of all that was compared whether it agrees."""
+    """Return a line that names everything that was compared, and whether it agrees."""
     compared = ["the twin", *(board["board"] for board in entry["boards"])]
     if entry["reference"] is not None:
         compared.append(f"the expected outputs ({entry['reference']['file']})")
@@ -247,7 +250,7 @@ def _verdict(entry):
 def _show_reference(name, reference):
     if reference is not None:
         text = f"largest relative difference {reference['difference']:.2g}"
-        _line(f"{name} and expected outputs", _agrees(reference),
+        _line(f"{name} and expected outputs", _agree(reference),
               f"{text} (at most {reference['bound']:g})",
               f"{text}, more than {reference['bound']:g}")
 

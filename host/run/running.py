@@ -20,7 +20,7 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import files, twin
+from .. import files, show, twin
 from ..boards import boards
 from . import bundled
 from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
@@ -159,7 +159,7 @@ def failed(name: str, method: str, board: str, error: Error) -> Result:
     return Result(name, method, board, error.code, error.message)
 
 
-def check_result(result: Result) -> None:
-    """Raises the error that a result holds."""
+def check_result(result: Result, entry: dict | None = None) -> None:
+    """Raise the error that a result holds. entry: the fields that its JSON has besides."""
     if result.code:
-        raise fail(result.code, result.message)
+        raise show.with_entry(fail(result.code, result.message), entry or {})

@@ -195,7 +195,7 @@ def test_profile_and_parity_run_it(call):
     status, out, _ = call("profile", path, "--board", BOARD, "--bare", "--json")
     assert status == 0 and json.loads(out)["total"] > 1_000_000
     status, out, _ = call("parity", path, "--board", BOARD, "--bare", "--json")
-    assert status == 0 and json.loads(out)["boards"][0]["pool"] is None
+    assert status == 0 and json.loads(out)["boards"][0]["first_differing_pool_byte"] is None
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,8 @@ def test_parity_of_a_model_that_is_sent(call, board):
     status, out, err = call("parity", MODEL, "--port", board.port, "--json")
     assert (status, err) == (0, "")
     (compared,) = json.loads(out)["boards"]
-    assert compared["outputs"] == [] and compared["pool"] is None
-    free = compared["heap_free"]
+    assert compared["differing_outputs"] == [] and compared["first_differing_pool_byte"] is None
+    free = compared["connected"]["heap_free"]
     assert free["before"] > free["set up"] > 0
     text = call("parity", MODEL, "--port", board.port)[1]
     assert f"port:{board.port}, heap free: " in text and " set up" in text
@@ -152,7 +152,8 @@ def test_an_image_is_sent_or_used_in_place(call, board, tmp_path):
     assert (status, found["model_at"], found["in_place"]) == (0, "/rom/model.ptm", True)
     status, out, _ = call("parity", image, "--port", board.port, "--json")
     (compared,) = json.loads(out)["boards"]
-    assert (status, compared["outputs"], compared["pool"]) == (0, [], None)
+    assert (status, compared["differing_outputs"], compared["first_differing_pool_byte"]) == (
+        0, [], None)
 
 
 @pytest.mark.parametrize("place, to", [("/ext", ["--to", "/ext"]), ("/rom", ["--romfs"])])

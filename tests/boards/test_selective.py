@@ -240,7 +240,8 @@ def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
                           "--json")
     entry = json.loads(out)
     assert status == 0 and entry["agree"] and entry["reference"]["difference"] == 0
-    assert entry["boards"][0]["outputs"] == [] and entry["boards"][0]["pool"] is None
+    assert entry["boards"][0]["differing_outputs"] == []
+    assert entry["boards"][0]["first_differing_pool_byte"] is None
 
 
 def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operators(call, firmware):

@@ -55,7 +55,8 @@ def test_a_model_gives_the_bytes_of_the_twin(call, firmware, name):
     status, out, _ = call("parity", path(name), "--board", BOARD, "--firmware", firmware[0], "--json")
     entry = json.loads(out)
     assert status == 0 and entry["agree"]
-    assert entry["boards"][0]["outputs"] == [] and entry["boards"][0]["pool"] is None
+    assert entry["boards"][0]["differing_outputs"] == []
+    assert entry["boards"][0]["first_differing_pool_byte"] is None
 
 
 def test_a_model_with_other_kernels_is_refused_by_their_names(call, firmware):

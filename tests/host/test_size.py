@@ -131,7 +131,7 @@ def test_the_table_has_chips_that_people_have():
 
 
 def test_the_list_of_chips(call):
-    entries = json.loads(call("boards", "--chips", "--json")[1])
+    entries = json.loads(call("boards", "--chips", "--json")[1])["chips"]
     assert [entry["chip"] for entry in entries] == list(chips.load_chips())
     out = call("boards", "--chips")[1]
     assert "nrf52840" in out and max(map(len, out.splitlines())) <= 80

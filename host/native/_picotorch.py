@@ -11,8 +11,10 @@ import collections
 import functools
 import math
 import operator
+import os
 import struct
 import threading
+import types
 import weakref
 
 from _picotorch_c import ffi, lib
@@ -809,8 +811,28 @@ class Arrays:
         return array.astype(dtype or array.dtype) if copy or dtype else array
 
 
+# ---- what only CPython has
+
+
+def add_names(package):
+    """Add __all__ and __dir__ to the names of the package, with those of its PARTS."""
+    public = {name for name, value in package.items()
+              if not name.startswith("_") and not isinstance(value, types.ModuleType)}
+    public = public - {"PARTS", "part"} | {name for _, names in package["PARTS"] for name in names}
+    package["__all__"] = sorted(public)
+    package["__dir__"] = lambda: sorted({*package, *public})
+
+
+def check_input(path):
+    """Raise NotSupported for a FIFO, a device or a socket: to open one may take forever."""
+    from picotorch.host.files import check_input
+
+    if os.path.exists(path):
+        check_input(path)
+
+
 def as_inputs(meta, values):
-    """The inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
+    """Return the inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
     picotorch.runtime checks them; all others as they are."""
     from picotorch.host.inputs import check_count
 
@@ -819,7 +841,7 @@ def as_inputs(meta, values):
 
 
 def as_input(meta, index, value):
-    """One array as a Tensor, or as the number with which the program was exported."""
+    """Return an array as a Tensor, or the number with which the program was exported."""
     from picotorch.host.inputs import checked_input
     from picotorch.host.tensors import as_tensor
 

@@ -23,6 +23,7 @@ from . import emulator
 _END = b"\r\rimport _board; _board.exit(0)\r"
 _MONITOR_READY = b"(qemu) "
 _CHUNK = 4096
+_PROMPT = b">>> "
 
 
 def _firmware(board):
@@ -63,16 +64,42 @@ def run(board: Board, image: Path | None = None) -> int:
     _check_romfs(board, image)
     command = emulator.emulator_command(board, _firmware(board), image,
                                         console=("-serial", "mon:stdio"))
-    if sys.stdin.isatty():
-        return subprocess.call(command)
-    with child.started(command, stdin=subprocess.PIPE) as process:
-        typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
-        typing.start()
-        return process.wait()
+    ends = None if sys.stdin.isatty() else subprocess.PIPE
+    with child.started(command, stdin=ends, stdout=ends, stderr=subprocess.PIPE) as process:
+        complaining = threading.Thread(target=_show_errors, args=(process.stderr,), daemon=True)
+        complaining.start()
+        if ends is not None:
+            ready = threading.Event()
+            threading.Thread(target=_type, args=(process.stdin, ready), daemon=True).start()
+            _show_output(process.stdout, ready)
+        status = process.wait()
+        complaining.join()
+        return status
 
 
-def _type(prompt):
-    """Types what stdin has at the prompt, then ends the board."""
+def _show_errors(errors):
+    """Print the lines of the emulator that are not noise."""
+    for line in errors:
+        text = line.decode("utf-8", "backslashreplace")
+        if not any(noise in text for noise in emulator.NOISE):
+            click.echo(text, err=True, nl=False)
+
+
+def _show_output(output, ready):
+    """Print what the board writes, until it ends. Set `ready` with the first prompt: a UART drops
+    the bytes that arrive before the board has booted."""
+    last = b""
+    while said := os.read(output.fileno(), _CHUNK):
+        click.echo(said, nl=False)
+        last = (last + said)[-_CHUNK:]
+        if _PROMPT in last:
+            ready.set()
+    ready.set()
+
+
+def _type(prompt, ready):
+    """Type the text of stdin at the prompt, then end the board."""
+    ready.wait()
     try:
         # Not sys.stdin: Python cannot end while a thread waits in its buffer
         while given := os.read(sys.stdin.fileno(), _CHUNK):

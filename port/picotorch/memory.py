@@ -97,11 +97,15 @@ class MemoryAllocator:
 
 
 class HierarchicalAllocator:
-    """The planned buffers, in the order of MethodMeta.memory_planned_buffer_size."""
+    """The planned buffers, in the order of MethodMeta.memory_planned_buffer_size.
+
+    Raises InvalidType for an item that is not a buffer."""
 
     def __init__(self, buffers):
         need(buffers, list, "buffers")
         self.buffers = buffers
+        for i in range(len(buffers)):
+            self.size(i)
 
     def __len__(self):
         return len(self.buffers)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mpremote.transport_serial import SerialTransport
-from picotorch.host.boards.boards import load_board
+from picotorch.host.boards.boards import full_board_names, load_board
 from picotorch.host.run import emulator, prompt
 from support.calling import assert_error, assert_usage
 
@@ -24,6 +24,14 @@ def test_a_file_is_typed_at_the_prompt_and_its_end_ends_the_board():
     assert done.returncode == 0
     said = done.stdout.decode().replace("\r\n", "\n")
     assert ">>> print(6 * 7)\n42\n" in said and "\nline 0\nline 1\n" in said
+
+
+@pytest.mark.parametrize("board", full_board_names())
+def test_typed_text_arrives_on_every_board_without_a_warning(board):
+    done = subprocess.run([*REPL, "--board", board], input=b"print(6 * 7)\n", capture_output=True,
+                          timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\r\n42\r\n" in done.stdout
 
 
 def test_the_exit_status_is_the_boards():

@@ -60,9 +60,13 @@ def memories_that_overlap(program):
 
 def memories_of_no_use(program):
     pool = MemoryAllocator(take("pool", 1024))
-    for label, buffer in [("planned buffer of ints", array("i", [0] * 8)), ("None", None), ("5", 5)]:
-        method = Method(MemoryManager(pool, HierarchicalAllocator([buffer])))
-        tell_load(label, method, program)
+    method = Method(MemoryManager(pool, HierarchicalAllocator([array("i", [0] * 8)])))
+    tell_load("planned buffer of ints", method, program)
+    for buffer in (None, 5):
+        try:
+            HierarchicalAllocator([buffer])
+        except Error as error:
+            print(buffer, "->", error)
     try:
         MemoryAllocator(5)
     except Error as error:

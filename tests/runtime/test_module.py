@@ -2,6 +2,7 @@
 lists, copies; on the twin and on the boards where both have them."""
 
 import importlib.metadata
+import os
 import pickle
 
 import numpy as np
@@ -244,6 +245,31 @@ def test_outputs_of_constants_cannot_be_written():
 
 def test_the_version_is_that_of_the_package():
     assert picotorch.__version__ == importlib.metadata.version("picotorch")
+
+
+def test_the_names_of_the_package():
+    """Those that are imported at their first use, too."""
+    names = {}
+    exec("from picotorch import *", names)
+    assert {"Module", "Error", "FileDataLoader", "EventTracer", "STRICT"} <= names.keys()
+    assert sorted(names.keys() - {"__builtins__"}) == picotorch.__all__
+    assert not {"PARTS", "part", "tensor"} & names.keys()
+    assert {"Module", "runtime", "__version__"} <= set(dir(picotorch))
+    assert all(hasattr(picotorch, name) for name in picotorch.__all__)
+
+
+@pytest.mark.parametrize("call", [picotorch.Module, picotorch.FileDataLoader])
+def test_a_fifo_is_refused(call, tmp_path):
+    """To open it would wait for a writer."""
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(picotorch.Error, match="NotSupported .*fifo: is a FIFO, not a file; "):
+        call(tmp_path / "fifo")
+
+
+@pytest.mark.parametrize("buffers", [[5], [None], [bytearray(8), "text"]])
+def test_planned_buffers_are_buffers(buffers):
+    with pytest.raises(picotorch.Error, match=f"InvalidType .* planned buffer {len(buffers) - 1}: "):
+        picotorch.HierarchicalAllocator(buffers)
 
 
 def test_names_that_there_are_not():

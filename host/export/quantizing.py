@@ -27,7 +27,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from . import batch_norms, preparing
+from . import batch_norms, preparing, sequences
 from .lowering import Lowered, finish, traced_from
 
 _ATEN = torch.ops.aten
@@ -52,6 +52,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
     preparing.name_convolutions(graph)
     batch_norms.replace(graph)
+    sequences.as_images(graph)
     if preparing.takes_images(graph):
         graph = preparing.in_channels_last(graph)
         samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]

@@ -13,6 +13,7 @@ import math
 import operator
 import os
 import struct
+import sys
 import threading
 import types
 import weakref
@@ -814,13 +815,21 @@ class Arrays:
 # ---- what only CPython has
 
 
-def add_names(package):
-    """Add __all__ and __dir__ to the names of the package, with those of its PARTS."""
-    public = {name for name, value in package.items()
-              if not name.startswith("_") and not isinstance(value, types.ModuleType)}
-    public = public - {"PARTS", "part"} | {name for _, names in package["PARTS"] for name in names}
-    package["__all__"] = sorted(public)
-    package["__dir__"] = lambda: sorted({*package, *public})
+class _Package(types.ModuleType):
+    """The package picotorch, whose names dir() and import * list before they are imported."""
+
+    @property
+    def __all__(self):
+        public = {name for name, value in vars(self).items()
+                  if not name.startswith("_") and not isinstance(value, types.ModuleType)}
+        return sorted(public - {"PARTS", "part"} | {name for _, names in self.PARTS for name in names})
+
+    def __dir__(self):
+        return sorted({*vars(self), *self.__all__})
+
+
+if "picotorch" in sys.modules:  # which imports this module
+    sys.modules["picotorch"].__class__ = _Package
 
 
 def check_input(path):

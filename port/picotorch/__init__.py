@@ -7,8 +7,6 @@ PARTS are the modules that a firmware may be built without, with what they defin
 when something of it is first asked for.
 """
 
-import _picotorch
-
 # First, and not from within the others: a small board's stack has no room for so deep an import.
 from . import tensor
 from .errors import Error, part
@@ -27,10 +25,6 @@ PARTS = (
     ("module", ("Module",)),
     ("tracer", ("EventTracer",)),
 )
-
-if hasattr(_picotorch, "add_names"):  # of the host: for dir() and import *
-    _picotorch.add_names(globals())
-
 
 def __getattr__(name):
     """One of these, or their module. Of any other name nothing is imported: dir() of MicroPython tries

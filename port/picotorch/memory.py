@@ -71,8 +71,8 @@ class MemoryAllocator:
         need(size, int, "size")
         need(alignment, int, "alignment")
         if size < 0 or alignment <= 0 or alignment & (alignment - 1):
-            raise fail(INVALID_ARGUMENT, "is negative, or its alignment no power of two; give others",
-                       "size of an allocation")
+            raise fail(INVALID_ARGUMENT, "is negative, or its alignment is not a power of two; "
+                       "give others", "size of an allocation")
         start = (self.used + alignment - 1) & -alignment
         if start + size > self.size:
             available = self.size - start

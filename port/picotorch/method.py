@@ -171,7 +171,7 @@ class Method:
         end = self.library.end()
         if end >= 0 and self._pool.used != end:
             raise fail(INVALID_STATE, "is not the last one in its pool; "
-                       "unload those that were loaded after it", "method")
+                       "unload the later ones", "method")
         delegates = self._delegates
         try:
             self._busy = "is being unloaded"
@@ -347,8 +347,8 @@ class Method:
     def _make_kept(self, index):
         """Makes objects for one more output."""
         if not self._grows or _picotorch.heap_locked():
-            raise fail(OUT_OF_RESOURCES, "is more than Method has room for; "
-                       "give Method a larger max_outputs", "output", index)
+            raise fail(OUT_OF_RESOURCES, "is beyond max_outputs; give Method a larger one", "output",
+                       index)
         if isinstance(self._kept, tuple):
             self._kept = list(self._kept)
         while index >= len(self._kept):
@@ -369,7 +369,7 @@ class Method:
                 argument = index
                 index = -1
             elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
-                remedy = "input_tensor_meta says which sizes it takes"
+                remedy = "see input_tensor_meta for its sizes"
             elif subject == SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
                 remedy = "pass more temp memory"
             error = library_error(code, subject, index, argument, requested, available, what,

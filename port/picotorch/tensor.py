@@ -186,7 +186,7 @@ class Tensor(_Arrays):
         and for a tensor of a method; InvalidArgument for a negative size.
         """
         if self._buffer is None:
-            raise fail(NOT_SUPPORTED, "belongs to a method; set the sizes of the method's inputs",
+            raise fail(NOT_SUPPORTED, "belongs to a method; set the sizes of its inputs",
                        "tensor")
         if len(sizes) != len(self._sizes):
             raise fail(NOT_SUPPORTED, "cannot change its rank; give dim() sizes", "tensor")

@@ -64,7 +64,7 @@ def test_methods_in_turn_give_the_bytes_that_they_give_alone(pair, target):
                                        rtol=1e-5, atol=1e-6)
     lines = [line.rsplit(" ", 1)[0] for line in result.lines[3:]]
     wrong = ("InvalidState (0x02): method: is not the last one in its pool; "
-             "unload those that were loaded after it")
+             "unload the later ones")
     assert lines == ["load 0 ok", "load 1 ok", f"unload 0 {wrong}", "unload 1 ok", "unload 0 ok",
                      "load 1 ok", "load 0 ok", f"unload 1 {wrong}", "unload 0 ok", "load 0 ok"]
     used = [int(line.rsplit(" ", 1)[1]) for line in result.lines[3:]]

@@ -1,4 +1,4 @@
-"""What costs most in a method, and what to change: read off its instructions, without running it."""
+"""Find the largest costs of a method, and changes that reduce them, without running it."""
 
 import math
 from collections import defaultdict
@@ -24,7 +24,7 @@ _ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
 # What an int8 program may leave in float, and what helps
 _FLOAT_LAYERS = {
-    "aten::convolution.out": "use Conv2d (a Conv1d as a Conv2d of height 1) with nothing between it "
+    "aten::convolution.out": "use Conv1d or Conv2d with constant weights, and with nothing between it "
     "and the input that changes the order of dims",
     "aten::linear.out": "let it follow a layer that is int8, and have no operator between it and its "
     "activation",

@@ -28,7 +28,7 @@ _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 
 
 class Wishes(NamedTuple):
-    """What the program is to be. quantize: arrays of samples to quantize to int8 by, None for float32.
+    """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
     evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
     where it is None."""
 
@@ -52,7 +52,7 @@ def explained(error: Exception, quantized: bool, name: str) -> Error:
 
 
 def cause(error: BaseException) -> str:
-    """What is wrong, of an error and those that led to it."""
+    """Return the first line of the error that led to this one."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -60,9 +60,9 @@ def cause(error: BaseException) -> str:
 
 
 class Source(NamedTuple):
-    """What is exported. run(arguments) gives the outputs of the module itself, as a flat list. before:
-    bytes of the file, or of the module's parameters and buffers. explain(error, quantized) makes an
-    Error of what is raised while it is lowered."""
+    """A module to export. run(arguments) gives the module's own outputs, as a flat list. before: bytes
+    of the file, or of the module's parameters and buffers. explain(error, quantized) makes an Error
+    of an exception of the lowering."""
 
     name: str
     exported: object
@@ -98,6 +98,12 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     if wishes.quantize is not None and _has_dynamic_inputs(source.exported):
         raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
                    source.name, remedy="export it without dynamic_shapes, or without quantize")
+    updated = [] if wishes.quantize is None else _updated_buffers(source.exported)
+    if updated:
+        raise fail(NOT_SUPPORTED, "int8 programs cannot update buffers, and forward updates "
+                   f"{', '.join(updated)}", source.name,
+                   remedy="take the state as an input and return the new one, or export it without "
+                   "quantize")
     lowering = imported(Steps())
     quantize, evaluate = (_samples(arrays, source) for arrays in (wishes.quantize, wishes.evaluate))
     try:
@@ -123,6 +129,29 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
 def _has_dynamic_inputs(exported):
     return any(not isinstance(size, int) for node in exported.graph.find_nodes(op="placeholder")
                for size in getattr(node.meta.get("val"), "shape", ()))
+
+
+def _updated_buffers(exported):
+    """Return the names of the buffers that forward changes, itself or through views."""
+    signature = exported.graph_signature
+    found = set(signature.buffers_to_mutate.values())
+    for node in exported.graph.find_nodes(op="placeholder"):
+        if node.name in signature.inputs_to_buffers and _is_written(node):
+            found.add(signature.inputs_to_buffers[node.name])
+    return sorted(found)
+
+
+def _is_written(node):
+    for user in node.users:
+        schema = getattr(user.target, "_schema", None)
+        if schema is None:
+            continue
+        for argument, given in zip(schema.arguments, user.args, strict=False):
+            alias = argument.alias_info
+            if given is node and alias is not None and (
+                    alias.is_write or (schema.returns and _is_written(user))):
+                return True
+    return False
 
 
 def _samples(arrays, source):
@@ -156,7 +185,7 @@ def _replanned(program, name, int8_io):
 
 
 def _loaded(program, lowered, int8_io):
-    """What is known of a program that the twin has loaded. Of an instruction that it refuses the error
+    """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
     names the layer."""
     try:
         return _memory(program)

@@ -138,6 +138,14 @@ NETWORKS = {
     "upsample": (sequence(conv(3, 4, 3), lambda: nn.Upsample(scale_factor=2), conv(4, 3, 3)), IMAGE),
     "conv1d_conv2d": (net(lambda m, x: m[1](m[0](x).unsqueeze(2)), lambda: nn.Conv1d(3, 8, 3),
                           conv(8, 4, (1, 3))), (1, 3, 16)),
+    "conv1d_residual": (net(lambda m, x: m[2](m[1](m[0](x) + torch.relu(m[0](x))).flatten(1)),
+                            lambda: nn.Conv1d(3, 8, 5, padding="same"), lambda: nn.AdaptiveAvgPool1d(2),
+                            lambda: nn.Linear(16, 4)), (1, 3, 32)),
+    "conv1d_mean": (net(lambda m, x: m[1](m[0](x).relu().mean(-1)), lambda: nn.Conv1d(3, 8, 4),
+                        lambda: nn.Linear(8, 4)), (1, 3, 32)),
+    "conv1d_last": (sequence(lambda: nn.Conv1d(3, 8, 3), lambda: nn.MaxPool1d(2)), (1, 3, 32)),
+    "conv_transpose1d": (sequence(lambda: nn.Conv1d(3, 8, 4, stride=2), nn.ReLU,
+                                  lambda: nn.ConvTranspose1d(8, 3, 4, stride=2)), (1, 3, 32)),
     **{name: (net(lambda m, x: m[0](x)[0], lambda kind=kind: kind(8, 16, batch_first=True)), (1, 4, 8))
        for name, kind in RECURRENT.items()},
     **{name: (net(lambda m, x: m[0](x), lambda kind=kind: kind(8, 16)), (1, 8))
@@ -194,6 +202,37 @@ def test_equal_batch_norms_are_no_recurrent_layer():
     samples = [(torch.rand(IMAGE),) for _ in range(6)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
     assert "recurrent" not in str(report["advice"])
+
+
+def audio():
+    """A module over sequences, and the same over images of height 1 with the same weights."""
+    torch.manual_seed(0)
+    one = nn.Sequential(
+        nn.Conv1d(1, 16, 9, stride=2, padding=4), nn.BatchNorm1d(16), nn.ReLU(), nn.MaxPool1d(2),
+        nn.Conv1d(16, 16, 3, padding=2, dilation=2, groups=16), nn.Conv1d(16, 32, 1), nn.ReLU(),
+        nn.AvgPool1d(4), nn.Flatten(), nn.Linear(32 * 8, 4))
+    two = nn.Sequential(
+        nn.Conv2d(1, 16, (1, 9), stride=(1, 2), padding=(0, 4)), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.MaxPool2d((1, 2)), nn.Conv2d(16, 16, (1, 3), padding=(0, 2), dilation=(1, 2), groups=16),
+        nn.Conv2d(16, 32, 1), nn.ReLU(), nn.AvgPool2d((1, 4)), nn.Flatten(), nn.Linear(32 * 8, 4))
+    weights = one.state_dict()
+    two.load_state_dict({name: weights[name].reshape(like.shape)
+                         for name, like in two.state_dict().items()})
+    return one.eval(), two.eval()
+
+
+def test_conv1d_is_int8_with_the_numbers_of_conv2d_and_on_a_board(call, tmp_path):
+    sequences = [torch.randn(1, 1, 128) for _ in range(16)]
+    images, outputs = [one.unsqueeze(2) for one in sequences], []
+    for module, samples in zip(audio(), (sequences, images), strict=True):
+        exported = picotorch.export.export(module, (samples[0],), quantize=[(one,) for one in samples])
+        program = picotorch.Module(exported.buffer)
+        outputs.append([program(one).numpy().tobytes() for one in samples])
+        assert {layer["dtype"] for layer in exported.report["layers"]} == {"int8"}
+        assert exported.report["outputs"][0]["sqnr"] > 35
+        exported.save(tmp_path / "model.pte")
+        assert call("parity", tmp_path / "model.pte", "--board", "mps2-an386")[0] == 0
+    assert outputs[0] == outputs[1]
 
 
 def test_random_values_are_no_constants():

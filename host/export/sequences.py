@@ -1,0 +1,162 @@
+"""Replace convolutions and pooling over sequences (batch, channels, length) by those over images of
+height 1 (batch, channels, 1, length), which have int8 kernels and compute the same numbers.
+
+Importing it imports torch.
+"""
+
+import torch
+from torchao.quantization.pt2e.utils import _fuse_conv_bn_
+
+_ATEN = torch.ops.aten
+_HEIGHT = 2  # the dim that an image has besides
+_SEQUENCE_DIMS = 3
+
+# Operators over sequences: that over images, and its arguments that get a first item for the height
+_OVER_IMAGES = {
+    _ATEN.conv1d.default: (_ATEN.conv2d.default, {3: 1, 4: 0, 5: 1}),
+    _ATEN.conv_transpose1d.default: (_ATEN.conv_transpose2d.input, {3: 1, 4: 0, 5: 0, 7: 1}),
+    _ATEN.max_pool1d.default: (_ATEN.max_pool2d.default, {1: 1, 2: 1, 3: 0, 4: 1}),
+    _ATEN.avg_pool1d.default: (_ATEN.avg_pool2d.default, {1: 1, 2: 1, 3: 0}),
+}
+
+# Operators that compute each element of their result from the same element of one or two tensors
+_ELEMENTWISE = (
+    _ATEN.relu.default, _ATEN.relu_.default, _ATEN.relu6.default, _ATEN.hardtanh.default,
+    _ATEN.hardtanh_.default, _ATEN.hardswish.default, _ATEN.hardswish_.default,
+    _ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default, _ATEN.clamp.default, _ATEN.silu.default,
+    _ATEN.sigmoid.default, _ATEN.tanh.default, _ATEN.leaky_relu.default, _ATEN.gelu.default,
+    _ATEN.elu.default, _ATEN.dropout.default, _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor,
+    _ATEN.mul.Tensor, _ATEN.mul_.Tensor, _ATEN.div.Tensor)
+
+
+def as_images(graph: torch.fx.GraphModule) -> None:
+    """Replace the operators over sequences; elementwise operators between them take images, too.
+
+    The results that other operators take are views of (batch, channels, length)."""
+    if not any(node.target in (*_OVER_IMAGES, _ATEN.conv1d.padding) for node in graph.graph.nodes):
+        return
+    _fuse_conv_bn_(graph)
+    for node in list(graph.graph.nodes):
+        if node.target is _ATEN.conv1d.padding:
+            _state_padding(node)
+        elif node.target is _ATEN.adaptive_avg_pool1d.default:
+            _state_window(node)
+        elif node.target is _ATEN.mean.dim:
+            _average(graph.graph, node)
+    _Images(graph).replace()
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _state_padding(node):
+    """Replace "same" and "valid" by the number of zeros on each side, where both sides get as many."""
+    x, weight, bias, stride, padding, dilation, groups = [
+        *node.args, *(None, (1,), "valid", (1,), 1)[len(node.args) - 2:]]
+    zeros = dilation[0] * (weight.meta["val"].shape[-1] - 1) if padding == "same" else 0
+    if zeros % 2 == 0:
+        node.target = _ATEN.conv1d.default
+        node.args = (x, weight, bias, stride, [zeros // 2], dilation, groups)
+
+
+def _state_window(node):
+    """Replace an adaptive average by that over windows, where they are equally long."""
+    x, (windows,) = node.args
+    length = x.meta["val"].shape[-1]
+    if length % windows == 0:
+        node.target, node.args = _ATEN.avg_pool1d.default, (x, [length // windows])
+
+
+def _average(graph, node):
+    """Replace the mean over a sequence's length by an average over one window."""
+    x, dims, keepdim = [*node.args, False][:3]
+    value = x.meta["val"]
+    if value.dim() != _SEQUENCE_DIMS or list(dims) not in ([-1], [_SEQUENCE_DIMS - 1]):
+        return
+    with graph.inserting_before(node):
+        average = graph.call_function(_ATEN.avg_pool1d.default, (x, [value.shape[-1]]))
+    average.meta = {**node.meta, "val": value[..., :1]}
+    if keepdim:
+        node.replace_all_uses_with(average)
+    else:
+        node.target, node.args, node.kwargs = _ATEN.squeeze.dim, (average, _SEQUENCE_DIMS - 1), {}
+
+
+class _Images:
+    def __init__(self, graph):
+        self.graph = graph
+        self.images = {}  # of a sequence, the node of its image
+
+    def replace(self):
+        for node in list(self.graph.graph.nodes):
+            with self.graph.graph.inserting_before(node):
+                if node.target in _OVER_IMAGES and self._is_replaceable(node):
+                    self.images[node] = self._over_images(node)
+                elif node.target in _ELEMENTWISE and self._takes_images(node):
+                    self.images[node] = self._call(
+                        node, node.target, [self.images.get(one, one) for one in node.args])
+        for sequence, image in list(self.images.items()):
+            self._replace_uses(sequence, image)
+
+    def _is_replaceable(self, node):
+        """Return False for a convolution with computed weights, and for samples without a batch."""
+        weights = node.args[1:2] if "conv" in str(node.target) else ()
+        return node.args[0].meta["val"].dim() == _SEQUENCE_DIMS and all(
+            weight.op == "get_attr" for weight in weights)
+
+    def _takes_images(self, node):
+        tensors = node.all_input_nodes
+        return all(one in self.images and one.meta["val"].shape == node.meta["val"].shape
+                   for one in tensors) and not node.kwargs.get("out")
+
+    def _over_images(self, node):
+        target, firsts = _OVER_IMAGES[node.target]
+        args = list(node.args)
+        args[0] = self._image_of(args[0], node)
+        if "conv" in str(node.target):
+            args[1] = self._weight_of(args[1])
+        for position, first in firsts.items():
+            if position < len(args) and args[position] != []:
+                value = args[position]
+                args[position] = [first, *(value if isinstance(value, list | tuple) else [value])]
+        return self._call(node, target, args)
+
+    def _image_of(self, sequence, user):
+        if sequence not in self.images:
+            self.images[sequence] = self._call(
+                sequence, _ATEN.unsqueeze.default, [sequence, _HEIGHT], {},
+                user.meta.get("nn_module_stack", {}))
+        return self.images[sequence]
+
+    def _weight_of(self, node):
+        """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
+        weight = self.graph
+        for name in node.target.split("."):
+            weight = getattr(weight, name)
+        name = "_image_of_" + node.target.replace(".", "_")
+        if not hasattr(self.graph, name):
+            self.graph.register_buffer(name, weight.detach().unsqueeze(_HEIGHT))
+        image = self.graph.graph.get_attr(name)
+        image.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT) if "val" in node.meta else None
+        return image
+
+    def _call(self, node, target, args, kwargs=None, stack=None):
+        """Make the node of an image of what `node` computes."""
+        call = self.graph.graph.call_function(target, tuple(args),
+                                              node.kwargs if kwargs is None else kwargs)
+        call.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {}) if stack is None else stack
+        call.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT)
+        return call
+
+    def _replace_uses(self, sequence, image):
+        """Give a view of the image to those that take the sequence and were not replaced."""
+        if image.target is _ATEN.unsqueeze.default and image.args[0] is sequence:
+            return
+        users = [user for user in sequence.users if user not in self.images]
+        if not users:
+            return
+        with self.graph.graph.inserting_after(image):
+            view = self.graph.graph.call_function(_ATEN.squeeze.dim, (image, _HEIGHT))
+        view.meta = {"nn_module_stack": sequence.meta.get("nn_module_stack", {}),
+                     "val": sequence.meta["val"]}
+        for user in users:
+            user.replace_input_with(sequence, view)

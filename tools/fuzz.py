@@ -241,7 +241,7 @@ def status(log):
 
 
 def reason(log):
-    """What libFuzzer or a sanitizer says of a finding, in a line."""
+    """Return the line in which libFuzzer or a sanitizer describes a finding."""
     text = log.read_text(errors="replace")
     found = EXCEPTION.findall(text) + CAUSE.findall(text)
     return found[0].strip() if found else "see the log"

@@ -83,7 +83,7 @@ def read_lock(text: str) -> tuple[list[str], list[str]]:
 
 
 def check_names(operators: list[Operator]) -> list[str]:
-    """What is wrong with the order of the lines: the core searches by name."""
+    """Return faults in the order of the lines: the core searches by name."""
     names = [operator.name.encode() for operator in operators]
     return [f"{after.decode()} has to stand before {before.decode()}" if after < before
             else f"{after.decode()} stands there twice"
@@ -91,7 +91,7 @@ def check_names(operators: list[Operator]) -> list[str]:
 
 
 def check_numbers(operators: list[Operator], locked: list[str]) -> list[str]:
-    """What is wrong with the numbers, given the names of all operators there ever were."""
+    """Return faults in the numbers, given the names of all operators there ever were."""
     wrong, new = [], []
     for operator in operators:
         if operator.name in locked:

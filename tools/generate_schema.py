@@ -203,7 +203,7 @@ def verifier_source(schema, flat_tensor):
     for union, members in unions.items():
         lines.append(f"    {{{union.lower()}_members, {len(members)}}},")
     lines += ["};", ""]
-    lines += ["// Of each table the number of its fields, then these",
+    lines += ["// The number of fields of each table, then these",
               "static const schema_field fields[] = {", *entries, "};", "",
               "// By format of the file", "static const uint8_t roots[PT_FORMATS] = {",
               f"    [PT_FORMAT_PROGRAM] = TABLE_{upper(schema['root'])},",

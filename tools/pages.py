@@ -70,7 +70,7 @@ def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
 
 
 class Environment:
-    """Where commands run: with the programs beside a Python, in a folder."""
+    """Run commands with the programs beside a Python, in a folder."""
 
     def __init__(self, python: Path, folder: Path):
         self.python = python

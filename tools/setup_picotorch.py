@@ -391,7 +391,7 @@ def make_firmware(arguments, folder, board, variant, *settings):
 
 
 def has_room_for_all_kernels(arguments, board):
-    """Whether the board has; else say what to build, or SetupError where the board was asked for."""
+    """Return whether the board has; else print what to build, or raise SetupError for a named board."""
     toml = tomllib.loads((ROOT / "boards" / board / "board.toml").read_text())
     if arguments.selection or toml.get("full_firmware", True):
         return True

@@ -38,7 +38,7 @@ class Listener(nn.Module):
         return self.answer(self.hidden) > 0
 
     def answers(self, levels):
-        """Of whole sequences, batch x steps: what each step would answer, before `> 0`."""
+        """Return the answer of each step of whole sequences, batch x steps, before `> 0`."""
         gru = nn.GRU(1, HIDDEN, batch_first=True)
         gru.weight_ih_l0, gru.weight_hh_l0 = self.cell.weight_ih, self.cell.weight_hh
         gru.bias_ih_l0, gru.bias_hh_l0 = self.cell.bias_ih, self.cell.bias_hh

@@ -68,7 +68,7 @@ class Board:
 
     @property
     def job_follows_code(self) -> bool:
-        """Whether the job lies behind the firmware, in the same memory."""
+        """True if the job lies behind the firmware, in the same memory."""
         return self.job is self.code
 
     def flash_of_project(self) -> Memory:
@@ -80,7 +80,7 @@ class Board:
         return Memory(code.name, code.address, code.size + job.size)
 
     def build_command(self, bare: bool = False) -> str:
-        """What builds the firmware that a run without --firmware takes."""
+        """Return the command that builds the firmware of runs without --firmware."""
         if self.full_firmware:
             return f"make {'bare' if bare else 'firmware'} BOARD={self.name}"
         return (f"picotorch firmware --models MODEL.pte --board {self.name}"

@@ -1,4 +1,4 @@
-"""picotorch boards: what boards there are."""
+"""picotorch boards: list the boards."""
 
 import click
 

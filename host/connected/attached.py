@@ -50,7 +50,7 @@ def _at_port(port):
 
 
 def _state(found, facts):
-    """What a board has of picotorch, and whether deploy has all or can copy it."""
+    """Describe the picotorch of a board, and whether deploy has all or can copy it."""
     if found.version is not None:
         kind = ("firmware" if found.path is None else "kernels in flash" if found.flash
                 else "native module")

@@ -12,7 +12,7 @@ Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 
 def do(link: Link, doing: str, function: str, *arguments):
-    """What a function of on_board/files.py says first."""
+    """Return the first line that a function of on_board/files.py prints."""
     link.send_module(ON_BOARD / "files.py")
     said = link.do(doing, call(function, *arguments), "files")
     return said[0] if said else None
@@ -24,7 +24,7 @@ def free_in(link: Link, folder: str) -> int | None:
 
 
 def is_there(link: Link, path: str, data: bytes) -> bool:
-    """Whether the board has this file with these bytes."""
+    """Return whether the board has this file with these bytes."""
     return do(link, f"looking for {path}", "checksum", path) == (len(data), zlib.crc32(data))
 
 

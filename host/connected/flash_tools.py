@@ -258,7 +258,7 @@ def _drive(entry):
 
 
 def _wait_for(condition):
-    """What the condition gives, when it gives something true; else what it gives at the end."""
+    """Return the first true result of the condition, or its result at the end."""
     end = time.monotonic() + _WAIT
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(_PAUSE)
@@ -297,7 +297,7 @@ def _by_tool(firmware, board, entry, port, way, dry_run, patience):
 
 
 def _machine(port, patience):
-    """What the board says that it is, when its prompt is there again."""
+    """Wait for the board's prompt, and return the name that the board has for itself."""
     from .link import Link
     from .serial_ports import resolve
     from .session import machine_of

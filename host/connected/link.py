@@ -181,8 +181,8 @@ class Link:
         self._sent.add(name)
 
     def _execute(self, call: str, patience: float | None = None) -> bytes:
-        """What a text prints. Raises the error of its exception; what did not arrive as it was sent is
-        sent again."""
+        """Return the output of a text. Raises the error of its exception. Sends a text again that did
+        not arrive as it was sent."""
         for _ in range(TRIES):
             with self._transport.patience(patience or self._patience):
                 printed, raised = self._transport.exec_raw(call, timeout=None)
@@ -211,7 +211,7 @@ class Link:
     # ---- errors
 
     def _guarded(self, step):
-        """What `step` returns; whatever breaks on the way gets its name."""
+        """Return the result of `step`; an error on the way gets its name."""
         try:
             return step()
         except Error:

@@ -59,7 +59,8 @@ def version_of(link: Link) -> str | None:
 
 
 def begin(link: Link) -> Connected:
-    """What the board is. Raises NotFound where it has no picotorch, NotSupported for another one."""
+    """Return the facts of the board. Raises NotFound without picotorch there, NotSupported for another
+    version of it."""
     (machine, free, version), = link.do("identifying the board", _WHAT)
     if version is None:
         raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
@@ -72,7 +73,7 @@ def begin(link: Link) -> Connected:
 
 
 def machine_of(link: Link) -> str:
-    """What the board calls itself."""
+    """Return the name that the board has for itself."""
     return link.do("identifying the board", _WHAT)[0][0]
 
 
@@ -244,5 +245,5 @@ def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
 
 
 def _plausible(count, us, rate):
-    """Whether a counter has not run over."""
+    """Return whether a counter has not run over."""
     return count is not None and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate

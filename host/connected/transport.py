@@ -58,12 +58,12 @@ class Transport(SerialTransport):
             self._wait_for(before)
 
     def _wait_for(self, seconds):
-        """A port of RFC 2217 negotiates all of its settings anew whenever one is set."""
+        """Set the timeout if it changes: a port of RFC 2217 negotiates all settings again each time."""
         if seconds != self.serial.timeout:
             self.serial.timeout = seconds
 
     def _read_or_raise(self, size=1):
-        """Of a port of RFC 2217, which gives nothing at once where its server has hung up."""
+        """Read from a port of RFC 2217, which returns nothing at once if its server has hung up."""
         end = time.monotonic() + self.serial.timeout
         data = self._read(size)
         if not data and time.monotonic() < end:

@@ -51,7 +51,7 @@ def command(folder: str, words: list[str]) -> list[str]:
 
 
 def _call(number, *arguments):
-    """What a system call returns. OSError."""
+    """Return the result of a system call. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     result = libc.syscall(ctypes.c_long(number), *arguments)
     if result < 0:

@@ -33,7 +33,7 @@ def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
 
 
 class _Exporter:
-    """What is used of the package. Its import logs and warns of what is not used here."""
+    """Import the modules of the package. The import logs and warns about unused parts."""
 
     def __init__(self):
         try:

@@ -18,7 +18,7 @@ _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.defau
 
 
 class Part(NamedTuple):
-    """What an instruction computes.
+    """The value that an instruction computes.
 
     module: path of the module that it comes from, "" for the outermost. value: name in the float graph
     of the value that its output stands for, "" for none. scale, zero_point: of an output of integers.

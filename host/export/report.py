@@ -1,4 +1,4 @@
-"""What an export tells of its program, for people."""
+"""Print the report of an export."""
 
 import click
 

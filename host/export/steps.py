@@ -1,4 +1,4 @@
-"""What an export tells while it works, and silence for what torch says meanwhile."""
+"""Print the steps of an export, and silence torch meanwhile."""
 
 import contextlib
 import io

@@ -44,7 +44,7 @@ MP_REGISTER_MODULE(MP_QSTR_picotorch_models, pt_models_module);
 
 
 def name_of(path: Path) -> str:
-    """What a model is called in Python where nothing is said: its file's name as an identifier."""
+    """Return the default name of a model in Python: its file's name as an identifier."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     if keyword.iskeyword(name):
         return name + "_"

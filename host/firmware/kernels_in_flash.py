@@ -119,7 +119,7 @@ def _check_output(output, board):
 
 
 def _address(file, board):
-    """Where a UF2 file for a board begins; 0 for other files."""
+    """Return the first address of a UF2 file for a board; 0 for other files."""
     try:
         first = next(iter(uf2.read(file)))
     except Error:

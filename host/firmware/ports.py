@@ -107,7 +107,7 @@ def _manifest(board, parts):
 
 
 def _files(board, programs, frozen, parts):
-    """What the build reads besides the sources: {name: text}."""
+    """Return the files that the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
         files["operators.def"] = selective.selection(programs)
@@ -117,7 +117,7 @@ def _files(board, programs, frozen, parts):
 
 
 def _folder(board, files, arguments):
-    """Where it is built: one for each content, since make does not see a change of its flags."""
+    """Return the build folder: one for each content, since make does not see a change of its flags."""
     digest = hashlib.sha256("\0".join([*arguments, *files, *files.values()]).encode()).hexdigest()[:12]
     return BUILD / board.name / digest
 

@@ -28,7 +28,7 @@ PARTS = ("files", "module", "tracer")  # of the runtime that scripts may want, w
 
 @dataclass(frozen=True)
 class Chip:
-    """What the board's files do not say: machine is what MicroPython calls the board, family that of
+    """Facts that the board's files lack: machine is MicroPython's name of the board, family that of
     UF2 files, flash the bytes there are."""
 
     title: str

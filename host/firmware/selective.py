@@ -115,7 +115,7 @@ def _backends(programs):
 
 
 def has_sources() -> bool:
-    """Whether this is picotorch's repository, which can build; where a wheel is installed it cannot."""
+    """Return whether this is picotorch's repository, which can build; an installed wheel cannot."""
     return SETUP.is_file()
 
 

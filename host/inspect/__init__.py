@@ -1,1 +1,1 @@
-"""What a program holds, as text and as drawings."""
+"""Show a program as text and as drawings."""

@@ -1,4 +1,4 @@
-"""What a program holds, as plain dicts and lists: for `inspect`, for people and as JSON."""
+"""Describe a program as plain dicts and lists: for `inspect`, for people and as JSON."""
 
 from picotorch import MethodMeta, Program, TensorInfo
 from picotorch.delegates import CompileSpecs, get_backend
@@ -13,8 +13,8 @@ def describe(program: Program, names: list[str]) -> list[dict]:
 
 
 def constant_methods(program: Program) -> dict:
-    """What methods without inputs and instructions return, by the method's name: a number, string or
-    None, or a list of them; without those that return a tensor."""
+    """Return the values of methods without inputs and instructions, by the method's name: a
+    number, string or None, or a list of them; without those that return a tensor."""
     found = {}
     for name in program.method_names:
         meta = _meta(program, name)
@@ -67,7 +67,7 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
 
 
 def partitioners(backends: list[str]) -> str:
-    """What to leave out of the export of a program for these backends."""
+    """Name the partitioners to leave out of the export of a program for these backends."""
     names = {"XnnpackBackend": "XnnpackPartitioner"}
     return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
 

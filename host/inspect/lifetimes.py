@@ -1,4 +1,4 @@
-"""Where the planned tensors of a method lie, and from which instruction to which."""
+"""Find the planned tensors of a method: their memory, and their first and last instruction."""
 
 import bisect
 import dataclasses
@@ -95,7 +95,7 @@ def _contents(events, has_jumps):
 
 
 def _events(meta, values, instructions):
-    """What happens to a tensor, (instruction, kind) in order, by the tensor's index."""
+    """Return the events of each tensor, (instruction, kind) in order, by the tensor's index."""
     named = defaultdict(list)  # by value: a tensor or a list of them
     for i in range(meta.num_inputs()):
         named[meta.input_value(i)].append((-1, _READ))

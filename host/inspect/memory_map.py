@@ -200,7 +200,7 @@ class _Drawing:
         return 28 + _SLANT
 
     def _legend(self, y):
-        """What the colours mean; returns the height of the drawing."""
+        """Draw the meaning of the colours; return the height of the drawing."""
         present = Counter(self._maker(box) for box in self.boxes)
         entries = [(name, colour) for name, colour in self.colours.items()
                    if name in present and colour != _OTHERS]

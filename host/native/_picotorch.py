@@ -90,7 +90,7 @@ class _Memory:
         self._known_arrays = self._arrays()
 
     def _arrays(self):
-        """Where the arrays lie whose memory this is: numpy moves what it is told to resize."""
+        """Return the addresses of the arrays with this memory: numpy moves an array that it resizes."""
         array, found = self.view.obj, []
         while hasattr(array, "base"):
             found.append((array.__array_interface__["data"], array.nbytes))
@@ -130,7 +130,7 @@ def number(item, dtype):
 
 
 def has_operator(number):
-    """Whether this build has a kernel for the operator of a number."""
+    """Return whether this build has a kernel for the operator of a number."""
     return lib.pt_operator_kernel(number) != ffi.NULL
 
 
@@ -194,7 +194,7 @@ _PYTHON = {ffi.typeof(kind): function for kind, function in (
 
 
 def _python(found):
-    """What the library finds as a Python object, where there is one."""
+    """Return a value of the library as a Python object, if there is one."""
     convert = _PYTHON.get(ffi.typeof(found)) if isinstance(found, ffi.CData) else None
     return convert(found) if convert else found
 
@@ -214,7 +214,7 @@ def _function(function):
 
 
 class _Caller:
-    """What calls the library, and tells its owner what failed."""
+    """Call the library, and report failures to its owner."""
 
     def __init__(self, owner):
         self._owner = owner
@@ -365,7 +365,7 @@ class Program(_File):
         return value, item.type, constant, lib.pt_has_name(plan, item)
 
     def tensor(self, plan, what, i):
-        """What the program says of a tensor, see _tensor."""
+        """Return the program's facts of a tensor, see _tensor."""
         return self.ask(lib.pt_plan_tensor, plan, self.value(plan, what, i)[1])
 
     def views(self, plan):
@@ -573,7 +573,7 @@ class Method(_Caller):
                     self._release()
 
     def end(self):
-        """Where it ends in its pool; -1 while it is not loaded."""
+        """Return its end in its pool; -1 while it is not loaded."""
         return self._m.end if self._m.state == lib.PT_LOADED else -1
 
     def count(self, what):
@@ -789,7 +789,7 @@ def _named_errors(name, function):
 
 
 class Arrays:
-    """What a Tensor has on the host besides."""
+    """Methods that a Tensor has on the host only."""
 
     def __init_subclass__(cls):
         for name in _WRONG:

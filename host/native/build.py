@@ -16,8 +16,8 @@ HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h", "image.h")
 
 
 def declarations(header):
-    """What a header declares, for cffi: without comments, preprocessor lines and inline functions. The
-    compiler knows the values of constants and the lengths of arrays."""
+    """Return the declarations of a header for cffi, without comments, preprocessor lines and inline
+    functions. The compiler knows the values of constants and the lengths of arrays."""
     text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
     text = re.sub(r"(?ms)^#ifdef __cplusplus\n.*?^#endif\n", "", text)
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)

@@ -1,1 +1,1 @@
-"""What each instruction of a method takes."""
+"""Measure each instruction of a method."""

@@ -64,7 +64,7 @@ def _cycles(result, total, prepared):
 
 
 def unit(result: Result) -> str:
-    """What a tick is."""
+    """Return the unit of a tick."""
     if result.connected is not None:
         return result.connected.ticks
     return "ns" if result.board == running.HOST else "instructions"

@@ -45,7 +45,7 @@ def constant(value: float) -> str:
 
 
 def read_value(text: str):
-    """What the board wrote of an output that is not a tensor."""
+    """Return an output that is not a tensor from the board's text."""
     return _value(ast.parse(text, mode="eval").body)
 
 

@@ -104,7 +104,7 @@ def _damaged(what, subject=None, index=-1):
 
 
 class _File:
-    """What the tables of a file hold."""
+    """Read the tables of a file."""
 
     def __init__(self, data):
         from .tables import Tables  # with flatbuffers, which a .pte does not need

@@ -75,7 +75,7 @@ def _given(value):
 
 
 def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested]) -> dict:
-    """What `run --json` prints of a bundled program."""
+    """Return the object that `run --json` prints for a bundled program."""
     return {"model": name, "board": board, "rtol": rtol, "atol": atol,
             "passed": all(method.passed for method in tested),
             "methods": [{**result_entry(method.result),

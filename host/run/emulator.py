@@ -77,7 +77,7 @@ class EmulatorTimeout(EmulatorError):
 
 @dataclass(frozen=True)
 class Result:
-    """What came back: exit status, lines from the UART, files by name."""
+    """The result of a boot: exit status, lines from the UART, files by name."""
 
     status: int
     lines: list[str]

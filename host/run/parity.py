@@ -1,4 +1,4 @@
-"""picotorch parity: a board against the twin to the bit, and both against expected outputs."""
+"""Compare a board with the twin to the bit, and both with expected outputs."""
 
 import dataclasses
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
 @dataclass
 class Reference:
-    """Where the inputs come from, and the expected outputs, if there are any for these inputs.
+    """The origin of the inputs, and the expected outputs, if there are any for these inputs.
 
     scalar_types: those of the method's outputs, None for one that is not a tensor. rtol: the largest
     difference of all outputs; without it BOUND, or that of the output's type.
@@ -111,7 +111,8 @@ def _for_its_core(request, name):
 
 
 def agree(twin: Result, result: Result, reference: Reference) -> bool:
-    """Whether a board's result is the twin's to the bit, and the stored outputs' within the bound."""
+    """Return whether a board's result is equal to the twin's, and within the bound of the stored
+    outputs."""
     return _is_same(_compared(twin, result, reference))
 
 
@@ -141,14 +142,14 @@ def _agree(reference):
 
 
 def _differing_outputs(one: Result, other: Result) -> list[int]:
-    """The outputs that are not equal to the bit."""
+    """Return the outputs that are not equal to the bit."""
     return [i for i, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True))
             if not same_bits(a, b)]
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Equal to the bit, but for the sign and payload of NaNs, which every FPU makes its own way, and
-    for a number that is not a tensor: a board prints what is left of it in 32 bits."""
+    """Return whether arrays are equal to the bit, but for the sign and payload of NaNs, which every FPU
+    makes its own way, and for a number that is not a tensor: a board prints it with 32 bits."""
     if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
         return np.allclose(one, other, rtol=1e-6, equal_nan=True)
     if (one.dtype, one.shape) != (other.dtype, other.shape):
@@ -162,7 +163,7 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _first_difference(one: bytes, other: bytes) -> int | None:
-    """The first byte at which two pools differ."""
+    """Return the first byte at which two pools differ."""
     if one == other:
         return None
     shared = min(len(one), len(other))

@@ -1,4 +1,4 @@
-"""picotorch parity: is a board's run the twin's?"""
+"""picotorch parity."""
 
 import sys
 

@@ -16,8 +16,8 @@ BOARD = "RPI_PICO"
 
 
 def command(*uf2: Path, port: int = 0) -> list[str]:
-    """What starts an emulated Pico with the flash of UF2 files, its serial port on a TCP port, 0 for a
-    free one. NotFound where the emulator or a file is not there."""
+    """Return the command that starts an emulated Pico with the flash of UF2 files, its serial port
+    on a TCP port, 0 for a free one. Raises NotFound without the emulator or a file."""
     for path in (INSTALLED, *uf2):
         if not path.exists():
             raise fail(NOT_FOUND, "is not there", str(path), remedy="make rp2 makes it")

@@ -142,7 +142,7 @@ def _port(process):
 
 
 def _answer(process):
-    """What the monitor says until it is ready for a command."""
+    """Return the text of the monitor until it is ready for a command."""
     said = b""
     while not said.endswith(_MONITOR_READY):
         more = process.stdout.read(1)

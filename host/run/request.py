@@ -1,4 +1,4 @@
-"""What a run is asked to do and what comes of it, the same on the twin and on every board."""
+"""The request and the result of a run, the same on the twin and on every board."""
 
 import dataclasses
 import struct
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from picotorch.schema import ERROR_NAMES
 
-POOL_SIZE = 65536  # bytes of method pool where the user says nothing
+POOL_SIZE = 65536  # bytes of method pool without --pool-size
 TEMP_SIZE = 65536
 HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
 PORT = "port:"  # what the name of a connected board begins with
@@ -76,7 +76,7 @@ def read_events(buffer: bytes) -> list[Event]:
 
 @dataclasses.dataclass
 class Connected:
-    """What is known of a run on a connected board only.
+    """Facts of a run on a connected board.
 
     machine: as its firmware calls it. model_at: path of the file that was taken, None where the model
     was sent. in_place: the file was used where it is. heap_free: bytes of MicroPython's heap that are
@@ -100,7 +100,7 @@ class Connected:
 
 @dataclasses.dataclass
 class Result:
-    """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
+    """The result of a run. `code` is 0, or the error's; then fields after the failure are None.
 
     further: outputs of the further executions, of those before the failure.
 

@@ -26,7 +26,7 @@ def repr_float(value: float) -> str:
 
 
 def make_job(request: Request, write_float=repr_float) -> Job:
-    """What the board's runner is given for a request. Raises NotSupported."""
+    """Return the files of a request for the board's runner. Raises NotSupported."""
     if re.search("[\n\ud800-\udfff]", request.method):
         raise fail(NOT_SUPPORTED, "has a line break or bytes that are not UTF-8 in its name", "method",
                    remedy="run it on the twin, or export it with another name")
@@ -50,7 +50,7 @@ def make_job(request: Request, write_float=repr_float) -> Job:
 
 
 def _suffix(number):
-    """What the names of inputs and outputs of an execution end with."""
+    """Return the end of the names of an execution's inputs and outputs."""
     return f"_{number}" if number else ""
 
 
@@ -113,7 +113,7 @@ def _read_counts(result, report, files):
 
 
 def read_phases(report: dict[str, str], prefix: str, phases: tuple[str, ...]) -> dict | None:
-    """What was measured of each phase, None of one that was not reached; None without a load."""
+    """Return the measurement of each phase, None for one that was not reached; None without a load."""
     if prefix + "load" not in report:
         return None
     return {phase: int(report[prefix + phase], 0) if prefix + phase in report else None
@@ -146,7 +146,7 @@ class _Floats(ast.NodeTransformer):
 
 
 def _value(report, name, index):
-    """What a board wrote of an output that is not a tensor. MicroPython's floats have 32 bits."""
+    """Return an output that is not a tensor. MicroPython's floats have 32 bits."""
     text = report.get(name, "None")
     if "board" in report:
         return output_array(bare.read_value(text), index)

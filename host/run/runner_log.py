@@ -1,4 +1,4 @@
-"""What a run says: the lines that users of ExecuTorch's arm_executor_runner know."""
+"""Write the log of a run: the lines that users of ExecuTorch's arm_executor_runner know."""
 
 import math
 

@@ -1,1 +1,1 @@
-"""What a method needs of RAM and flash, and where it fits."""
+"""Compute the RAM and flash that a method needs, and the boards and chips that it fits."""

@@ -1,4 +1,4 @@
-"""What the linker's map of a firmware says of its flash."""
+"""Read the flash of a firmware from its linker map."""
 
 import re
 from collections.abc import Iterator

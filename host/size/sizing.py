@@ -1,4 +1,4 @@
-"""What a method needs, to the byte, and which boards and chips have it.
+"""Compute the memory that a method needs, to the byte, and the boards and chips that have it.
 
 Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
 same on every board. Stack and flash of the kernels are those of boards whose firmware is built: the
@@ -123,7 +123,7 @@ class _StandIn(Backend):
 
 
 class Counts(NamedTuple):
-    """What a run on a board counts, by phase."""
+    """Return the counts of a run on a board, by phase."""
 
     instructions: dict[str, int]
     stack: dict[str, int]

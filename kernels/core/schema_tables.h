@@ -75,7 +75,7 @@ static const schema_union unions[] = {
     {instructionarguments_members, 5},
 };
 
-// Of each table the number of its fields, then these
+// The number of fields of each table, then these
 static const schema_field fields[] = {
     {2, 0}, // ContainerMetadata
     {FIELD_STRING, 0},

@@ -21,7 +21,7 @@ static NUMBER PT_PARTS(load)(const pt_tensor *t, int32_t i) {
     return (NUMBER){PT_LOAD(t->data, 2 * i, part), PT_LOAD(t->data, 2 * i + 1, part)};
 }
 
-// Of a real tensor only the real part is stored.
+// Stores a number; a real tensor takes only its real part.
 static void PT_PARTS(store)(const pt_tensor *t, int32_t i, NUMBER v) {
     if (t->dtype == PT_WHOLE) {
         ((NUMBER *)t->data)[i] = v;

@@ -152,7 +152,7 @@ NOINLINE void PT_LINE(stage_4)(const STAGE *s) {
 
 NOINLINE void PT_LINE(stage_5)(const STAGE *s) {
     const int32_t far = s->groups * s->stride, stride = s->stride;
-    // Of a fifth of a turn, and of two
+    // Cosines and sines of one fifth of a turn, and of two fifths
     const PT_REAL cos_1 = (PT_REAL)0x1.3c6ef372fe950p-2, sin_1 = (PT_REAL)0x1.e6f0e134454ffp-1;
     const PT_REAL cos_2 = (PT_REAL)-0x1.9e3779b97f4a8p-1, sin_2 = (PT_REAL)0x1.2cf2304755a5ep-1;
     const PAIR *x = s->x;

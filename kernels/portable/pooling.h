@@ -4,7 +4,7 @@
 
 #include "../core/kernel.h"
 
-// Of each spatial dim, outermost first.
+// The values of each spatial dim, outermost first.
 typedef struct pt_pooling {
     int32_t kernel[3], stride[3], padding[3], dilation[3];
     bool ceil_mode;
@@ -38,7 +38,7 @@ int pt_check_adaptive(pt_context *c, const pt_ref *args, uint32_t dims);
 // Refuses indices that are not int64.
 int pt_check_index_output(pt_context *c, pt_ref indices);
 
-// Of window `o` along dim `d`, where the input has `size`.
+// Returns the span of window `o` along dim `d` of an input of `size`.
 pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
 // Its taps in the input or in the padding around it.
 int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);

@@ -160,7 +160,7 @@ static int take_greatest(pt_context *c, const pools *p, const window *w, int32_t
 
 // ---- the walk over windows
 
-// Of (N, C, D, H, W); 0 for a dim that is not there.
+// Sets the strides of (N, C, D, H, W), 0 for a dim that does not exist.
 static void volume_strides(const pt_tensor *t, uint32_t dims, int32_t *strides) {
     int32_t own[2 + DIMS];
     pt_strides(t, own);

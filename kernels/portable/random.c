@@ -30,7 +30,7 @@ static float uniform(pt_context *c, uint8_t dtype) {
     return (float)(pt_random(c) >> (32 - bits)) / (float)(1u << bits);
 }
 
-// Of mean 0 and variance 1, at most 5.77 from 0: Box and Muller's, whose other half is left out.
+// Draws from mean 0 and variance 1, at most 5.77 from 0: one of the two values of Box and Muller.
 static float normal(pt_context *c) {
     const float size = pt_sqrtf(-2 * pt_logf(1 - uniform(c, PT_DTYPE_FLOAT)));
     return size * pt_cosf(6.2831853f * uniform(c, PT_DTYPE_FLOAT));

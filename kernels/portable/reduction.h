@@ -22,7 +22,7 @@ typedef struct pt_reduction {
 // `index_to` of the indices.
 typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
 
-// Of a floating or integral input and output, see sums.c.
+// For floating or integral inputs and outputs, see sums.c.
 pt_reduce_one pt_sum_one, pt_mean_one;
 
 // The dims to reduce, as a set: a list, all if it is None or empty.

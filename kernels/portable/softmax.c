@@ -205,7 +205,7 @@ static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *
     return w.error;
 }
 
-// Of few elements in one dim order, in which the dim stands at `position`.
+// Runs on few elements in one dim order, in which the dim has this position.
 static int run_small(pt_context *c, const pt_ref *args, int (*run)(const lanes *),
                      uint32_t position) {
     const pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
@@ -271,7 +271,7 @@ const pt_kernel pt_aten__log_softmax_out = PT_KERNEL(softmax_check, log_softmax_
 typedef int cumulate_function(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                               int32_t j, int32_t size, const int32_t steps[2]);
 
-// Of integers, bool too, the result is int64 unless dtype says otherwise; of floats it is a float.
+// The result of integers and bools is int64 unless dtype is given; that of floats is a float.
 static int check_cumulated(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);

@@ -318,7 +318,7 @@ static int run_median_dim(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_kthvalue_values = PT_KERNEL(check_kthvalue, run_kthvalue);
 const pt_kernel pt_aten_median_dim_values = PT_KERNEL(check_median_dim, run_median_dim);
 
-// Of all elements, as they lie in memory: (self, out)
+// The median of all elements, in the order of memory: (self, out)
 static int check_median(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[MEDIAN_SELF]);
     pt_tensor out = pt_get_tensor(c, args[MEDIAN_OUT]);

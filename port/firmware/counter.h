@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-/* Of the driver. */
+/* Starts the counter; the driver defines it. */
 void pt_counter_start(void);
 
-/* Of the driver: ticks begun since start, while it goes on. Where a tick is shorter than an
- * instruction, the begun one makes the count of instructions exact. */
+/* Returns the ticks begun since start, while it goes on; the driver defines it. Where a tick is
+ * shorter than an instruction, the begun one makes the count of instructions exact. */
 uint64_t pt_counter_ticks(void);
 
 /* Instructions since start. */

@@ -1,4 +1,4 @@
-"""What is frozen into the firmware: its own scripts and the runtime, with all parts that are of use on
+"""Freeze into the firmware its own scripts and the runtime, with all parts that are of use on
 boards without files, or some of them (see ../manifest.py)."""
 
 _parts = "data delegates module tracer" if options.parts is None else options.parts

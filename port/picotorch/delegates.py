@@ -125,7 +125,7 @@ class _Context:
 
 
 class BackendInitContext(_Context):
-    """What init may use, until it returns."""
+    """The objects that init may use, until it returns."""
 
     def __init__(self, method):
         super().__init__(method, method.library.allocate)
@@ -148,7 +148,7 @@ class BackendInitContext(_Context):
 
 
 class BackendExecutionContext(_Context):
-    """What execute may use, until it returns."""
+    """The objects that execute may use, until it returns."""
 
     def __init__(self, method, arguments):
         super().__init__(method, method.library.allocate)

@@ -42,7 +42,7 @@ _LONGEST = 160  # bytes of what the library says
 
 
 class Error(Exception):
-    """What went wrong.
+    """The exception of every failure.
 
     code: ExecuTorch's number; name: ExecuTorch's name.
     subject, index: which memory, input, instruction ... (index -1: there is only one).

@@ -116,7 +116,7 @@ class HierarchicalAllocator:
 
 
 class MemoryManager:
-    """What a method is loaded with: its pool, its planned buffers, and memory for kernels' scratch."""
+    """The memories of a method: its pool, its planned buffers, and memory for kernels' scratch."""
 
     def __init__(self, method_allocator, planned_memory=None, temp_allocator=None):
         if planned_memory is None:

@@ -377,7 +377,7 @@ class Method:
         raise error
 
     def explain(self, error):
-        """What an error does not say: what is missing, and what a kernel did not like."""
+        """Return details of an error: the missing operators, or the argument that a kernel refused."""
         kind = error._kind
         if kind == SUBJECT_KERNEL:
             return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)

@@ -1,4 +1,4 @@
-"""What a method takes, gives and needs, read from the program before anything is loaded."""
+"""The inputs, outputs and memory of a method, read from the program before anything is loaded."""
 
 import _picotorch
 

@@ -111,7 +111,7 @@ class Program:
         return method
 
     def explain(self, error):
-        """What NotFound says beside the name that was asked for."""
+        """Return the text of NotFound beside the requested name."""
         return "the program has " + ", ".join(self.method_names)
 
     # ---- named data

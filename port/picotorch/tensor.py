@@ -1,4 +1,4 @@
-"""What the program says of a tensor, and the tensors and lists that a method takes and gives."""
+"""Tensors of a program, and the tensors and lists that a method takes and gives."""
 
 from array import array
 

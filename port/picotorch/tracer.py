@@ -1,4 +1,4 @@
-"""What each instruction of a method takes, counted in memory that was handed over.
+"""Count the ticks of each instruction of a method, in memory of the caller's.
 
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta)))   # set-up
     method.load(program, "forward", event_tracer=tracer)

@@ -141,7 +141,7 @@ def image_instructions(entries, bench):
 
 
 def image_bytes(entries):
-    """Of C projects of images: flash and RAM."""
+    """Make the table of flash and RAM of C projects of images."""
     rows = []
     for e in entries:
         against = e.get("ratio", {})

@@ -37,8 +37,8 @@ def function(library, name, given, result):
 
 
 def random_bits(rng, n, bits, exponent):
-    """Of numbers of all sizes; of every second the exponent is close to that of the one before, and
-    many end in zeros or ones."""
+    """Draw the bits of numbers of all sizes. Every second one has an exponent close to that of the
+    number before it, and many end in zeros or ones."""
     found = rng.integers(0, 1 << bits, n, np.uint64, endpoint=False)
     field = np.uint64((1 << (bits - 1)) - (1 << exponent))
     steps = rng.integers(0, 60, len(found[::2]), np.uint64)

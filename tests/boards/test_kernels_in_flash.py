@@ -46,7 +46,7 @@ def package(firmware, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """Of int8 ds_cnn, without prepared weights."""
+    """Compile int8 ds_cnn to an image without prepared weights."""
     path = tmp_path_factory.mktemp("image") / "model.ptm"
     path.write_bytes(image_writer.compile_image(MODEL.read_bytes()).data)
     return path

@@ -36,7 +36,7 @@ def firmware(request, tmp_path_factory):
 
 
 def image():
-    """Of the first model, for the board's core."""
+    """Compile the first model for the board's core."""
     return compile_image(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
 
 

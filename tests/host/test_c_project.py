@@ -299,7 +299,7 @@ def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
 
 
 def test_what_is_the_same_is_not_compiled_again(tmp_path):
-    """Of the project of another model in its place."""
+    """Write the project of another model in its place."""
     write(tmp_path, "mlp")
     build(tmp_path, *UNOPTIMISED)
     objects = tmp_path / "build/host/objects/picotorch/core"

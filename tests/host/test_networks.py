@@ -54,7 +54,7 @@ def test_the_board_is_the_twin_and_as_near_to_pytorch_as_stated(name, core):
 
 
 def test_a_first_convolution_with_one_channel_packs_whole_patches():
-    """Of the instructions for a pixel with eight outputs two thirds were for packing nine values."""
+    """Packing nine values took two thirds of the instructions for a pixel with eight outputs."""
     pte = export_store.program("cnn", "cortex-m4").read_bytes()
     entry, _ = profiling.profile(Request(pte, "cnn", export_store.samples("cnn")[0]), "mps2-an386")
     row = entry["instructions"][1]

@@ -98,7 +98,7 @@ def calls_of(name):
 
 
 def calls_with_models():
-    """Of each command that takes a model, with a file that is none."""
+    """Call each command that takes a model with a file that is not a model."""
     for name, found in COMMANDS.items():
         for argument in found.params:
             if argument.param_type_name == "argument" and argument.name in ("model", "models"):

@@ -44,7 +44,7 @@ def bilinear(image, sizes, factors, align, wide=np.float64):
 
 
 def bilinear_cut(image, sizes, factors, align):
-    """Of integers: in float32, the same operations in the same order, cut."""
+    """Compute the result of integers: in float32, the same operations in the same order, cut."""
     return bilinear(image, sizes, factors, align, np.float32).astype(image.dtype)
 
 
@@ -140,7 +140,7 @@ def test_antialiased_means_of_all_that_an_output_covers():
 
 @pytest.mark.parametrize("factor", [1e-9, 0.01, 1e300])
 def test_antialiased_by_a_scale_that_leads_out_of_the_image(factor):
-    """Of the last pixel, or of any equally: nothing is read beside them."""
+    """Nothing is read outside of the image: its pixels are all equal, and so is the result."""
     image = np.full((1, 1, 4, 5), 2, np.float32)
     result = call(AA, image, [3, 7], False, factor, factor, np.zeros((1, 1, 3, 7), np.float32))
     np.testing.assert_allclose(result, 2)

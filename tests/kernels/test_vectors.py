@@ -178,7 +178,7 @@ def float_product(seed):
 
 @pytest.mark.parametrize("width", range(4, 40))
 def test_padded_lines_of_any_length(vectors, width):
-    """Of 4 to 11 rows: a kernel of 3 x 3 that steps by one."""
+    """Run a kernel of 3 x 3 with stride 1 over 4 to 11 rows."""
     for rows in (4, 7, 8, 11):
         n = Numbers(100 * width + rows)
         assert_same(vectors, "aten::convolution.out", n.floats(1, 2, 5, width), n.floats(rows, 2, 3, 3),

@@ -77,7 +77,7 @@ def shapes():
 
 
 def neighbours():
-    """Of other columns and strides: rows of words and of bytes, with what is left of four."""
+    """Draw calls with other columns and strides: rows of words and of bytes, and the rest of four."""
     d = Draw(7)
     for channels in (1, 2, 3, 4, 5, 7, 8, 20):
         for kernel in ((3, 3), (2, 2), (1, 5), (10, 4), (4, 1), (3, 6)):
@@ -94,7 +94,7 @@ def neighbours():
 
 
 def pixels():
-    """Of one pixel: depths and numbers of pixels around those at which steps, pairs and bands end."""
+    """Draw calls on single pixels: depths and numbers around the ends of steps, pairs and bands."""
     d = Draw(8)
     for channels in (4, 8, 12, 28, 32, 36, 64, 100, 256):
         for size in ((1, 2), (5, 5), (7, 1), (8, 6), (9, 13), (16, 16), (23, 11)):

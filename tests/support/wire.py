@@ -18,7 +18,7 @@ class Fault:
     """What happens when so many bytes have gone over the wire of one connection, both ways counted.
 
     cut: the connection ends. stall: nothing more goes through. garble: one byte is another one.
-    reset: the board starts anew, as if its button was pressed.
+    reset: the board starts again, as if its button was pressed.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What the firmware does after boot: the job's script, or the runner."""
+"""Run the job's script, or the runner, after boot."""
 
 import _board
 import counter

@@ -37,7 +37,7 @@ PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 
 
 def _data_map(sections):
-    """Of the .ptd files; None where there are none."""
+    """Return the map of the .ptd files, None if there are no such files."""
     if "data0" not in sections:
         return None
     from picotorch import FlatTensorDataMap, MergedDataMap

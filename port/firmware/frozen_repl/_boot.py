@@ -1,4 +1,4 @@
-"""What the firmware does after a reset, before boot.py and the prompt."""
+"""Set up files after a reset, before boot.py and the prompt."""
 
 import _files
 

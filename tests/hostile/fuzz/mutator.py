@@ -1,7 +1,7 @@
 """Mutates files that are FlatBuffers along their schema, so that most come through verification.
 
 A change is made in place (a number, an offset, the length of a vector, a field left out), or in the
-tables read into dicts and built anew (parts removed, repeated, exchanged, taken from another file), or
+tables read into dicts and built again (parts removed, repeated, exchanged, taken from another file), or
 to bytes like any others.
 """
 

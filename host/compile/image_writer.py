@@ -15,7 +15,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 
 from .. import twin
-from . import unwritten
+from . import idle, unwritten
 from .loaded import Loaded, is_call, load, make_ref, memory_of
 
 _ALIGNMENT = 8
@@ -121,11 +121,11 @@ def _string(text):
 class _Method:
     """Writes one method."""
 
-    def __init__(self, method: Loaded, tables, data, scratch, keep):
-        """scratch: bytes that its instructions need. keep: numbers of the instructions whose prepared
-        weights to store; None for all."""
+    def __init__(self, method: Loaded, tables, data, temp, keep):
+        """temp: where its instructions find temp memory. keep: numbers of the instructions whose
+        prepared weights to store; None for all."""
         self._of, self._tables, self._data = method, tables, data
-        self._scratch = scratch
+        self._temp = temp
         self._constants = {}  # (content, index) -> number among the image's records, once all are known
         self._numbers = {}  # reference to a record of the pool -> number among the image's
         self._keys = {}  # reference to a list, or to a value of the program -> content
@@ -397,13 +397,19 @@ class _Method:
             tables.put_later(position + 4, self._data.add(data, "initial"))
         return at
 
+    def _write_places(self):
+        """Position of the pt_temp_place of each instruction; 0 for none."""
+        rows = [struct.pack("<II", make_ref(memory, position), size)
+                for memory, position, size in self._temp.places]
+        return self._tables.add(b"".join(rows)) if rows else 0
+
     def _write_method(self):
         of, tables, record = self._of, self._tables, self._of.record
         prepared = self._write_prepared()
         instructions = self._write_instructions()
         at = tables.add(struct.pack(
             "<HHIIIIII", len(self._kept), len(of.variables), record.n_instructions,
-            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, self._scratch,
+            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, self._temp.bytes,
             prepared))
         indexes = [[index for index, _ in of.signature(what)]
                    for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
@@ -421,9 +427,9 @@ class _Method:
             tables.vector(len(names), b"".join(struct.pack("<II", *one) for one in names)),
             self._write_initial(),
             tables.add(bytes(self._changing)), len(self._changing),
-            of.m.end_external - of.m.first_external,
+            of.m.end_external - of.m.first_external, self._write_places(),
         ]
-        return tables.add(struct.pack("<13I", *fields))
+        return tables.add(struct.pack("<14I", *fields))
 
 
 def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
@@ -448,10 +454,10 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
         if any(size > LIMIT for size in method.planned_sizes()):
             raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
                        remedy="run the program itself")
-        scratch = method.record.scratch
-        if keep is not None:  # instructions that take plain weights may need more
-            scratch = max(scratch, load(program, name, data_map, None).record.scratch)
-        writer = _Method(method, tables, blocks, scratch, None if keep is None else keep[name])
+        # instructions that take plain weights may need more
+        others = [] if keep is None else [load(program, name, data_map, None)]
+        temp = idle.find_temp(method, others)
+        writer = _Method(method, tables, blocks, temp, None if keep is None else keep[name])
         positions.append(writer.write())
         image.can_prepare[name] = writer.can_prepare
         image.calls_prepared += writer.calls_prepared()

@@ -37,7 +37,8 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
 
 def _measured(meta, method, image, board, core, clock_hz):
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
-    temp = method["temp_measured"] or board.arenas["temp"].size
+    temp = method["temp_measured"]
+    temp = board.arenas["temp"].size if temp is None else temp
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
     return {"time": cycles.estimate(core, clock_hz, profile["total"], image.parts.prepared),

@@ -1,9 +1,13 @@
 """What planned memory has to hold before a method runs for the first time."""
 
+from collections.abc import Iterator
+
 from _picotorch_c import lib
 
 from ..operators import CHANGED, NOT_FILLED, OUTPUTS, SCRATCH, WRITTEN, operator_signature
 from .loaded import Loaded, is_call, memory_of, position_of
+
+Area = tuple[int, int, int]  # memory, start, end
 
 
 class Ranges:
@@ -55,18 +59,28 @@ def read_before_written(inputs, instructions) -> Ranges:
     return unwritten
 
 
-def zeros(method: Loaded) -> list[tuple[int, int, int]]:
-    """Returns (memory, start, end) of what has to be zero: all planned memory where the instructions
-    that run, or the sizes of tensors, are not known beforehand."""
-    if any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
-            method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used):
-        return [(lib.PT_MEMORY_PLANNED + i, 0, size)
-                for i, size in enumerate(method.planned_sizes()) if size]
+def is_dynamic(method: Loaded) -> bool:
+    """True where the instructions that run, or the sizes of tensors, are not known beforehand."""
+    return any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
+        method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used)
+
+
+def ends(method: Loaded) -> tuple[list[Area], list[Area]]:
+    """Returns the areas of inputs, and those of outputs and mutable buffers, in planned memory."""
     refs = {value.index: one for one, value in method.tensors.items()}
-    inputs, given = (_areas(method, [refs[index] for index in indexes if index in refs])
+    inputs, given = (areas(method, [refs[index] for index in indexes if index in refs])
                      for indexes in (method.entries(lib.PT_INPUTS),
                                      [*method.entries(lib.PT_OUTPUTS), *method.named]))
-    instructions = [(given, []), *_reads_and_writes(method)]  # they can be read before the first run
+    return inputs, given
+
+
+def zeros(method: Loaded) -> list[Area]:
+    """Returns what has to be zero: all planned memory of a method that is dynamic."""
+    if is_dynamic(method):
+        return [(lib.PT_MEMORY_PLANNED + i, 0, size)
+                for i, size in enumerate(method.planned_sizes()) if size]
+    inputs, given = ends(method)
+    instructions = [(given, []), *reads_and_writes(method)]  # they can be read before the first run
     return read_before_written(inputs, instructions).all()
 
 
@@ -80,19 +94,25 @@ def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
     return sorted(found.items())
 
 
-def _areas(method, references):
-    """(memory, start, end) of the tensors in planned memory."""
+def initial_areas(method: Loaded) -> list[Area]:
+    """Returns where initial_values lie."""
+    return [(memory_of(to), position_of(to), position_of(to) + len(data))
+            for to, data in initial_values(method)]
+
+
+def areas(method: Loaded, references: list[int]) -> list[Area]:
+    """Returns where the tensors lie in planned memory."""
     values = [method.tensors[one] for one in method.tensors_of(references)]
-    areas = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
+    found = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
              for value in values if method.is_planned(value)]
-    return [(memory, start, start + size) for memory, start, size in areas]
+    return [(memory, start, start + size) for memory, start, size in found]
 
 
-def _reads_and_writes(method):
-    """Lists for each instruction the areas of tensors that it reads, and that it writes."""
+def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
+    """Yields for each instruction the areas of tensors that it reads, and that it writes."""
     for one, args in method.instructions_with_values():
         read, written = (args[:1], args[1:]) if not is_call(one) else _of_call(one, args)
-        yield _areas(method, read), _areas(method, written)
+        yield areas(method, read), areas(method, written)
 
 
 def _of_call(call, args):

@@ -113,13 +113,30 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
     return error;
 }
 
+// Gives a call the larger of the temp memory and its place in planned memory.
+static int call_in_place(pt_context *c, const pt_instruction *instruction) {
+    const pt_temp_place *place = pt_place_of(c);
+    uint8_t *temp = c->scratch;
+    const uint32_t size = c->scratch_size;
+    if (place->bytes > size) {
+        c->scratch = pt_at(c, place->to);
+        c->scratch_size = place->bytes;
+    }
+    int error = pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
+    c->scratch = temp;
+    c->scratch_size = size;
+    return error;
+}
+
 // Runs the instruction at the position and moves on when it succeeded.
 static inline int run_next(pt_context *c) {
     const pt_instruction *instruction = pt_instruction_at(c, c->position);
     if (pt_op(instruction) != PT_OP_KERNEL_CALL) {
         return run_other(c, instruction);
     }
-    int error = pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
+    int error = PT_HAS_IMAGES && c->places
+                    ? call_in_place(c, instruction)
+                    : pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
     if (error == PT_ERROR_OK) {
         pt_go_on(c, instruction);
     }

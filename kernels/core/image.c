@@ -475,15 +475,34 @@ static int check_names(const walk *w) {
     return PT_ERROR_OK;
 }
 
+// True for `bytes` bytes of planned memory; nothing has to be anywhere.
+static bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
+    pt_value place = {.data = to, .type = PT_DTYPE_BYTE};
+    return to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
+           has_place(w, &place, bytes);
+}
+
+static int check_places(walk *w) {
+    uint32_t n = w->record->n_instructions, position = w->method->places;
+    if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_temp_place), w->tables)) {
+        return damaged(w->error, "a part lies outside the image");
+    }
+    const pt_temp_place *place = at(w, position);
+    for (n = position ? n : 0; n > 0; n--, place++) {
+        if (pt_offset_of(place->to) % PT_ALIGNMENT || !is_planned(w, place->to, place->bytes)) {
+            return damaged(w->error, "temp memory lies outside its planned buffer");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
 static int check_initial(walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->image, w->method->initial, &items);
     const pt_image_initial *initial = items;
     for (uint32_t i = 0; i < n; i++, initial++) {
-        pt_value place = {.data = initial->to, .type = PT_DTYPE_BYTE};
         w->copied += initial->bytes;
-        bool fits = initial->to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
-                    has_place(w, &place, initial->bytes) &&
+        bool fits = is_planned(w, initial->to, initial->bytes) &&
                     (initial->position == PT_IMAGE_ZEROS ||
                      lies_in(initial->position, initial->bytes, w->image->size));
         if (!fits || w->copied > PT_MEMORY_LIMIT) {
@@ -514,6 +533,7 @@ int pt_walk_image(const pt_program *image, pt_error *error) {
         PT_TRY(check_values(&w));
         PT_TRY(check_instructions(&w));
         PT_TRY(check_names(&w));
+        PT_TRY(check_places(&w));
         PT_TRY(check_initial(&w));
     }
     return PT_ERROR_OK;

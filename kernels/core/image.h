@@ -22,7 +22,7 @@
 
 #include "picotorch.h"
 
-enum { PT_IMAGE_MAGIC = 0x334D5450 }; // "PTM3": the format's version
+enum { PT_IMAGE_MAGIC = 0x344D5450 }; // "PTM4": the format's version
 
 // Bit of `core`: its loops read of some constants what is prepared and nothing else, and the image
 // does without their bytes.
@@ -57,6 +57,7 @@ typedef struct pt_image_method {
     uint32_t changing;   // position of what is copied to the pool
     uint32_t changing_bytes;
     uint32_t n_external; // memories of tensors outside the planned memory
+    uint32_t places;     // position of the pt_temp_place of each instruction; 0 for none
 } pt_image_method;
 
 typedef struct pt_image_attribute {

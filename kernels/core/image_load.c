@@ -13,6 +13,7 @@ static void bind_image(pt_method *m) {
     pt_bind(c, PT_MEMORY_IMAGE, data, 0); // the same bytes, which are its own
     c->records = data;
     c->method = method->record;
+    c->places = method->places ? pt_make_ref(PT_MEMORY_IMAGE, method->places) : 0;
     m->n_planned = (uint8_t)pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
     m->first_external = (uint8_t)(PT_MEMORY_PLANNED + m->n_planned);
     m->end_external = (uint8_t)(m->first_external + method->n_external);
@@ -93,11 +94,27 @@ static int check_views(const pt_context *c, pt_error *error) {
     return PT_ERROR_OK;
 }
 
+// That temp memory in planned memory is apart from the tensors of its call: what lies there leads
+// kernels to places, in some.
+static int check_places(const pt_context *c, pt_error *error) {
+    const pt_temp_place *place = (const pt_temp_place *)(const void *)pt_at(c, c->places);
+    const pt_instruction *at = pt_first_instruction(c);
+    for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, place++) {
+        if (pt_op(at) == PT_OP_KERNEL_CALL && place->bytes > 0 && !pt_is_idle(c, at, place)) {
+            return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION, (int32_t)i,
+                             "has temp memory over its tensors");
+        }
+        at = pt_next_instruction(at);
+    }
+    return PT_ERROR_OK;
+}
+
 // Each kernel asks for what is prepared for it: what nobody asks for is not what it should be.
 static int check_calls(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     PT_TRY(pt_check_calls(m, c->prepared != 0, error));
     PT_TRY(check_views(c, error));
+    PT_TRY(c->places ? check_places(c, error) : PT_ERROR_OK);
     return c->prepared == 0 || c->prepared_needed == count_prepared(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,

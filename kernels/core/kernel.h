@@ -81,6 +81,12 @@ typedef struct pt_tracer {
 
 // ---- context
 
+// Planned memory that is idle while an instruction runs, at a multiple of 8.
+typedef struct pt_temp_place {
+    pt_ref to;
+    uint32_t bytes;
+} pt_temp_place;
+
 // Loading looks at no more items of lists of ints, of all instructions together: many may name one
 // long list.
 enum { PT_MAX_LIST_ITEMS = 1 << 20 };
@@ -127,8 +133,8 @@ typedef struct pt_context {
     uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
-    uint32_t scratch_needed;  // most that any check has asked for
-    uint32_t scratch_wished;  // most that any check has wished for
+    uint32_t scratch_needed;  // most that any check has asked for, and has no place for
+    uint32_t scratch_wished;  // most that any check has wished for, and has no place for
     uint32_t list_items;      // of lists of ints that loading has read
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
@@ -137,6 +143,7 @@ typedef struct pt_context {
     uint32_t prepared_needed; // bytes that they asked for together, or that are left there
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
     pt_ref prepared;          // a copy of the method's
+    pt_ref places;            // of an image: pt_temp_place[n_instructions]; 0 for none
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
@@ -318,9 +325,7 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of
 // pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
-static inline void pt_wish_scratch(pt_context *c, uint32_t bytes) {
-    c->scratch_wished = bytes > c->scratch_wished ? bytes : c->scratch_wished;
-}
+void pt_wish_scratch(pt_context *c, uint32_t bytes);
 
 // The core whose loops will run: a build's own, on the host the one asked for.
 static inline uint8_t pt_wishes_for(const pt_context *c) {

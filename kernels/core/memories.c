@@ -63,6 +63,32 @@ bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *
     return true;
 }
 
+static bool is_over(const pt_context *c, pt_ref tensor, const pt_temp_place *place) {
+    const pt_value *value = pt_tensor_record(c, tensor);
+    return value && value->data < place->to + (place->bytes + 3) / 4 &&
+           place->to < value->data + words_of(c, tensor, value);
+}
+
+static bool is_tensor_list(uint8_t type) {
+    return type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
+           type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
+}
+
+bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_place *place) {
+    for (uint32_t i = 0; i < call->n_args; i++) {
+        pt_ref arg = call->args[i];
+        bool is_list = pt_is_record(arg) &&
+                       is_tensor_list(((const pt_value *)(const void *)pt_at(c, arg))->type);
+        uint32_t n = is_list ? pt_list_length(c, arg) : 1;
+        for (uint32_t k = 0; k < n; k++) {
+            if (is_over(c, is_list ? pt_list_item(c, arg, k) : arg, place)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
     return pt_is_none(tensor)
                ? PT_MEMORY_NONE
@@ -101,9 +127,7 @@ static bool delegate_writes_to(const pt_context *c, const pt_instruction *instru
             continue;
         }
         uint8_t type = ((const pt_value *)(const void *)pt_at(c, arg))->type;
-        bool is_list = type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
-                       type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
-        if ((is_list && list_lies_in(c, arg, memory)) ||
+        if ((is_tensor_list(type) && list_lies_in(c, arg, memory)) ||
             (type < PT_VALUE_OTHER && memory_of(c, arg) == memory)) {
             return true;
         }

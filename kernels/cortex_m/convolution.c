@@ -499,7 +499,7 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
 }
 
 uint32_t *pt_channel_room(const pt_context *c, uint32_t used) {
-    bool is_there = c->scratch_needed >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
+    bool is_there = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
     return is_there ? (uint32_t *)(void *)((uint8_t *)c->scratch + used) : NULL;
 }
 

@@ -23,8 +23,8 @@ typedef struct pt_convolution {
     uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
 } pt_convolution;
 
-// What other kernels need of the temp memory and this one leaves behind `used` bytes, for
-// pt_take_channels; NULL where it is too little.
+// What there is of the temp memory behind `used` bytes, for pt_take_channels; NULL where it is too
+// little.
 uint32_t *pt_channel_room(const pt_context *c, uint32_t used);
 
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.

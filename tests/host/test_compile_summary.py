@@ -65,7 +65,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
     slow = project(call, tmp_path / "slow", "--prepare", "--least-temp")
     assert fast["after"]["temp"] == fast["temp_fastest"] > fast["temp_least"] == slow["after"]["temp"]
     times = [method["time"]["instructions"] for method in (fast, slow)]
-    assert times[0] < 0.85 * times[1]
+    assert times[0] < 0.88 * times[1]  # slow takes what of the planned memory is idle
     assert fast["other_temp"]["temp"] == slow["after"]["temp"]
     assert fast["other_temp"]["instructions"] == pytest.approx(times[1], rel=0.01)
     assert slow["other_temp"]["instructions"] == pytest.approx(times[0], rel=0.01)

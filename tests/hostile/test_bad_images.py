@@ -34,7 +34,8 @@ import images  # noqa: E402
 
 HEADER = ("magic", "size", "records", "sum0", "sum1", "data_sum0", "data_sum1", "kinds")
 METHOD = ("name", "record", "n_records", "values", "inputs", "outputs", "operators", "planned",
-          "attributes", "initial", "changing", "changing_bytes", "n_external")
+          "attributes", "initial", "changing", "changing_bytes", "n_external",
+          "places")
 RECORD = ("counts", "n_instructions", "values", "instructions", "program_values", "scratch",
           "prepared")
 VALUE = ("data", "sizes", "dim_order", "kind")
@@ -203,7 +204,7 @@ def method_at_no_word(image):
 
 
 for _field in ("name", "record", "values", "inputs", "outputs", "operators", "planned", "attributes",
-               "initial", "changing"):
+               "initial", "changing", "places"):
     for _label, _value in (("beyond the end", 0x7FFFFFF0), ("at no word", 0x42), ("at the top", -4)):
         def _change(image, field=_field, value=_value):
             image[field] = value
@@ -644,6 +645,63 @@ def references_to_what_is_prepared_beyond_the_end(image):
     image["prepared_of_record"] = ref(IMAGE, image["records"] - 4)
 
 
+PLACES = "InvalidProgram .*temp memory lies outside its planned buffer"
+
+
+def place_of(image, call=0):
+    """Position of the pt_temp_place of a call, of those that have one."""
+    places = [image["places"] + 8 * i for i in range(image["n_instructions_of_record"])]
+    return [at for at in places if image.word(at + 4)][call]
+
+
+@case("int8_attention", PLACES)
+def temp_memory_behind_its_planned_buffer(image):
+    at = place_of(image)
+    image.put(at, ref(PLANNED, image.word(image["planned"] + 4 + 8)))
+
+
+@case("int8_attention", PLACES)
+def more_temp_memory_than_its_planned_buffer_has(image):
+    image.put(place_of(image) + 4, 0xFFFFFFFF)
+
+
+@case("int8_attention", PLACES)
+def temp_memory_at_no_multiple_of_8(image):
+    at = place_of(image)
+    image.put(at, image.word(at) + 1)
+    image.put(at + 4, 8)
+
+
+@case("int8_attention", PLACES)
+def temp_memory_in_the_pool(image):
+    image.put(place_of(image), ref(POOL, 0))
+
+
+@case("int8_attention", PLACES)
+def temp_memory_in_a_memory_that_there_is_not(image):
+    image.put(place_of(image), ref(PLANNED + 1, 0))
+
+
+@case("int8_attention", OUTSIDE)
+def places_of_fewer_instructions(image):
+    image["places"] = image["records"] - 8
+
+
+OVER = "InvalidProgram .*has temp memory over its tensors"
+
+
+@case("add_1", OVER)
+def temp_memory_over_a_tensor(image):
+    image["places"] = image.add(image["data", 0], 4)
+
+
+@case("cat", OVER)
+def temp_memory_over_an_item_of_a_list(image):
+    item = image.word(offset_of(image["data", list_of(image, 10)]))
+    data = image["data", (item - image["values_of_record"]) // 4]
+    image["places"] = image.add(*[data & ~1, 8] * image["n_instructions_of_record"])
+
+
 # ---- hours of work in few bytes
 
 MANY = "NotSupported .*more than four million records"
@@ -858,6 +916,19 @@ def test_smaller_temp_memory_is_refused_and_the_next_load_works():
                                         f"{size}B available"):
             method_of(meta, temp=size).load(loaded, meta.name())
     method_of(meta, temp=needed).load(loaded, meta.name())
+
+
+def test_a_place_that_is_too_small_is_no_temp_memory():
+    image = Edited(compiled("int8_attention"))
+    assert image["scratch_of_record"] == 0
+    least = method_of(opened(image.bytes())[1], temp=0)
+    least.load(*opened(image.bytes())[:1], "forward")
+    for at in range(image["places"], image["places"] + 8 * image["n_instructions_of_record"], 8):
+        image.put(at + 4, 0)
+    loaded, meta = opened(image.bytes())
+    with pytest.raises(Error, match="MemoryAllocationFailed .*temp memory: 116B requested, 0B"):
+        method_of(meta, temp=0).load(loaded, "forward")
+    method_of(meta, temp=116).load(loaded, "forward")
 
 
 def test_two_methods_of_one_image_in_one_pool():

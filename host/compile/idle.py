@@ -1,0 +1,119 @@
+"""Where calls find temp memory: in planned memory that is idle while they run.
+
+Most calls leave a part of the planned memory unused: no tensor of theirs lies there, and nothing that
+is read later. A call whose temp memory fits there needs none beside it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from _picotorch_c import lib
+
+from . import unwritten
+from .loaded import Loaded, is_call
+from .unwritten import Area, Ranges
+
+_ALIGNMENT = 8
+
+Place = tuple[int, int, int]  # memory, position, bytes
+_NOWHERE = (0, 0, 0)
+
+
+@dataclass
+class Temp:
+    """places: of each instruction in planned memory; [] where these gain nothing. bytes: what those
+    need that find too little there."""
+
+    bytes: int
+    places: list[Place] = field(default_factory=list)
+
+
+def find_temp(method: Loaded, others: Sequence[Loaded]) -> Temp:
+    """Return where the instructions of a method find temp memory. others: the same method, loaded in
+    another way, which may need more."""
+    wants = [_wants(one) for one in (method, *others)]
+    asked, wished = ([max(sizes) for sizes in zip(*kind, strict=True)]
+                     for kind in zip(*wants, strict=True))
+    places = _places(method)
+    most = max(one.record.scratch for one in (method, *others))
+    least = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
+    gains = least < most or any(min(wish, place[2]) > most
+                                for wish, place in zip(wished, places, strict=True))
+    return Temp(least, places) if gains else Temp(most)
+
+
+def _wants(method):
+    """Bytes of temp memory that each instruction needs, and those with which it is at its best."""
+    c, asked, wished = method.c, [], []
+    before = c.scratch_needed, c.scratch_wished
+    lib.pt_start(c)
+    for one, _ in method.instructions():
+        c.scratch_needed = c.scratch_wished = 0
+        lib.pt_check_instruction(c, c.position)
+        asked.append(c.scratch_needed)
+        wished.append(c.scratch_wished)
+        c.instruction += 1
+        c.position += 4 + 4 * one.n_args
+    lib.pt_start(c)
+    c.scratch_needed, c.scratch_wished = before
+    return asked, wished
+
+
+def _places(method):
+    """For each instruction the largest part of planned memory that is idle while it runs; of a method
+    whose instructions or sizes depend on data, none."""
+    rows = list(method.instructions_with_values())
+    if method.variables or unwritten.is_dynamic(method):
+        return [_NOWHERE] * len(rows)
+    sizes = {lib.PT_MEMORY_PLANNED + i: size for i, size in enumerate(method.planned_sizes())}
+    taken = [unwritten.areas(method, args) for _, args in rows]
+    inputs, given = unwritten.ends(method)
+    given = [*given, *unwritten.zeros(method), *unwritten.initial_areas(method)]
+    ranges = busy(inputs, given, list(unwritten.reads_and_writes(method)))
+    found = []
+    for (one, _), areas, live in zip(rows, taken, ranges, strict=True):
+        for area in areas:
+            live.add(*area)
+        found.append(largest_gap(sizes, live) if is_call(one) else _NOWHERE)
+    return found
+
+
+def busy(inputs: Sequence[Area], given: Sequence[Area],
+         steps: Sequence[tuple[list[Area], list[Area]]]) -> list[Ranges]:
+    """Return for each instruction the bytes that it reads or writes, or that are read behind it, in
+    this run or in another.
+
+    steps: what each reads, and what it writes, in the order in which they run. given: what is there
+    before the first run, or looked at behind any. Inputs that no instruction writes over keep their
+    values for the next run.
+    """
+    written, kept = _ranges([area for _, areas in steps for area in areas]), _ranges(given)
+    for memory, start, end in inputs:
+        for gap in written.missing(memory, start, end):
+            kept.add(memory, *gap)
+    found, live = [], kept
+    for read, wrote in reversed(steps):
+        found.append(_ranges([*live.all(), *read, *wrote]))
+        taken = _ranges(wrote)
+        before = [(memory, *gap) for memory, start, end in live.all()
+                  for gap in taken.missing(memory, start, end)]
+        live = _ranges([*before, *read, *kept.all()])
+    return found[::-1]
+
+
+def _ranges(areas):
+    found = Ranges()
+    for area in areas:
+        found.add(*area)
+    return found
+
+
+def largest_gap(sizes: dict[int, int], taken: Ranges) -> Place:
+    """Return the largest range of memories of some sizes that is not taken, from a multiple of 8 on."""
+    largest = _NOWHERE
+    for memory, size in sizes.items():
+        for start, end in taken.missing(memory, 0, size):
+            start = -(-start // _ALIGNMENT) * _ALIGNMENT
+            if end - start > largest[2]:
+                largest = memory, start, end - start
+    return largest

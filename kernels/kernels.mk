@@ -18,8 +18,9 @@ PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
 	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c)))
 PT_KERNELS_INC := $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)
 # No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float
-# has the same bits on every core. What is meant to be vectors is written as such.
-PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize
+# has the same bits on every core. What is meant to be vectors is written as such. No frame pointer:
+# assembler takes nearly all registers.
+PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize -fomit-frame-pointer
 # A loop must not become a call of strlen: of libc the library needs memcpy, memmove, memset and
 # memcmp only. PT_FAST_CFLAGS stands behind these.
 PT_SMALL_CFLAGS := -Os -fno-tree-loop-distribute-patterns

@@ -1,5 +1,5 @@
-// Holds a struct against what assembler takes for granted of it: there a field is a number of bytes
-// behind the start. The build ends where one lies elsewhere.
+// What assembler takes for granted. Of a struct: a field is a number of bytes behind the start. The
+// build ends where one lies elsewhere.
 #ifndef PT_ARCH_OFFSETS_H
 #define PT_ARCH_OFFSETS_H
 
@@ -11,5 +11,11 @@
     PT_STATIC_ASSERT(offsetof(type, field) == (bytes), "assembler has " #field " at " #bytes)
 #define PT_SIZE(type, bytes) \
     PT_STATIC_ASSERT(sizeof(type) == (bytes), "assembler has a " #type " of " #bytes)
+
+// That it has nearly all registers: gcc allows it at -O1 and above alone, with -fomit-frame-pointer.
+// What follows this is compiled at -O1 in builds without optimisation, too.
+#if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__)
+#pragma GCC optimize("O1")
+#endif
 
 #endif

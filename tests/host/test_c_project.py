@@ -249,6 +249,16 @@ def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     assert start + count < MOST_INSTRUCTIONS[verification]
 
 
+@pytest.mark.parametrize("board", ["mps2-an386", "mps2-an385", "mps2-an385-m0plus", "mps3-an547"])
+def test_it_builds_without_optimisation(board, tmp_path):
+    fixture = fixture_store.load(MODEL)
+    image = compile_image(fixture.pte, (), load_board(board).core).data
+    c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
+    options = [f"BOARD={board}", "PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]
+    build(tmp_path, *options)
+    assert_same(said(tmp_path, *options), expected(image, fixture))
+
+
 # In reset() of target_mps2.c: all memory that it does not clear.
 CLEAR = "    for (uint64_t *to = bss_start;"
 FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {

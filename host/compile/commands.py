@@ -82,7 +82,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
-    least = least_temp if least_temp or chip or not folder else None
+    least = least_temp if least_temp or not folder else None
     data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
     for model, program in zip(models, programs, strict=True):
         others = sum(map(len, programs)) - len(program)
@@ -95,7 +95,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
             image, entry = compiling.compile_file(program, str(model), data, core, prepare, room,
-                                                  least, int8_io, keep_plan, steps)
+                                                  least, chip, entries, int8_io, keep_plan, steps)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)

@@ -27,18 +27,23 @@ _GAIN = 0.05  # of a run's instructions: for less, a C project takes no more tha
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
-                 room: Callable[[Image], int | None], least_temp: bool | None, int8_io: bool,
-                 keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
+                 room: Callable[[Image], int | None], least_temp: bool | None, chip: Chip | None,
+                 before: list[dict], int8_io: bool, keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
     there is room, see preparing.choose, which takes room and least_temp. least_temp: None for the least
-    where more gains little. Raises Error."""
+    where the chip's RAM has no room for more beside the models before, or without a chip where more
+    gains little. Raises Error."""
     program, notes = model, []
     if not keep_plan:
         with steps.step("Planning memory"):
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
         image, prepared = compile_image(program, data, None if prepare is False else core), None
-    if least_temp is None:
+    if least_temp is None and chip:
+        entry = {"least_temp": False,
+                 "methods": [_method(model, image.data, data, method, core) for method in image.methods]}
+        least_temp = not _has_room([*before, entry], chip)
+    elif least_temp is None:
         with steps.step("Measuring with the least temp memory, and with more"):
             least_temp = not _gains_by_temp(image, name, core)
     if prepare is None and image.parts.prepared:
@@ -115,16 +120,24 @@ def choose_temp(entries: list[dict], chip: Chip | None) -> None:
     """Let methods of a C project have the temp memory with which they are fastest, but for entries with
     least_temp, and if the RAM of the chip has room for all of them then. entries: compile_file's."""
     methods = [method for entry in entries for method in entry["methods"]]
-    needs = [method["after"] if entry["least_temp"] else
-             method["after"] | {"temp": method["temp_fastest"]}
-             for entry in entries for method in entry["methods"]]
-    memories = {f"{name} {i}": size for i, need in enumerate(needs)
-                for name, size in fitting.memories_of(need).items()}
-    parts = fitting.parts_of_ram(memories, "c", None)
-    least = bool(chip and fitting.fit(chip, parts, {})["lacks"])
-    for method, need in zip(methods, needs, strict=True):
+    least = chip is not None and not _has_room(entries, chip)
+    for method, need in zip(methods, _wanted(entries), strict=True):
         method["after"] = method["after"] if least else need
         method["temp_measured"] = method["after"]["temp"]
+
+
+def _wanted(entries):
+    """What methods of a C project need, with the temp memory that is best for each entry."""
+    return [method["after"] if entry["least_temp"] else
+            method["after"] | {"temp": method["temp_fastest"]}
+            for entry in entries for method in entry["methods"]]
+
+
+def _has_room(entries, chip):
+    """True where the RAM of a chip has room for that."""
+    memories = {f"{name} {i}": size for i, need in enumerate(_wanted(entries))
+                for name, size in fitting.memories_of(need).items()}
+    return not fitting.fit(chip, fitting.parts_of_ram(memories, "c", None), {})["lacks"]
 
 
 def _run(file, data, name, method, given, need):

@@ -28,7 +28,8 @@ _GAIN = 0.05  # of a run's instructions: for less, a C project takes no more tha
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
                  room: Callable[[Image], int | None], least_temp: bool | None, chip: Chip | None,
-                 before: list[dict], int8_io: bool, keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
+                 before: list[dict], int8_io: bool, keep_plan: bool,
+                 steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
     there is room, see preparing.choose, which takes room and least_temp. least_temp: None for the least
     where the chip's RAM has no room for more beside the models before, or without a chip where more
@@ -40,9 +41,8 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
     with steps.step("Loading, and storing what loading made"):
         image, prepared = compile_image(program, data, None if prepare is False else core), None
     if least_temp is None and chip:
-        entry = {"least_temp": False,
-                 "methods": [_method(model, image.data, data, method, core) for method in image.methods]}
-        least_temp = not _has_room([*before, entry], chip)
+        methods = [_method(model, image.data, data, method, core) for method in image.methods]
+        least_temp = not _has_room([*before, {"least_temp": False, "methods": methods}], chip)
     elif least_temp is None:
         with steps.step("Measuring with the least temp memory, and with more"):
             least_temp = not _gains_by_temp(image, name, core)

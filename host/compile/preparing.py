@@ -21,8 +21,9 @@ LEAST_GAIN = 0.03  # of the instructions of a call, and of all that a run execut
 
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
-           room: Callable[[Image], int | None], least_temp: bool) -> tuple[Image, dict]:
-    """Return the image of a program whose calls have prepared weights if these save at least LEAST_GAIN
+           room: Callable[[Image], int | None], least_temp: bool,
+           least_gain: float = LEAST_GAIN) -> tuple[Image, dict]:
+    """Return the image of a program whose calls have prepared weights if these save more than least_gain
     of their instructions, and together that much of a run; and which it is, see _entry.
 
     least_temp: measure with the least temp memory that does, not with all that the board has.
@@ -37,11 +38,11 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
         image = plain if most is not None and len(full.data) > most else full
         return image, _entry(image, full, plain, None, str(error))
     gains = {key: counts[1][key] - counts[0][key] for key in counts[0] if key in _places(full)}
-    kept = {key for key, gain in gains.items() if gain > LEAST_GAIN * counts[1][key]}
+    kept = {key for key, gain in gains.items() if gain > least_gain * counts[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
     kept = sorted(kept, key=lambda key: (gains[key] / _places(full)[key], key))
     image = plain
-    while kept and sum(gains[key] for key in kept) >= LEAST_GAIN * sum(counts[1].values()):
+    while kept and sum(gains[key] for key in kept) >= least_gain * sum(counts[1].values()):
         image = compile_image(program, data, core, {
             method: {i for one, i in kept if one == method} for method in full.methods})
         if most is None or len(image.data) <= most:

@@ -6,8 +6,8 @@
 The project of picotorch compile --c is built for each board. Start: instructions from reset to
 model_open. To open: those of model_open with the image trusted but for its header, with all of it
 checked (walk), and with the kernels' own checks, too (strict). Execute: with the weights that the
-core's kernels prepared, in flash, and the temp memory with which they are fastest; counted, and the
-stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but
+core's kernels prepared, in flash, of the calls that gain by them, and the temp memory with which they
+are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but
 for the inputs that its main.c holds, with the least temp memory (--least-temp). besides: RAM that is
 neither planned nor temp memory, nor stack. Of ExecuTorch (bench_anchor.json): the program is part of
 its flash; of its RAM method pool, planned memory and stack are known. x: ratio to it.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 from picotorch.host.boards import boards
-from picotorch.host.compile import c_project, compiling, image_writer
+from picotorch.host.compile import c_project, compiling, image_writer, preparing
 from picotorch.host.run import emulated, emulator
 from picotorch.host.run.request import Request
 from rich.console import Console
@@ -110,7 +110,7 @@ def measure(name, board, folder):
     """The figures of one model on one board."""
     model = benchmark_store.load(name)
     program = model.pte(board.name)
-    image = image_writer.compile_image(program, (), board.core)
+    image, _ = preparing.choose(program, (), name, board.core, lambda _: None, False, 0)
     project = [c_project.Model("model", image.data, {"forward": model.inputs})]
     (method,) = c_project.write(project, folder)["methods"]
     flash, ram = sizes(make(folder, board))

@@ -102,10 +102,10 @@ def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(c
 
 
 def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled, tmp_path):
-    """On M3 what is idle of the planned memory is as much as the call with the largest wish takes."""
-    for core in ("cortex-m0plus", "cortex-m3", "cortex-m55"):
+    """Where calls find in idle planned memory what they wish for, too."""
+    for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
-        gains = core == "cortex-m0plus"
+        gains = core == "cortex-m4"
         assert (method["temp_fastest"] > method["temp_least"]) == gains
         assert gains or method["other_temp"] is None
     assert_usage(call("compile", path("add_1"), "--least-temp"), "--least-temp is for --c.")

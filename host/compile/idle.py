@@ -37,25 +37,29 @@ def find_temp(method: Loaded, others: Sequence[Loaded]) -> Temp:
     places = _places(method)
     most = max(one.record.scratch for one in (method, *others))
     least = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
-    gains = least < most or any(min(wish, place[2]) > most
-                                for wish, place in zip(wished, places, strict=True))
-    return Temp(least, places) if gains else Temp(most)
+    # other calls have as much of the temp memory
+    larger = [place if min(max(need, wish), place[2]) > least else _NOWHERE
+              for need, wish, place in zip(asked, wished, places, strict=True)]
+    return Temp(least, larger) if any(size for _, _, size in larger) else Temp(most)
 
 
 def _wants(method):
-    """Bytes of temp memory that each instruction needs, and those with which it is at its best."""
+    """Bytes of temp memory that each instruction needs, and those with which it is at its best on any
+    core."""
     c, asked, wished = method.c, [], []
-    before = c.scratch_needed, c.scratch_wished
+    before = c.scratch_needed, c.scratch_wished, c.wishing_core
     lib.pt_start(c)
     for one, _ in method.instructions():
         c.scratch_needed = c.scratch_wished = 0
-        lib.pt_check_instruction(c, c.position)
+        for core in (lib.PT_CORE_V6M, lib.PT_CORE_V7M, lib.PT_CORE_DSP):
+            c.wishing_core = core
+            lib.pt_check_instruction(c, c.position)
         asked.append(c.scratch_needed)
         wished.append(c.scratch_wished)
         c.instruction += 1
         c.position += 4 + 4 * one.n_args
     lib.pt_start(c)
-    c.scratch_needed, c.scratch_wished = before
+    c.scratch_needed, c.scratch_wished, c.wishing_core = before
     return asked, wished
 
 

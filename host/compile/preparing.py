@@ -23,8 +23,8 @@ LEAST_GAIN = 0.03  # of the instructions of a call, and of all that a run execut
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            room: Callable[[Image], int | None], least_temp: bool,
            least_gain: float = LEAST_GAIN) -> tuple[Image, dict]:
-    """Return the image of a program whose calls have prepared weights if these save more than least_gain
-    of their instructions, and together that much of a run; and which it is, see _entry.
+    """Return the image of a program whose calls have prepared weights if these save more than
+    least_gain of their instructions, and together that much of a run; and which it is, see _entry.
 
     least_temp: measure with the least temp memory that does, not with all that the board has.
     room: most bytes that there are for an image, given one without prepared weights; None if that is

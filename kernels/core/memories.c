@@ -63,9 +63,10 @@ bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *
     return true;
 }
 
-static bool is_over(const pt_context *c, pt_ref tensor, const pt_temp_place *place) {
-    const pt_value *value = pt_tensor_record(c, tensor);
-    return value && value->data < place->to + (place->bytes + 3) / 4 &&
+static bool is_over(const pt_context *c, pt_ref tensor, const pt_value *value,
+                    const pt_temp_place *place) {
+    return (value->data ^ place->to) >> PT_REF_OFFSET_BITS == 0 &&
+           value->data < place->to + (place->bytes + 3) / 4 &&
            place->to < value->data + words_of(c, tensor, value);
 }
 
@@ -77,11 +78,18 @@ static bool is_tensor_list(uint8_t type) {
 bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_place *place) {
     for (uint32_t i = 0; i < call->n_args; i++) {
         pt_ref arg = call->args[i];
-        bool is_list = pt_is_record(arg) &&
-                       is_tensor_list(((const pt_value *)(const void *)pt_at(c, arg))->type);
-        uint32_t n = is_list ? pt_list_length(c, arg) : 1;
+        if (!pt_is_record(arg)) {
+            continue;
+        }
+        const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
+        if (value->type < PT_VALUE_OTHER && is_over(c, arg, value, place)) {
+            return false;
+        }
+        uint32_t n = is_tensor_list(value->type) ? pt_list_length(c, arg) : 0;
         for (uint32_t k = 0; k < n; k++) {
-            if (is_over(c, is_list ? pt_list_item(c, arg, k) : arg, place)) {
+            pt_ref item = pt_list_item(c, arg, k);
+            value = pt_tensor_record(c, item);
+            if (value && is_over(c, item, value, place)) {
                 return false;
             }
         }

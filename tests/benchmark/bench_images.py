@@ -7,9 +7,9 @@ The project of picotorch compile --c is built for each board. Start: instruction
 model_open. To open: those of model_open with the image trusted but for its header, with all of it
 checked (walk), and with the kernels' own checks, too (strict). Execute: with the weights that the
 core's kernels prepared, in flash, of the calls that gain by them, and the temp memory with which they
-are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but
-for the inputs that its main.c holds, with the least temp memory (--least-temp). besides: RAM that is
-neither planned nor temp memory, nor stack. Of ExecuTorch (bench_anchor.json): the program is part of
+are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM:
+those of the whole program but for the inputs that its main.c holds, with the least temp memory
+(--least-temp). besides: RAM that is neither planned nor temp memory, nor stack. Of ExecuTorch (bench_anchor.json): the program is part of
 its flash; of its RAM method pool, planned memory and stack are known. x: ratio to it.
 """
 

@@ -214,6 +214,9 @@ const pt_kernel pt_cortex_m_quantized_add_out = PT_KERNEL(add_check, add_run);
 
 // ---- mul
 
+// Differences to a zero point of at most this size are int16, their products below PT_SUM_LIMIT.
+enum { SHORT_ZERO_POINT = INT16_MAX - 128 };
+
 typedef struct multiplication {
     pairs pairs;
     int32_t a_zero_point, b_zero_point, multiplier, shift;
@@ -226,10 +229,12 @@ static int read_multiplication(pt_context *c, const pt_ref *args, multiplication
     pt_tensor like;
     x->range = (pt_range){0, INT8_MIN, INT8_MAX};
     int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error =
-        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_SELF_ZERO_POINT], &x->a_zero_point);
-    error =
-        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_OTHER_ZERO_POINT], &x->b_zero_point);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_MUL_SELF_ZERO_POINT], INT32_MIN, INT32_MAX,
+                                &x->a_zero_point);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_MUL_OTHER_ZERO_POINT], INT32_MIN, INT32_MAX,
+                                &x->b_zero_point);
     error =
         error ? error : pt_read_offset(c, args[QUANTIZED_MUL_OUTPUT_ZERO_POINT], &x->range.offset);
     error = error ? error
@@ -249,10 +254,12 @@ static int32_t mul_some(const multiplication *x, const int8_t *a, const int8_t *
     return pt_multiply_some(x->a_zero_point, x->b_zero_point, &product, &x->range, a, b, out, n);
 }
 
+// Differences and products wrap around, as the reference's int32 tensors do.
 static void mul_row(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
                     int32_t done, int32_t n) {
+    uint32_t p = (uint32_t)x->a_zero_point, q = (uint32_t)x->b_zero_point;
     for (int32_t i = done; i < n; i++) {
-        int32_t product = (a[i] - x->a_zero_point) * (b[i] - x->b_zero_point);
+        int32_t product = (int32_t)(((uint32_t)a[i] - p) * ((uint32_t)b[i] - q));
         out[i] = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
     }
 }
@@ -268,11 +275,16 @@ static void mul_row_fast(const multiplication *x, const int8_t *a, const int8_t 
     }
 }
 
+static bool is_short(int32_t zero_point) {
+    return zero_point >= -SHORT_ZERO_POINT && zero_point <= SHORT_ZERO_POINT;
+}
+
 static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
     int error = read_multiplication(c, args, &x);
     const pairs *p = &x.pairs;
-    bool fast = !PT_HAS_VECTORS && pt_scales_fast(x.multiplier, x.shift);
+    bool fast = !PT_HAS_VECTORS && is_short(x.a_zero_point) && is_short(x.b_zero_point) &&
+                pt_scales_fast(x.multiplier, x.shift);
     int32_t n;
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from support.board_call import BOARDS, Case, assert_same
-from support.kernel_call import call, channels_last
+from support.kernel_call import KernelError, call, channels_last
 from support.requantized import requantize, to_int8, wrap_int32
 
 ADD, MUL = "cortex_m::quantized_add.out", "cortex_m::quantized_mul.out"
 OFFSETS = (0, -128, 127, 255, -255, 3)
+# x + 3 in a hardswish of small values, the last whose differences are int16, products that wrap
+FAR = (-358, 300, 32639, -32639, 32640, -32641, 8_000_000, -(1 << 31), (1 << 31) - 1)
 
 
 def operands(rng):
@@ -43,7 +45,8 @@ def add_arguments(rng):
 
 def mul_arguments(rng):
     a, b, out = operands(rng)
-    return [a, int(rng.choice(OFFSETS)), b, int(rng.choice(OFFSETS)), int(rng.choice(OFFSETS)),
+    zero_points = [int(rng.choice(OFFSETS if rng.random() < 0.7 else FAR)) for _ in "ab"]
+    return [a, zero_points[0], b, zero_points[1], int(rng.choice(OFFSETS)),
             *parameters(rng, (-1, -5, -8, -20)), out]
 
 
@@ -59,7 +62,7 @@ def sum_of(a, a_zero, a_multiplier, a_shift, b, b_zero, b_multiplier, b_shift, z
 
 def product_of(a, a_zero, b, b_zero, zero, multiplier, shift, out):
     product = (a.array.astype(np.int64) - a_zero) * (b.array.astype(np.int64) - b_zero)
-    return to_int8(requantize(product, multiplier, shift), zero, -128, 127)
+    return to_int8(requantize(wrap_int32(product), multiplier, shift), zero, -128, 127)
 
 
 def test_sums_equal_numpy():
@@ -71,9 +74,16 @@ def test_sums_equal_numpy():
 
 def test_products_equal_numpy():
     rng = np.random.default_rng(2)
-    for _ in range(100):
+    for _ in range(150):
         a = mul_arguments(rng)
-        np.testing.assert_array_equal(call(MUL, *a), product_of(*a), err_msg=str(a[3:7]))
+        np.testing.assert_array_equal(call(MUL, *a), product_of(*a), err_msg=str(a[1::2]))
+
+
+def test_products_refuse_a_zero_point_beyond_int32():
+    a = mul_arguments(np.random.default_rng(4))
+    for place in (1, 3):
+        with pytest.raises(KernelError, match="out of its range"):
+            call(MUL, *a[:place], 1 << 31, *a[place + 1:])
 
 
 @pytest.mark.parametrize("board", BOARDS)

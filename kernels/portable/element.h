@@ -40,6 +40,10 @@ uint8_t pt_promote_tensors(const pt_tensor *a, const pt_tensor *b);
 // The same of a tensor, 0-d or not, and a number: int64, bool or (a double) float32 by itself.
 uint8_t pt_promote_scalar(uint8_t dtype, pt_scalar s);
 
+static inline bool pt_is_zero(pt_scalar s) {
+    return s.type == PT_TYPE_DOUBLE ? s.as.d == 0.0 : s.as.i == 0;
+}
+
 static inline bool pt_is_one(pt_scalar s) {
     return s.type == PT_TYPE_DOUBLE ? s.as.d == 1.0 : s.as.i == 1;
 }

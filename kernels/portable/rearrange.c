@@ -1,6 +1,7 @@
 // Operators that repeat, pad, turn round or cut elements away.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
+#include "complex.h"
 #include "copy.h"
 
 // ---- repeat: (self, repeats, out)
@@ -94,8 +95,11 @@ static int check_pad(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be padded");
+    const pt_scalar value = pt_get_scalar(c, args[CONSTANT_PAD_ND_VALUE]);
+    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) &&
+        !(pt_is_complex(out.dtype) && pt_is_zero(value))) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "this dtype cannot be padded, complex ones only with 0");
     }
     return pt_expect_sizes(c, args[CONSTANT_PAD_ND_OUT], self.rank, sizes);
 }
@@ -103,7 +107,9 @@ static int check_pad(pt_context *c, const pt_ref *args) {
 static int run_pad(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[CONSTANT_PAD_ND_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CONSTANT_PAD_ND_OUT]);
-    pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[CONSTANT_PAD_ND_VALUE]));
+    const bool pairs = pt_is_complex(out.dtype);
+    pt_fill(out.data, pt_numel(&out) << pairs, pairs ? pt_part_dtype(out.dtype) : out.dtype,
+            pt_get_scalar(c, args[CONSTANT_PAD_ND_VALUE]));
     if (pt_numel(&out) == 0 || pt_numel(&self) == 0) {
         return PT_ERROR_OK;
     }

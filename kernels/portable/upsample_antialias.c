@@ -1,6 +1,7 @@
 // _upsample_bilinear2d_aa over the last two dims of (N, C, H, W), in any dim order: bilinear, but
 // where it shrinks, an output pixel is a mean of all input pixels around it, weighted by a triangle
-// that reaches as far as the next output pixels. Weights are computed in float32.
+// that reaches as far as the next output pixels. Weights are computed in float32; those of uint8
+// images are fractions, as is told below.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
@@ -19,20 +20,42 @@ static float scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32
     return (float)(given > 0 ? 1 / given : (double)in / out);
 }
 
+enum { LARGEST_OF_BYTES = 1 << 14 }; // height and width: products of two of them are int32
+
+// The same as a fraction, for uint8 images: of the sizes only.
+typedef struct ratio {
+    int32_t in, out;
+} ratio;
+
+static ratio ratio_of(const pt_context *c, const pt_ref *args, int32_t in, int32_t out) {
+    const bool aligns = in != out && pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_AA_ALIGN_CORNERS]);
+    return (ratio){aligns ? out > 1 ? in - 1 : 0 : in, aligns && out > 1 ? out - 1 : out};
+}
+
+// Whether that fraction is the scale.
+static bool is_ratio(const pt_context *c, const pt_ref *args, int32_t in, int32_t out,
+                     float scale) {
+    const ratio r = ratio_of(c, args, in, out);
+    const float apart = scale * (float)r.out - (float)r.in;
+    return apart < 1e-5f * (float)in && apart > -1e-5f * (float)in;
+}
+
 static int check_antialias(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_AA_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_AA_OUT]);
     if (in.rank != 4) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have 4 dims");
     }
-    if (!pt_is_floating(in.dtype)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "only floats are resized with antialiasing");
+    if (!pt_is_floating(in.dtype) && in.dtype != PT_DTYPE_BYTE) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "only floats and uint8 are resized with antialiasing");
     }
     PT_TRY(pt_check_same_dtype(c, &out, &in));
     if (in.sizes[2] == 0 || in.sizes[3] == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have height and width");
     }
-    pt_ask_scratch(c, ((uint32_t)in.sizes[2] + (uint32_t)in.sizes[3]) * (uint32_t)sizeof(float));
+    pt_ask_scratch(c, ((uint32_t)in.sizes[2] + (uint32_t)in.sizes[3]) * (uint32_t)sizeof(float) +
+                          (in.dtype == PT_DTYPE_BYTE ? (uint32_t)in.sizes[2] : 0));
     int64_t size[2] = {0, 0};
     if (pt_list_ints(c, args[UPSAMPLE_BILINEAR2D_AA_OUTPUT_SIZE], 2, size) != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "two sizes are needed");
@@ -41,73 +64,170 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
         if (size[d] < 1 || size[d] > INT32_MAX) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output size is out of range");
         }
-        if (!(scale_of(c, args, d, in.sizes[2 + d], (int32_t)size[d]) <= INT32_MAX)) {
+        const int32_t from = in.sizes[2 + d], to = (int32_t)size[d];
+        const float scale = scale_of(c, args, d, from, to);
+        if (!(scale <= INT32_MAX)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a scale is out of range");
+        }
+        if (in.dtype == PT_DTYPE_BYTE && (from > LARGEST_OF_BYTES || to > LARGEST_OF_BYTES ||
+                                          !is_ratio(c, args, from, to, scale))) {
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                           "a uint8 image is above 16384, or its scale not the ratio of the sizes: "
+                           "give the size");
         }
     }
     const int32_t sizes[] = {in.sizes[0], in.sizes[1], (int32_t)size[0], (int32_t)size[1]};
     return pt_expect_sizes(c, args[UPSAMPLE_BILINEAR2D_AA_OUT], 4, sizes);
 }
 
-// The input pixels along a dim that count for an output pixel.
-typedef struct mean {
+// The weights of the input pixels along a dim that count for an output pixel.
+typedef struct axis {
+    int32_t size;
+    float scale;
+    ratio ratio;
+    uint32_t bits; // of uint8, whose weights are int32
     int32_t first, count;
     float *weights;
-} mean;
+} axis;
 
 static int32_t cut(float place, int32_t most) {
     return !(place > 0) ? 0 : place < (float)most ? (int32_t)place : most;
 }
 
-static void weigh(mean *m, float scale, int32_t at, int32_t size) {
+static void weigh(axis *x, int32_t at) {
+    const float scale = x->scale;
     const float reach = scale > 1 ? scale : scale < 1 ? 1 : 0.5f; // 0.5: to the pixel alone
     const float center = scale * ((float)at + 0.5f);
-    const int32_t end = cut(center + reach + 0.5f, size);
-    m->first = cut(center - reach + 0.5f, size - 1);
-    m->count = end > m->first ? end - m->first : 1;
+    const int32_t end = cut(center + reach + 0.5f, x->size);
+    x->first = cut(center - reach + 0.5f, x->size - 1);
+    x->count = end > x->first ? end - x->first : 1;
     float sum = 0;
-    for (int32_t i = 0; i < m->count; i++) {
-        const float distance = ((float)(m->first + i) - center + 0.5f) * (1 / reach);
+    for (int32_t i = 0; i < x->count; i++) {
+        const float distance = ((float)(x->first + i) - center + 0.5f) * (1 / reach);
         const float weight = 1 - (distance < 0 ? -distance : distance);
-        m->weights[i] = weight > 0 ? weight : 0;
-        sum += m->weights[i];
+        x->weights[i] = weight > 0 ? weight : 0;
+        sum += x->weights[i];
     }
-    for (int32_t i = 0; i < m->count; i++) { // all 0 where a given scale leads out of the image
-        m->weights[i] = sum > 0 ? m->weights[i] / sum : 1 / (float)m->count;
+    for (int32_t i = 0; i < x->count; i++) { // all 0 where a given scale leads out of the image
+        x->weights[i] = sum > 0 ? x->weights[i] / sum : 1 / (float)x->count;
     }
 }
+
+// ---- uint8: as in PyTorch, weights are rounded to as many bits as the largest of an axis has room
+// for in an int16; first each row is resized and rounded, then each column.
+
+// Puts the numerators of the weights of output pixel `at` in x->weights, as int32, and their sum in
+// *sum; returns the greatest. A pixel counts where its numerator is positive; there is always one.
+static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
+    const int32_t in = x->ratio.in, out = x->ratio.out, reach = 2 * (in > out ? in : out);
+    const int32_t center = in * (2 * at + 1), before = center - reach - out;
+    int32_t *numerators = (int32_t *)(void *)x->weights, most = 0;
+    x->first = before < 0 ? 0 : before / (2 * out) + 1;
+    x->count = *sum = 0;
+    for (int32_t i = x->first; i < x->size; i++) {
+        const int32_t distance = out * (2 * i + 1) - center;
+        const int32_t numerator = reach - (distance < 0 ? -distance : distance);
+        if (numerator <= 0) {
+            break;
+        }
+        numerators[x->count++] = numerator;
+        *sum += numerator;
+        most = numerator > most ? numerator : most;
+    }
+    return most;
+}
+
+enum { MOST_BITS = 22 };
+
+// The bits of the weights of an axis: they are as few as the weights of any output pixel need.
+static int find_bits(pt_context *c, axis *x, int32_t outputs) {
+    int32_t sum;
+    x->bits = MOST_BITS;
+    for (int32_t i = 0; i < outputs; i++) {
+        uint64_t most = (uint64_t)weigh_bytes(x, i, &sum) << (MOST_BITS + 1);
+        const uint64_t limit = (uint64_t)(uint32_t)sum * 0xFFFF;
+        PT_TRY(pt_count_work(c, x->count));
+        uint32_t bits = MOST_BITS;
+        for (; most >= limit; most >>= 1) {
+            bits--;
+        }
+        x->bits = bits < x->bits ? bits : x->bits;
+    }
+    return PT_ERROR_OK;
+}
+
+static void round_weights(axis *x, int32_t at) {
+    int32_t sum;
+    int32_t *weights = (int32_t *)(void *)x->weights;
+    weigh_bytes(x, at, &sum);
+    for (int32_t i = 0; i < x->count; i++) {
+        const uint64_t doubled = (uint64_t)(uint32_t)weights[i] * (2u << x->bits) + (uint32_t)sum;
+        weights[i] = (int32_t)(doubled / (2 * (uint32_t)sum));
+    }
+}
+
+static uint8_t mean_of_bytes(const axis *x, const uint8_t *bytes, int32_t step) {
+    const int32_t *weights = (const int32_t *)(const void *)x->weights;
+    int32_t sum = 1 << x->bits >> 1;
+    for (int32_t i = 0; i < x->count; i++) {
+        sum += weights[i] * bytes[i * step];
+    }
+    sum >>= x->bits;
+    return (uint8_t)(sum < 255 ? sum : 255);
+}
+
+// ---- images
 
 typedef struct resizing {
     const pt_tensor *in, *out;
     int32_t to[4], from[4]; // strides
-    mean y, x;
+    axis axes[2];
+    uint8_t *column; // of uint8: a pixel of each row that counts
 } resizing;
 
-// All images and channels of the pixel at `to`.
-#define MEAN_PIXEL(type, load, store)                                                      \
-    static int mean_pixel_##type(pt_context *c, const resizing *r, int32_t to) {           \
-        const int32_t start = r->y.first * r->from[2] + r->x.first * r->from[3];           \
-        for (int32_t n = 0; n < r->in->sizes[0]; n++) {                                    \
-            for (int32_t i = 0; i < r->in->sizes[1]; i++) {                                \
-                int32_t row = start + n * r->from[0] + i * r->from[1];                     \
-                type sum = 0;                                                              \
-                for (int32_t j = 0; j < r->y.count; j++, row += r->from[2]) {              \
-                    type part = 0;                                                         \
-                    PT_TRY(pt_count_work(c, r->x.count));                                  \
-                    for (int32_t k = 0; k < r->x.count; k++) {                             \
-                        part += r->x.weights[k] *                                          \
-                                load(r->in->data, row + k * r->from[3], r->in->dtype);     \
-                    }                                                                      \
-                    sum += r->y.weights[j] * part;                                         \
-                }                                                                          \
-                store(r->out->data, to + n * r->to[0] + i * r->to[1], r->out->dtype, sum); \
-            }                                                                              \
-        }                                                                                  \
-        return PT_ERROR_OK;                                                                \
+// The pixel at `to` of an image, whose first input pixel is at `row`.
+static int mean_byte(pt_context *c, const resizing *r, int32_t to, int32_t row) {
+    for (int32_t j = 0; j < r->axes[0].count; j++, row += r->from[2]) {
+        PT_TRY(pt_count_work(c, r->axes[1].count));
+        r->column[j] = mean_of_bytes(&r->axes[1], (const uint8_t *)r->in->data + row, r->from[3]);
+    }
+    ((uint8_t *)r->out->data)[to] = mean_of_bytes(&r->axes[0], r->column, 1);
+    return PT_ERROR_OK;
+}
+
+#define MEAN_PIXEL(type, load, store)                                                          \
+    static int mean_##type(pt_context *c, const resizing *r, int32_t to, int32_t row) {        \
+        const axis *y = &r->axes[0], *x = &r->axes[1];                                         \
+        type sum = 0;                                                                          \
+        for (int32_t j = 0; j < y->count; j++, row += r->from[2]) {                            \
+            type part = 0;                                                                     \
+            PT_TRY(pt_count_work(c, x->count));                                                \
+            for (int32_t k = 0; k < x->count; k++) {                                           \
+                part += x->weights[k] * load(r->in->data, row + k * r->from[3], r->in->dtype); \
+            }                                                                                  \
+            sum += y->weights[j] * part;                                                       \
+        }                                                                                      \
+        store(r->out->data, to, r->out->dtype, sum);                                           \
+        return PT_ERROR_OK;                                                                    \
     }
 
 MEAN_PIXEL(float, pt_load_float, pt_store_float)
 MEAN_PIXEL(double, pt_load_double, pt_store_double)
+
+// All images and channels of the pixel at `to`.
+static int mean_pixel(pt_context *c, const resizing *r, int32_t to) {
+    const uint8_t dtype = r->in->dtype;
+    const int32_t start = r->axes[0].first * r->from[2] + r->axes[1].first * r->from[3];
+    for (int32_t n = 0; n < r->in->sizes[0]; n++) {
+        for (int32_t i = 0; i < r->in->sizes[1]; i++) {
+            PT_TRY((dtype == PT_DTYPE_BYTE     ? mean_byte
+                    : dtype == PT_DTYPE_DOUBLE ? mean_double
+                                               : mean_float)(
+                c, r, to + n * r->to[0] + i * r->to[1], start + n * r->from[0] + i * r->from[1]));
+        }
+    }
+    return PT_ERROR_OK;
+}
 
 static int run_antialias(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_AA_SELF]);
@@ -115,21 +235,30 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    const int32_t height = in.sizes[2], width = in.sizes[3];
-    const float y_scale = scale_of(c, args, 0, height, out.sizes[2]);
-    const float x_scale = scale_of(c, args, 1, width, out.sizes[3]);
     float *weights = (float *)(void *)c->scratch;
-    resizing r = {.in = &in, .out = &out, .y.weights = weights, .x.weights = weights + height};
+    void (*const weigh_axis)(axis *, int32_t) = in.dtype == PT_DTYPE_BYTE ? round_weights : weigh;
+    resizing r = {.in = &in, .out = &out};
+    for (uint32_t d = 0; d < 2; d++) {
+        const int32_t size = in.sizes[2 + d], outputs = out.sizes[2 + d];
+        r.axes[d] = (axis){.size = size,
+                           .scale = scale_of(c, args, d, size, outputs),
+                           .ratio = ratio_of(c, args, size, outputs),
+                           .weights = weights};
+        weights += size;
+        if (in.dtype == PT_DTYPE_BYTE) {
+            PT_TRY(find_bits(c, &r.axes[d], outputs));
+        }
+    }
+    r.column = (uint8_t *)weights;
     pt_strides(&out, r.to);
     pt_strides(&in, r.from);
     for (int32_t i = 0; i < out.sizes[2]; i++) {
-        weigh(&r.y, y_scale, i, height);
-        PT_TRY(pt_count_work(c, r.y.count));
+        weigh_axis(&r.axes[0], i);
+        PT_TRY(pt_count_work(c, r.axes[0].count));
         for (int32_t j = 0; j < out.sizes[3]; j++) {
-            weigh(&r.x, x_scale, j, width);
-            PT_TRY(pt_count_work(c, r.x.count));
-            PT_TRY((in.dtype == PT_DTYPE_DOUBLE ? mean_pixel_double : mean_pixel_float)(
-                c, &r, i * r.to[2] + j * r.to[3]));
+            weigh_axis(&r.axes[1], j);
+            PT_TRY(pt_count_work(c, r.axes[1].count));
+            PT_TRY(mean_pixel(c, &r, i * r.to[2] + j * r.to[3]));
         }
     }
     return PT_ERROR_OK;

@@ -69,7 +69,9 @@ def run_operator(operator, counts, bench, alone=False, skip=()):
     """Yields the results of an operator's samples: all in one program where that works, else those of
     a dtype, else each alone, and always so with `alone`."""
     samples = [sample for sample in operator.samples(counts) if sample.name not in skip]
-    yield from _run_samples(samples, bench, alone)
+    for those in ([sample for sample in samples if not sample.dtype.is_complex],
+                  [sample for sample in samples if sample.dtype.is_complex]):
+        yield from _run_samples(those, bench, alone)  # complex ones apart: ExecuTorch refuses most
 
 
 def _run_samples(samples, bench, alone):

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from executorch.runtime import Runtime
 from picotorch import runtime
-from picotorch.host.tensors import BFLOAT16
+from picotorch.host.tensors import BFLOAT16, COMPLEX_HALF
 
 # What numpy has not is an array of its bits: by ScalarType, the dtype and the integers of its size.
 _BITS = {BFLOAT16: (torch.bfloat16, torch.int16, np.uint16),
+         COMPLEX_HALF: (torch.complex32, torch.int32, np.uint32),
          23: (torch.float8_e5m2, torch.uint8, np.uint8),
          24: (torch.float8_e4m3fn, torch.uint8, np.uint8)}
 

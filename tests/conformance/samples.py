@@ -10,8 +10,9 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 # How many samples of an operator
-SAMPLES = {torch.float32: 6, torch.int64: 3, torch.int32: 2, torch.uint8: 2, torch.bool: 2,
-           torch.float64: 2, torch.float16: 2, torch.bfloat16: 2}
+SAMPLES = {torch.float32: 6, torch.int64: 3, torch.int32: 2, torch.int16: 1, torch.int8: 1,
+           torch.uint8: 2, torch.bool: 2, torch.float64: 2, torch.float16: 2, torch.bfloat16: 2,
+           torch.complex64: 2}
 LARGEST = 20_000  # elements of a tensor
 
 # OpInfos that lead to kernels of other names
@@ -37,6 +38,8 @@ _ALSO = (
     "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.selu",
     "nn.functional.silu", "nn.functional.softmin", "nn.functional.softplus",
     "nn.functional.upsample_bilinear", "nn.functional.upsample_nearest",
+    "fft.fft", "fft.fft2", "fft.fftn", "fft.hfft", "fft.ifft", "fft.ifft2", "fft.ihfft", "fft.irfft",
+    "fft.irfft2", "fft.rfft", "fft.rfft2", "istft", "stft",
 )
 # Without values of their own, or random
 _NOT = ("empty", "empty_strided", "empty_permuted", "bernoulli", "normal", "multinomial",
@@ -97,8 +100,7 @@ class Sample:
     def usable(self):
         tensors = [self.leaves[i] for i in self.places]
         return bool(tensors) and all(
-            tensor.numel() <= LARGEST and not tensor.is_complex() and tensor.layout == torch.strided
-            for tensor in tensors)
+            tensor.numel() <= LARGEST and tensor.layout == torch.strided for tensor in tensors)
 
     def call(self, tensors):
         """The outputs, a flat list of tensors."""
@@ -115,8 +117,7 @@ class Sample:
                 outputs = self.call(self.inputs)
         except Exception:
             return None
-        tensors = all(isinstance(output, torch.Tensor) and not output.is_complex()
-                      for output in outputs)
+        tensors = all(isinstance(output, torch.Tensor) for output in outputs)
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
     def comparable(self, outputs):
@@ -171,7 +172,8 @@ def operators():
     found = []
     for index, info in enumerate(op_db):
         known = info.name in kernels or info.name.split(".")[-1].strip("_") in kernels
-        if known and info.name not in _NOT and not info.name.startswith(_NOT_NAMESPACES):
+        elsewhere = info.name.startswith(_NOT_NAMESPACES) and info.name not in _ALSO
+        if known and info.name not in _NOT and not elsewhere:
             name = f"{info.name}.{info.variant_test_name}".rstrip(".")
             found.append(Operator(name.replace("nn.functional.", ""), index))
     return found

@@ -32,6 +32,16 @@ def out(*sizes, dtype="complex64"):
 ODD = numbers((INF, 1), (1, INF), (NAN, 1), (0, -0.0), (-0.0, -0.0))
 
 
+@pytest.mark.parametrize("value", [0, 0.0, False])
+def test_padding_with_zeros(value):
+    """As a transform pads its input."""
+    x = noise(4, 2, 3)
+    padded = call("aten::constant_pad_nd.out", x, [-1, 2, 0, 1], value, out(3, 4) + (7 + 7j))
+    np.testing.assert_array_equal(padded, np.pad(x[:, 1:], ((0, 1), (0, 2))))
+    with pytest.raises(KernelError, match="complex ones only with 0"):
+        call("aten::constant_pad_nd.out", x, [0, 1], 1, out(2, 4))
+
+
 @pytest.mark.parametrize(("operator", "arguments", "expected"), [
     ("add.out", (ODD, ODD, 2), [(INF, NAN), (NAN, INF), (NAN, NAN), (0, 0), (0, -0.0)]),
     ("sub.out", (ODD, ODD, 2), [(NAN, NAN), (NAN, NAN), (NAN, NAN), (0, 0), (0, 0)]),

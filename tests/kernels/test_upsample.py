@@ -73,6 +73,26 @@ def antialiased(image, sizes, align, factors=(None, None)):
     return rows.astype("float64") @ image.astype("float64") @ columns.T.astype("float64")
 
 
+def weights_of_bytes(n, size, align):
+    """Weights of n input places for each output place, as PyTorch rounds them, and their bits."""
+    scale = ((n - 1) / (size - 1) if size > 1 else 0) if align and n != size else n / size
+    reach = max(scale, 1)
+    away = np.arange(n) - scale * (np.arange(size)[:, None] + 0.5) + 0.5
+    weights = np.maximum(1 - abs(away / reach), 0)
+    weights /= weights.sum(1, keepdims=True)
+    bits = next(k for k in range(23) if k == 22 or int(0.5 + weights.max() * 2**(k + 1)) >= 2**15)
+    return np.trunc(0.5 + weights * 2**bits).astype(np.int64), bits
+
+
+def antialiased_bytes(image, sizes, align):
+    """Rows first, then columns; each is rounded."""
+    (rows, row_bits), (columns, bits) = (weights_of_bytes(n, size, align) for n, size in
+                                         zip(image.shape[2:], sizes, strict=True))
+    wide = (image.astype(np.int64) @ columns.T + (1 << bits >> 1)) >> bits
+    high = (rows @ np.minimum(wide, 255) + (1 << row_bits >> 1)) >> row_bits
+    return np.minimum(high, 255).astype(np.uint8)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16"])
 @pytest.mark.parametrize("sizes, factors", RESIZED)
 def test_nearest(sizes, factors, dtype):
@@ -131,6 +151,57 @@ def test_antialiased(shape, sizes, factors, align):
         np.testing.assert_allclose(result, expected, 4 * near, 4 * near)
 
 
+@pytest.mark.parametrize("align", [False, True])
+def test_antialiased_bytes_of_any_two_sizes(align):
+    random = np.random.default_rng(1)
+    for n, size in itertools.product(range(1, 20), range(1, 20)):
+        image = random.integers(0, 256, (1, 2, 1, n), np.uint8)
+        expected = antialiased_bytes(image, [1, size], align)
+        given = call(AA, image, [1, size], align, None, None, np.zeros_like(expected))
+        np.testing.assert_array_equal(given, expected, f"{n} to {size}")
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("shape, sizes", [
+    ((2, 3, 5, 6), [7, 12]), ((2, 3, 5, 6), [3, 2]), ((1, 3, 120, 160), [48, 64]),
+    ((1, 2, 64, 50), [3, 1]), ((1, 1, 9, 200), [4, 13]), ((3, 1, 20, 7), [20, 7])])
+def test_antialiased_bytes(shape, sizes, align):
+    image = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    expected = antialiased_bytes(image, sizes, align)
+    for order in ORDERS:
+        out = Tensor(np.zeros_like(expected), ORDERS[order == ORDERS[0]])
+        given = call(AA, Tensor(image, order), sizes, align, None, None, out)
+        np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("value", [0, 1, 77, 255])
+def test_antialiased_bytes_of_one_value_stay(value):
+    image = np.full((1, 1, 37, 41), value, np.uint8)
+    out = call(AA, image, [8, 90], False, None, None, np.zeros((1, 1, 8, 90), np.uint8))
+    assert (out == value).all()
+
+
+def test_antialiased_bytes_by_the_factor_of_the_sizes():
+    """0.3 of 10 are 3; a factor whose size is rounded down is another scale than the sizes'."""
+    image = np.random.default_rng(0).integers(0, 256, (1, 1, 8, 10), np.uint8)
+    expected = antialiased_bytes(image, [4, 3], False)
+    out = np.zeros_like(expected)
+    np.testing.assert_array_equal(call(AA, image, [4, 3], False, 0.5, 0.3, out), expected)
+    with pytest.raises(KernelError, match="not the ratio of the sizes: give the size"):
+        call(AA, image, [4, 3], False, 0.5, 0.33, out)
+
+
+def test_antialiased_bytes_of_a_very_large_image():
+    image = np.zeros((1, 1, 1, 1 << 14), np.uint8)
+    image[..., -1] = 200
+    assert call(AA, image, [1, 1], True, None, None, np.ones((1, 1, 1, 1), np.uint8)) == 0
+    given = call(AA, image, [1, 2], True, None, None, np.ones((1, 1, 1, 2), np.uint8))
+    np.testing.assert_array_equal(given, antialiased_bytes(image, [1, 2], True))
+    with pytest.raises(KernelError, match="above 16384"):
+        call(AA, np.zeros((1, 1, 1, 16385), np.uint8), [1, 2], False, None, None,
+             np.zeros((1, 1, 1, 2), np.uint8))
+
+
 def test_antialiased_means_of_all_that_an_output_covers():
     """Worked out by hand: the fifth of six for the second output, the second of four for the third."""
     image = np.array([[[[0, 0, 0, 0, 0, 0, 3, 0, 0]]]], np.float32)
@@ -153,7 +224,7 @@ def test_equal_sizes_are_copied():
 
 @pytest.mark.parametrize("change, reason", [
     ({0: np.zeros((3, 4), np.float32)}, "4 dims"),
-    ({0: np.zeros((1, 1, 3, 3), np.uint8)}, "only floats"),
+    ({0: np.zeros((1, 1, 3, 3), np.int8)}, "only floats and uint8"),
     ({0: np.zeros((1, 1, 0, 3), np.float32)}, "height and width"),
     ({1: [2]}, "two sizes"),
     ({1: [2, 2, 2]}, "two sizes"),

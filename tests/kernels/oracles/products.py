@@ -7,7 +7,7 @@ from test_distance import norm
 from test_grid_sampler import sample
 from test_matrix import DTYPES, random, wide
 from test_pooling import avg_pool, count_windows, greatest, max_pool, windows
-from test_upsample import antialiased, bilinear, bilinear_cut, nearest
+from test_upsample import antialiased, antialiased_bytes, bilinear, bilinear_cut, nearest
 
 from .sample import Sample, oracle
 
@@ -132,7 +132,9 @@ def image(draw, dtypes=("float32", "float64"), ranks=(3, 4), dims=2):
     rank = draw.pick(*ranks)
     shape = [draw.int(1, 3) for _ in range(rank - dims)] + [draw.int(1, 9 if dims == 2 else 6)
                                                             for _ in range(dims)]
-    x = np.asarray(draw.random.normal(size=shape) * 9).astype(draw.pick(*dtypes))
+    dtype = draw.pick(*dtypes)
+    x = np.asarray(draw.random.normal(size=shape) * 9)
+    x = (abs(x) * 9 if dtype == "uint8" else x).astype(dtype)
     return x, draw.tensor(x, image_order(draw, rank, dims))
 
 
@@ -235,9 +237,12 @@ def upsample(draw, operator):
 
 @oracle("aten::_upsample_bilinear2d_aa.out")
 def antialias(draw, operator):
-    x, given = image(draw, ranks=(4,))
+    x, given = image(draw, ("float32", "float64", "uint8"), ranks=(4,))
     sizes, align = [draw.int(1, 14), draw.int(1, 14)], draw.chance()
     factors = [None, None]
+    if x.dtype == "uint8":
+        return Sample([given, sizes, align, *factors], antialiased_bytes(x, sizes, align),
+                      order=image_order(draw, 4))
     if draw.chance():
         factors = [draw.pick(2.0, 1.5, 0.7, 0.3, 1.0), draw.pick(2.0, 1.15, 0.5, None)]
         sizes = [max(1, int(n * (factor or 1))) for n, factor in

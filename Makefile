@@ -161,7 +161,7 @@ size: all-firmware ## Print the bytes of the core, of each kernel family and of 
 	.venv/bin/python tools/size_report.py
 
 # Tests of these files that are skipped where torch and executorch are not installed
-NEEDS_TORCH = tests/host/test_new_user.py tests/host/test_profile.py $(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py runtime.py)
+NEEDS_TORCH = tests/host/test_new_user.py tests/host/test_profile.py $(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py portable_lib.py runtime.py)
 
 .PHONY: conformance
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)

@@ -170,7 +170,16 @@ class Program:
 
     @property
     def method_names(self) -> set[str]:
-        return set(self._program.method_names)
+        return set(self.ordered_names)
+
+    @property
+    def ordered_names(self) -> list[str]:
+        """The names of the methods in the order of the file."""
+        return self._program.method_names
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._record is not None
 
     @raises(RuntimeFailure)
     def load_method(self, name: str) -> Method:
@@ -249,15 +258,21 @@ class Runtime:
         """
         verification = _verification(verification)
         need(debug_buffer_size, int, "debug_buffer_size")
-        record = Record(debug_buffer_size)
         found = _read(data)
-        buffer_size(found, "program")
-        loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
         if not isinstance(data_path, list | tuple):
             data_path = [] if data_path is None else [data_path]
         files = [read_file(_path(path, "data_path")) for path in data_path]
-        return Program(picotorch.Program.load(loader, verification.value), open_data(files),
-                       record if enable_etdump is True else None)
+        return opened(found, files, verification, enable_etdump is True, debug_buffer_size)
+
+
+def opened(found: bytes, files: list[bytes], verification: Verification, is_recorded: bool,
+           debug_buffer_size: int) -> Program:
+    """The program of these bytes, with those of .ptd files."""
+    record = Record(debug_buffer_size)
+    buffer_size(found, "program")
+    loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
+    return Program(picotorch.Program.load(loader, verification.value), open_data(files),
+                   record if is_recorded else None)
 
 
 def _verification(value):

@@ -1,0 +1,154 @@
+"""The interface of executorch.extension.pybindings.portable_lib: the older one of ExecuTorch.
+
+    from picotorch.runtime.portable_lib import _load_for_executorch
+    outputs = _load_for_executorch("model.pte").forward([x])
+
+Outputs are new tensors of torch, where torch is installed, else numpy arrays: clone_outputs changes
+nothing. Errors are those of picotorch.runtime. Bundled programs are programs here; their inputs are
+those of picotorch run.
+"""
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from picotorch.errors import INVALID_STATE, fail
+
+from . import Method, MethodMeta, Program, Runtime, TensorInfo, Verification, opened
+from .exceptions import RuntimeFailure, raises
+
+__all__ = ["ExecuTorchMethod", "ExecuTorchModule", "ExecuTorchProgram", "MethodMeta", "TensorInfo",
+           "Verification", "_get_operator_names", "_get_registered_backend_names", "_is_available",
+           "_load_for_executorch", "_load_for_executorch_from_buffer", "_load_program",
+           "_load_program_from_buffer"]
+
+
+def _execute(method: Method, inputs: Sequence[Any]) -> list[Any]:
+    return method.execute(inputs, torch=importlib.util.find_spec("torch") is not None)
+
+
+class _Loaded:
+    def __init__(self, program: Program):
+        self._program = program
+
+    def method_meta(self, method_name: str) -> MethodMeta:
+        return self._program.metadata(method_name)
+
+    def has_etdump(self) -> bool:
+        return self._program.is_recorded
+
+    def write_etdump_result_to_file(self, path: str, debug_buffer_path: str | None = None) -> None:
+        self._program.write_etdump_result_to_file(path, debug_buffer_path or os.devnull)
+
+
+class ExecuTorchModule(_Loaded):
+    """Made by _load_for_executorch: a program whose methods are loaded when they are first run."""
+
+    def method_names(self) -> list[str]:
+        return list(self._program.ordered_names)
+
+    @raises(RuntimeFailure)
+    def run_method(self, method_name: str, inputs: Sequence[Any] = (),
+                   clone_outputs: bool = True) -> list[Any]:
+        self._program.metadata(method_name)  # of an unknown one a RuntimeError
+        return _execute(self._program.load_method(method_name), inputs)
+
+    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        return self.run_method("forward", inputs)
+
+    __call__ = forward
+
+
+class ExecuTorchMethod:
+    """Made by ExecuTorchProgram.load_method."""
+
+    def __init__(self, method: Method):
+        self._method = method
+        self._inputs: Sequence[Any] = ()
+        self._outputs: list[Any] | None = None
+
+    def set_inputs(self, inputs: Sequence[Any]) -> None:
+        """Keep inputs for execute, which checks them."""
+        self._inputs = inputs
+
+    def execute(self) -> None:
+        self._outputs = _execute(self._method, self._inputs)
+
+    @raises(RuntimeFailure)
+    def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
+        if self._outputs is None:
+            raise fail(INVALID_STATE, "has not been executed", "method", remedy="call execute first")
+        return list(self._outputs)
+
+    def call(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+        self.set_inputs(inputs)
+        self.execute()
+        return self.get_outputs()
+
+    __call__ = call
+
+    def method_meta(self) -> MethodMeta:
+        return self._method.metadata
+
+
+class ExecuTorchProgram(_Loaded):
+    """Made by _load_program."""
+
+    def num_methods(self) -> int:
+        return len(self._program.ordered_names)
+
+    def get_method_name(self, method_index: int) -> str:
+        return self._program.ordered_names[method_index]
+
+    @raises(RuntimeFailure)
+    def load_method(self, method_name: str) -> ExecuTorchMethod:
+        self._program.metadata(method_name)
+        return ExecuTorchMethod(self._program.load_method(method_name))
+
+
+def _load_for_executorch(
+        program_path: str | PathLike, data_path: str | PathLike | None = None,
+        enable_etdump: bool = False, debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.InternalConsistency) -> ExecuTorchModule:
+    return ExecuTorchModule(_open(program_path, data_path, enable_etdump, debug_buffer_size,
+                                  program_verification))
+
+
+@raises(RuntimeFailure)
+def _load_for_executorch_from_buffer(
+        buffer: bytes, data_map_buffer: bytes | None = None, enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        program_verification: Verification = Verification.InternalConsistency) -> ExecuTorchModule:
+    files = [] if data_map_buffer is None else [data_map_buffer]
+    return ExecuTorchModule(opened(buffer, files, Verification[program_verification.name],
+                                   enable_etdump, debug_buffer_size))
+
+
+def _load_program(path: str | PathLike, enable_etdump: bool = False, debug_buffer_size: int = 0,
+                  program_verification: Verification = Verification.Minimal,
+                  data_path: str | PathLike | None = None) -> ExecuTorchProgram:
+    return ExecuTorchProgram(_open(path, data_path, enable_etdump, debug_buffer_size,
+                                   program_verification))
+
+
+_load_program_from_buffer = _load_program
+
+
+def _open(program, data_path, is_recorded, debug_buffer_size, verification):
+    return Runtime.get().load_program(
+        program, verification=verification, enable_etdump=is_recorded,
+        debug_buffer_size=debug_buffer_size, data_path=data_path)
+
+
+def _get_operator_names() -> list[str]:
+    return sorted(Runtime.get().operator_registry.operator_names)
+
+
+def _get_registered_backend_names() -> list[str]:
+    return Runtime.get().backend_registry.registered_backend_names
+
+
+def _is_available(backend_name: str) -> bool:
+    return Runtime.get().backend_registry.is_available(backend_name)

@@ -395,6 +395,8 @@ enum { NE_TENSOR_SELF, NE_TENSOR_OTHER, NE_TENSOR_OUT };
 enum { NEG_SELF, NEG_OUT };
 // aten::nonzero.out
 enum { NONZERO_SELF, NONZERO_OUT };
+// aten::nonzero_static.out
+enum { NONZERO_STATIC_SELF, NONZERO_STATIC_SIZE, NONZERO_STATIC_FILL_VALUE, NONZERO_STATIC_OUT };
 // aten::ones.out
 enum { ONES_SIZE, ONES_OUT };
 // aten::permute_copy.out

@@ -74,43 +74,25 @@ static int32_t bags_of(const pt_context *c, const pt_ref *args, const pt_tensor 
     return offsets->sizes[0] - pt_get_bool(c, args[EMBEDDING_BAG_INCLUDE_LAST_OFFSET]);
 }
 
-static int check_bag_lists(pt_context *c, const pt_ref *args, int64_t mode) {
-    const pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]);
-    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+static int check_bag_lists(pt_context *c, const pt_ref *args, int64_t mode, uint8_t dtype,
+                           const pt_tensor *indices, const pt_tensor *offsets) {
     const pt_ref factors = args[EMBEDDING_BAG_PER_SAMPLE_WEIGHTS];
-    PT_TRY(check_index_dtype(c, &indices));
-    PT_TRY(check_index_dtype(c, &offsets));
-    if (indices.rank != 1 || offsets.rank != 1) {
+    PT_TRY(check_index_dtype(c, indices));
+    PT_TRY(check_index_dtype(c, offsets));
+    if (indices->rank != 1 || offsets->rank != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices and offsets must have 1 dim");
     }
-    if (bags_of(c, args, &offsets) < 0) {
+    if (bags_of(c, args, offsets) < 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the last offset is missing");
     }
     if (!pt_is_none(factors)) {
         const pt_tensor t = pt_get_tensor(c, factors);
-        const pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]);
-        if (mode != BAG_SUM || t.rank != 1 || t.sizes[0] != indices.sizes[0] ||
-            t.dtype != weight.dtype) {
+        if (mode != BAG_SUM || t.rank != 1 || t.sizes[0] != indices->sizes[0] || t.dtype != dtype) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                            "per_sample_weights must be one for each index, of a sum");
         }
     }
     return PT_ERROR_OK;
-}
-
-// As PyTorch's exporter sizes them: [indices] or nothing, [bags] or [offsets], [bags, columns] of a
-// maximum or [bags].
-static int size_other_outputs(pt_context *c, const pt_ref *args, int64_t mode, bool forward_only) {
-    const pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]);
-    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
-    const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
-                         (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
-    const int32_t places = is_fast ? 0 : pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]).sizes[0];
-    const int32_t greatest[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
-    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT1], 1, &places));
-    PT_TRY(
-        pt_expect_sizes(c, args[EMBEDDING_BAG_OUT2], 1, forward_only ? offsets.sizes : greatest));
-    return pt_expect_sizes(c, args[EMBEDDING_BAG_OUT3], mode == BAG_MAX ? 2 : 1, greatest);
 }
 
 static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
@@ -126,12 +108,20 @@ static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
     if (mode < BAG_SUM || mode > BAG_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "mode must be a sum, a mean or a maximum");
     }
-    PT_TRY(check_bag_lists(c, args, mode));
-    PT_TRY(pt_check_same_dtype(c, &out, &weight));
+    const pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]);
     const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+    PT_TRY(check_bag_lists(c, args, mode, weight.dtype, &indices, &offsets));
+    PT_TRY(pt_check_same_dtype(c, &out, &weight));
     const int32_t sizes[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
     PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT0], 2, sizes));
-    return size_other_outputs(c, args, mode, forward_only);
+    // As PyTorch's exporter sizes the others: [indices] or nothing, [bags] or [offsets], [bags,
+    // columns] of a maximum or [bags].
+    const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
+                         (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
+    const int32_t places = is_fast ? 0 : indices.sizes[0];
+    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT1], 1, &places));
+    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT2], 1, forward_only ? offsets.sizes : sizes));
+    return pt_expect_sizes(c, args[EMBEDDING_BAG_OUT3], mode == BAG_MAX ? 2 : 1, sizes);
 }
 
 static int check_embedding_bag(pt_context *c, const pt_ref *args) {

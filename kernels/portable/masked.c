@@ -175,16 +175,20 @@ const pt_kernel pt_aten_masked_scatter_out = PT_KERNEL(check_scatter, run_masked
 
 // ---- nonzero: (self, out); the positions of the elements that are not 0, a row each
 
-static int check_nonzero(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[NONZERO_SELF]);
-    pt_tensor out = pt_get_tensor(c, args[NONZERO_OUT]);
-    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
+static int check_found(pt_context *c, const pt_tensor *self, pt_ref out_arg) {
+    const pt_tensor out = pt_get_tensor(c, out_arg);
+    if (!pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
     if (out.dtype != PT_DTYPE_LONG || out.rank != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must be int64 of 2 dims");
     }
     return PT_ERROR_OK;
+}
+
+static int check_nonzero(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[NONZERO_SELF]);
+    return check_found(c, &self, args[NONZERO_OUT]);
 }
 
 static bool is_nonzero(const pt_tensor *t, int32_t i) {
@@ -233,6 +237,29 @@ static int run_nonzero(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_nonzero_out = PT_KERNEL(check_nonzero, run_nonzero);
+
+// ---- nonzero_static: (self, size, fill_value, out); `size` of them, then rows of fill_value
+
+static int check_nonzero_static(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[NONZERO_STATIC_SELF]);
+    const int64_t size = pt_get_int(c, args[NONZERO_STATIC_SIZE]);
+    PT_TRY(check_found(c, &self, args[NONZERO_STATIC_OUT]));
+    if (size < 0 || size > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size is not in 0..2^31 - 1");
+    }
+    return pt_expect_sizes(c, args[NONZERO_STATIC_OUT], 2,
+                           (const int32_t[]){(int32_t)size, self.rank});
+}
+
+static int run_nonzero_static(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[NONZERO_STATIC_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[NONZERO_STATIC_OUT]);
+    int32_t rows = out.sizes[0];
+    pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[NONZERO_STATIC_FILL_VALUE]));
+    return pt_numel(&self) == 0 ? PT_ERROR_OK : find_nonzero(c, &self, &out, &rows);
+}
+
+const pt_kernel pt_aten_nonzero_static_out = PT_KERNEL(check_nonzero_static, run_nonzero_static);
 
 // ---- repeat_interleave: (repeats, output_size, out); each position as often as repeats says
 

@@ -136,9 +136,15 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
     return PT_ERROR_OK;
 }
 
-// Writes as many elements of the order along `dim` as the outputs have there.
-static int write_ordered(pt_context *c, const pt_tensor *self, const pt_tensor *values,
-                         const pt_tensor *indices, uint32_t dim, bool descending) {
+// Writes as many elements along the dim of each lane as the outputs have there. `outs`: values and
+// indices.
+static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs,
+                       bool descending) {
+    const pt_tensor self_tensor = pt_get_tensor(c, self_arg), *self = &self_tensor;
+    const pt_tensor values_tensor = pt_get_tensor(c, outs[0]), *values = &values_tensor;
+    const pt_tensor indices_tensor = pt_get_tensor(c, outs[1]), *indices = &indices_tensor;
+    uint32_t dim;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, dim_arg), self->rank, &dim));
     if (pt_numel(values) == 0) {
         return PT_ERROR_OK;
     }
@@ -171,49 +177,37 @@ static int write_ordered(pt_context *c, const pt_tensor *self, const pt_tensor *
 }
 
 static int run_topk(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[TOPK_SELF]);
-    pt_tensor values = pt_get_tensor(c, args[TOPK_VALUES]);
-    pt_tensor indices = pt_get_tensor(c, args[TOPK_INDICES]);
-    uint32_t dim;
-    PT_TRY(pt_read_dim(c, pt_get_int(c, args[TOPK_DIM]), self.rank, &dim));
-    return write_ordered(c, &self, &values, &indices, dim, pt_get_bool(c, args[TOPK_LARGEST]));
+    return write_lanes(c, args[TOPK_SELF], args[TOPK_DIM], &args[TOPK_VALUES],
+                       pt_get_bool(c, args[TOPK_LARGEST]));
 }
 
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
 
-// sort.values_stable: (self, stable, dim, descending, values, indices); sort.values has no stable,
-// and the order is the same.
-static int check_sort_from(pt_context *c, const pt_ref *args, const pt_ref *rest) {
-    pt_tensor self = pt_get_tensor(c, args[SORT_SELF]);
+// sort.values has no `stable`: the order is the same.
+static int check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs) {
+    pt_tensor self = pt_get_tensor(c, self_arg);
     uint32_t dim;
-    PT_TRY(check_ordered(c, &self, rest[0], rest[2], rest[3], &dim));
-    PT_TRY(pt_expect_sizes(c, rest[2], self.rank, self.sizes));
-    return pt_expect_sizes(c, rest[3], self.rank, self.sizes);
-}
-
-static int run_sort_from(pt_context *c, const pt_ref *args, const pt_ref *rest) {
-    pt_tensor self = pt_get_tensor(c, args[SORT_SELF]);
-    pt_tensor values = pt_get_tensor(c, rest[2]);
-    pt_tensor indices = pt_get_tensor(c, rest[3]);
-    uint32_t dim;
-    PT_TRY(pt_read_dim(c, pt_get_int(c, rest[0]), self.rank, &dim));
-    return write_ordered(c, &self, &values, &indices, dim, pt_get_bool(c, rest[1]));
+    PT_TRY(check_ordered(c, &self, dim_arg, outs[0], outs[1], &dim));
+    PT_TRY(pt_expect_sizes(c, outs[0], self.rank, self.sizes));
+    return pt_expect_sizes(c, outs[1], self.rank, self.sizes);
 }
 
 static int check_sort(pt_context *c, const pt_ref *args) {
-    return check_sort_from(c, args, &args[SORT_DIM]);
+    return check_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES]);
 }
 
 static int run_sort(pt_context *c, const pt_ref *args) {
-    return run_sort_from(c, args, &args[SORT_DIM]);
+    return write_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES],
+                       pt_get_bool(c, args[SORT_DESCENDING]));
 }
 
 static int check_sort_stable(pt_context *c, const pt_ref *args) {
-    return check_sort_from(c, args, &args[SORT_STABLE_DIM]);
+    return check_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM], &args[SORT_STABLE_VALUES]);
 }
 
 static int run_sort_stable(pt_context *c, const pt_ref *args) {
-    return run_sort_from(c, args, &args[SORT_STABLE_DIM]);
+    return write_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM], &args[SORT_STABLE_VALUES],
+                       pt_get_bool(c, args[SORT_STABLE_DESCENDING]));
 }
 
 const pt_kernel pt_aten_sort_values = PT_KERNEL(check_sort, run_sort);

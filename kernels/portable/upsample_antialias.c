@@ -6,38 +6,27 @@
 #include "arguments.h"
 #include "element.h"
 
-// Input pixels for an output pixel along spatial dim d.
-static float scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in,
-                      int32_t out) {
-    const pt_ref factor = args[UPSAMPLE_BILINEAR2D_AA_SCALES_H + d];
-    const double given = pt_is_none(factor) ? 0 : pt_get_double(c, factor);
-    if (in == out) {
-        return 1;
-    }
-    if (pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_AA_ALIGN_CORNERS])) {
-        return out > 1 ? (float)((double)(in - 1) / (out - 1)) : 0;
-    }
-    return (float)(given > 0 ? 1 / given : (double)in / out);
-}
-
 enum { LARGEST_OF_BYTES = 1 << 14 }; // height and width: products of two of them are int32
 
-// The same as a fraction, for uint8 images: of the sizes only.
+// Input pixels for an output pixel, as a fraction of the sizes.
 typedef struct ratio {
     int32_t in, out;
 } ratio;
 
-static ratio ratio_of(const pt_context *c, const pt_ref *args, int32_t in, int32_t out) {
-    const bool aligns = in != out && pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_AA_ALIGN_CORNERS]);
-    return (ratio){aligns ? out > 1 ? in - 1 : 0 : in, aligns && out > 1 ? out - 1 : out};
-}
-
-// Whether that fraction is the scale.
-static bool is_ratio(const pt_context *c, const pt_ref *args, int32_t in, int32_t out,
-                     float scale) {
-    const ratio r = ratio_of(c, args, in, out);
-    const float apart = scale * (float)r.out - (float)r.in;
-    return apart < 1e-5f * (float)in && apart > -1e-5f * (float)in;
+// The same along spatial dim d, where a factor may be given; *r becomes the fraction.
+static float scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in, int32_t out,
+                      ratio *r) {
+    const pt_ref factor = args[UPSAMPLE_BILINEAR2D_AA_SCALES_H + d];
+    const double given = pt_is_none(factor) ? 0 : pt_get_double(c, factor);
+    *r = (ratio){in, out};
+    if (in != out) {
+        if (pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_AA_ALIGN_CORNERS])) {
+            *r = out > 1 ? (ratio){in - 1, out - 1} : (ratio){0, 1};
+        } else if (given > 0) {
+            return (float)(1 / given);
+        }
+    }
+    return (float)((double)r->in / r->out);
 }
 
 static int check_antialias(pt_context *c, const pt_ref *args) {
@@ -65,12 +54,13 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output size is out of range");
         }
         const int32_t from = in.sizes[2 + d], to = (int32_t)size[d];
-        const float scale = scale_of(c, args, d, from, to);
+        ratio r;
+        const float scale = scale_of(c, args, d, from, to, &r);
         if (!(scale <= INT32_MAX)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a scale is out of range");
         }
         if (in.dtype == PT_DTYPE_BYTE && (from > LARGEST_OF_BYTES || to > LARGEST_OF_BYTES ||
-                                          !is_ratio(c, args, from, to, scale))) {
+                                          scale != (float)r.in / (float)r.out)) {
             return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                            "a uint8 image is above 16384, or its scale not the ratio of the sizes: "
                            "give the size");
@@ -240,10 +230,8 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
     resizing r = {.in = &in, .out = &out};
     for (uint32_t d = 0; d < 2; d++) {
         const int32_t size = in.sizes[2 + d], outputs = out.sizes[2 + d];
-        r.axes[d] = (axis){.size = size,
-                           .scale = scale_of(c, args, d, size, outputs),
-                           .ratio = ratio_of(c, args, size, outputs),
-                           .weights = weights};
+        r.axes[d] = (axis){.size = size, .weights = weights};
+        r.axes[d].scale = scale_of(c, args, d, size, outputs, &r.axes[d].ratio);
         weights += size;
         if (in.dtype == PT_DTYPE_BYTE) {
             PT_TRY(find_bits(c, &r.axes[d], outputs));

@@ -240,6 +240,8 @@ def put():
     yield "aten::_unique2.out", (np.int32([3, 1, 3, 2]), True, True, True, out(3, dtype=np.int32),
                                  out(4, dtype=np.int64), out(3, dtype=np.int64))
     yield "aten::nonzero.out", (np.array([[0, 1], [2, 0], [3, 4]]), out(4, 2, dtype=np.int64))
+    yield ("aten::nonzero_static.out",
+           (np.array([[0, 1], [2, 0], [3, 4]]), 6, -1, out(6, 2, dtype=np.int64)))
     yield "aten::repeat_interleave.Tensor_out", (np.array([2, 0, 3]), 5, out(5, dtype=np.int64))
     index = ints(2, 2, high=3)
     yield "aten::scatter.src_out", (MATRIX, 0, index, floats(2, 3), out(3, 4))

@@ -202,6 +202,7 @@ def put():
     yield "aten::_unique2.out", (np.ones(N, np.int32), True, False, True, out(1, dtype=np.int32),
                                  out(0, dtype=np.int64), out(1, dtype=np.int64))
     yield "aten::nonzero.out", (np.ones(N), out(N, 1, dtype=np.int64))
+    yield "aten::nonzero_static.out", (np.ones(N), 1, -1, out(1, 1, dtype=np.int64))
     yield "aten::repeat_interleave.Tensor_out", (np.array([1, N - 1]), N, out(N, dtype=np.int64))
     yield "aten::scatter.src_out", (floats(3), 0, places, floats(N), out(3))
     yield "aten::scatter.value_out", (floats(3), 0, places, 0.5, out(3))

@@ -281,6 +281,15 @@ def nonzero(draw, operator):
     return Sample([draw.tensor(x)], expected)
 
 
+@oracle("aten::nonzero_static.out")
+def nonzero_static(draw, operator):
+    x = draw.small(draw.shape(), draw.pick("bool", *ADDED))
+    found = np.argwhere(x) if x.ndim else np.zeros((int(x != 0), 0), "int64")
+    size, fill = draw.int(0, 9), draw.pick(-1, 0, 7)
+    rest = np.full((max(size - len(found), 0), x.ndim), fill, "int64")
+    return Sample([draw.tensor(x), size, fill], np.concatenate([found[:size], rest]))
+
+
 @oracle("aten::repeat_interleave.Tensor_out")
 def repeat_interleave(draw, operator):
     repeats = draw.random.integers(0, 4, draw.int(0, 5)).astype(draw.pick("int32", "int64"))

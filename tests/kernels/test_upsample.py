@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from support.board_call import BOARDS, Case, assert_same
 from support.kernel_call import KernelError, Tensor, call
 
 ORDERS = [(0, 1, 2, 3), (0, 2, 3, 1)]
@@ -172,6 +173,18 @@ def test_antialiased_bytes(shape, sizes, align):
         out = Tensor(np.zeros_like(expected), ORDERS[order == ORDERS[0]])
         given = call(AA, Tensor(image, order), sizes, align, None, None, out)
         np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_antialiased_bytes_on_boards(board):
+    random = np.random.default_rng(2)
+    cases = []
+    for _ in range(12):
+        *shape, high, wide = random.integers(1, [3, 4, 40, 40, 20, 20], 6).tolist()[:6]
+        image = random.integers(0, 256, shape, np.uint8)
+        cases.append(Case(AA, image, [high, wide], bool(random.integers(2)), None, None,
+                          np.zeros((*shape[:2], high, wide), np.uint8)))
+    assert_same(board, cases)
 
 
 @pytest.mark.parametrize("value", [0, 1, 77, 255])

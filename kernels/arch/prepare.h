@@ -49,7 +49,7 @@ static inline void pt_prepare_rows(uint8_t core, const pt_linear *p, const int8_
 // make of channels: for those that do not fit the patches are gathered again.
 static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t channels,
                                        int32_t patches) {
-    enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48 };
+    enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
     const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
     if (even > MOST / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
         return 0;
@@ -60,7 +60,7 @@ static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t chan
     }
     const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
     if (!pt_v6m_takes_prepared(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {
-        return 8 * even + 4 * OTHERS;
+        return n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS; // two pairs of patches
     }
     return 4 * even + channel * (n < most ? n : most);
 }

@@ -141,6 +141,11 @@ static uint32_t most_of_loops(const pt_convolution *x, uint8_t core) {
     return pt_most_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
 }
 
+// True where what is prepared leaves nothing that V6M would make room for.
+static bool needs_no_more(const pt_convolution *x, uint8_t core, bool prepared) {
+    return prepared && core == PT_CORE_V6M && pt_v6m_takes_prepared(x->depth);
+}
+
 void pt_wish_more(const pt_convolution *x, uint32_t taken) {
     const uint32_t bytes = most_of_loops(x, pt_wishes_for(x->c));
     if (bytes) {
@@ -193,7 +198,7 @@ static void note_use(pt_context *c, const convolution *x) {
 }
 
 // Weights, bias, multipliers and shifts in the form that the core's loops like best. Returns
-// whether it asks for their memory.
+// whether a run finds them: an image has those of some calls.
 static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const pt_ref *args,
                                                           const convolution *x) {
     pt_layer layer = layer_of(x);
@@ -207,13 +212,13 @@ static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const p
         note_use(c, x);
     }
     layer.channels = x->outputs;
-    uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);
+    const uint32_t bytes = pt_layer_bytes(x->depth, x->outputs), before = c->prepared_needed;
     uint8_t *to = pt_ask_prepared(c, (uint32_t)x->groups * bytes);
     for (int32_t g = 0; to && g < x->groups; g++, to += bytes) {
         pt_prepare_layer(c->core, &layer, to);
         pt_skip_channels(&layer);
     }
-    return true;
+    return c->prepared_needed != before;
 }
 
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -227,8 +232,7 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
         return error;
     }
     const bool prepares = prepare_convolution(c, args, &x);
-    // Prepared weights are what the loops of V6M make room for.
-    if (x.in.batch > 0 && !(prepares && pt_wishes_for(c) == PT_CORE_V6M)) {
+    if (x.in.batch > 0 && !needs_no_more(&x, pt_wishes_for(c), prepares)) {
         pt_wish_more(&x, 0);
     }
     return PT_ERROR_OK;
@@ -447,7 +451,8 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
 // more than `bytes`.
 static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
     const pt_context *c = x->c;
-    const uint32_t most = most_of_loops(x, PT_CORE_OF_LOOPS);
+    const bool enough = needs_no_more(x, PT_CORE_OF_LOOPS, x->prepared);
+    const uint32_t most = enough ? 0 : most_of_loops(x, PT_CORE_OF_LOOPS);
     const uintptr_t before = (uintptr_t)scratch - (uintptr_t)c->scratch;
     uint8_t *from = before < c->scratch_size ? scratch : c->scratch;
     uint32_t room = (c->scratch_size - (uint32_t)(from - c->scratch)) & ~3u;

@@ -11,7 +11,8 @@ from picotorch.host.firmware import selective
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
-from picotorch.host.twin import open_program
+from picotorch.host.twin import open_program, wished_temp
+from picotorch.module import load_with_exact_memories
 from support import benchmark_store
 from support.board_call import Case, assert_same, call_on_board
 from support.kernel_call import Tensor, channels_last
@@ -242,7 +243,7 @@ def test_scratch_that_is_wished_for_is_enough():
 @pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an385"])
 @pytest.mark.parametrize("size, channels, outputs, kernel", [
     ((8, 8), 64, 64, 3), ((16, 16), 32, 32, 3), ((16, 16), 16, 16, 3), ((25, 5), 64, 64, 1),
-    ((7, 6), 8, 100, 3), ((12, 12), 3, 200, 3)])
+    ((7, 6), 8, 100, 3), ((12, 12), 3, 200, 3), ((4, 4), 64, 4, 3), ((8, 4), 64, 20, 3)])
 def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kernel):
     case = Draw(7).case(size, channels, outputs, (kernel, kernel),
                         padding=(kernel // 2, kernel // 2))
@@ -252,7 +253,38 @@ def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kerne
     assert_same(board, cases)
     least, _, _, *enough = [result.instructions for result in call_on_board(board, cases)]
     assert enough[0] <= least and max(enough) <= 1.001 * min(enough)
-    assert channels < 64 or kernel == 1 or enough[0] < 0.95 * least
+    assert channels < 64 or kernel == 1 or outputs < 24 or enough[0] < 0.95 * least
+
+
+@pytest.mark.parametrize("size, channels, outputs, kernel, stride", [
+    ((4, 1), 256, 64, 1, 1), ((6, 1), 256, 64, 1, 1), ((4, 4), 256, 64, 1, 1), ((4, 4), 64, 32, 1, 1),
+    ((8, 4), 64, 64, 1, 1), ((49, 10), 3, 32, 3, 2), ((32, 32), 3, 32, 3, 1), ((32, 32), 3, 16, 3, 2),
+    ((32, 32), 1, 64, 3, 2), ((9, 9), 32, 64, 3, 2), ((20, 20), 32, 64, 2, 2)])
+def test_prepared_weights_are_no_slower_with_more_scratch(size, channels, outputs, kernel, stride):
+    case = Draw(9).case(size, channels, outputs, (kernel, kernel), bias=False, stride=(stride, stride),
+                        padding=(kernel // 2, kernel // 2))
+    cases = [Case(case.operator, *case.arguments, prepare=prepare, given=given)
+             for prepare, given in ((True, 0), (True, 32768), (False, 32768))]
+    assert_same(M4, cases)
+    least, most, plain = [result.instructions for result in call_on_board(M4, cases)]
+    assert most <= 1.01 * least and most <= 1.02 * plain
+
+
+@pytest.mark.parametrize("channels, outputs, kernel", [(64, 32, 3), (128, 64, 1), (32, 4, 3)])
+def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, kernel):
+    """On ARMv6-M, where they are what other convolutions make in the temp memory: also beside a scratch
+    tensor of the program."""
+    board = "mps2-an385-m0plus"
+    case = Draw(10).case((8, 8), channels, outputs, (kernel, kernel),
+                         padding=(kernel // 2, kernel // 2))
+    arguments = list(case.arguments)
+    depth = kernel * kernel * channels
+    arguments[-2] = Tensor(np.zeros(4 * depth, np.uint8), scratch=True)
+    cases = [Case(case.operator, *arguments, prepare=True, given=given) for given in (0, 65536)]
+    assert wished_scratch(cases[0], board) == 0
+    assert_same(board, cases)
+    none, most = [result.instructions for result in call_on_board(board, cases)]
+    assert none == most
 
 
 @pytest.mark.parametrize("name, forms", [
@@ -282,6 +314,17 @@ def test_an_image_takes_them_with_what_is_prepared_alone():
     image = image_writer.compile_image(model, (), "cortex-m4").data
     fast, slow = executed(image), executed(image, temp_size=2048)
     assert fast < executed(model) and fast < 0.85 * slow
+
+
+def test_an_image_with_some_prepared_calls_wishes_for_the_others():
+    core = "cortex-m0plus"
+    model = benchmark_store.load("int8_resnet8").pte("mps2-an385-m0plus")
+    full = image_writer.compile_image(model, (), core)
+    (method, calls), = full.can_prepare.items()
+    some = image_writer.compile_image(model, (), core, {method: {min(calls)}})
+    wished = [wished_temp(load_with_exact_memories(open_program(file), method), core)
+              for file in (model, some.data, full.data)]
+    assert wished[0] == wished[1] > wished[2]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,10 @@ enum {
     PATCHES = 2,
     FEWEST = 16, // outputs of a channel for which it pays to widen its weights
     ENOUGH = 128,
+    MANY = 64,          // channels, beside rows of the kernel that are packed quickly
+    MANY_OF_NINES = 24, // times the stride
+    MANY_OF_THREES = 32,
+    LONG = 16, // a row in which a patch more counts little
 };
 
 // Words of a patch's row.
@@ -46,9 +50,25 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
     return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
+// True where prepared weights make the loops of pt_multiply_block the quicker way: for many
+// channels where bands have to widen theirs, or where patches share little. Not where loads issue
+// beside products.
+static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
+#ifdef PT_LOADS_BESIDE
+    (void)g, (void)layer;
+    return false;
+#else
+    const int32_t row = g->kernel[0] == 3 ? g->kernel[1] * g->channels : 0;
+    const int32_t many = row == 9 ? MANY_OF_NINES / g->stride[1] : row == 3 ? MANY_OF_THREES : MANY;
+    const bool share = g->kernel[0] > g->stride[0] && g->kernel[1] > g->stride[1];
+    const bool fits = g->out[1] % PATCHES == 0 || g->out[1] > LONG;
+    return layer->prepared && (g->channels % 4 ? layer->channels >= many : !(share && fits));
+#endif
+}
+
 static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
-    if (pt_is_pointwise(g) || g->out[1] < PATCHES || g->stride[1] > g->kernel[1] ||
-        !pt_suits_bands(g, layer)) {
+    if (pt_is_pointwise(g) || suits_blocks(g, layer) || g->out[1] < PATCHES ||
+        g->stride[1] > g->kernel[1] || !pt_suits_bands(g, layer)) {
         return 0;
     }
     pt_band b = band_of(g, false);

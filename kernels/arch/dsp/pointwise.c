@@ -19,6 +19,8 @@ enum {
     PIXELS = 3,
     FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
     ENOUGH = 192,         // pixels for which that takes 1 %
+    FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
+    FEW_PREPARED = 48,
 };
 
 // Of the weights of two channels, and what a sum may read behind the values.
@@ -64,6 +66,17 @@ static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
 
 #include "../dot.h"
 #include "pairs.h"
+
+// True of few pixels, but of an odd number of whole groups: pt_multiply_rows takes six at a time or
+// two, and a single one slowly. Where loads issue beside products it does not come near.
+static bool suits_rows(int32_t n, bool prepared) {
+#ifdef PT_LOADS_BESIDE
+    (void)n, (void)prepared;
+    return false;
+#else
+    return n < (prepared && n % PIXELS ? FEW_PREPARED : FEW) && n % (2 * PIXELS) != PIXELS;
+#endif
+}
 
 // ---- weights
 
@@ -290,7 +303,7 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
                      uint32_t room) {
     const uint32_t *prepared = layer->channels % 2 == 0 ? layer->prepared : NULL;
     const int32_t n = g->out[0] * g->out[1], most = pixels_in(g, room);
-    if (most == 0 || n < PIXELS || !(prepared || layer->weights) ||
+    if (most == 0 || n < PIXELS || !(prepared || layer->weights) || suits_rows(n, prepared) ||
         !(layer->prepared || pt_layer_scales_fast(layer))) {
         return false;
     }

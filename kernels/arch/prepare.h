@@ -60,7 +60,8 @@ static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t chan
     }
     const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
     if (!pt_v6m_takes_prepared(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {
-        return n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS; // two pairs of patches
+        // Two pairs of patches.
+        return pt_v6m_takes_prepared(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;
     }
     return 4 * even + channel * (n < most ? n : most);
 }

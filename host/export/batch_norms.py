@@ -1,6 +1,6 @@
 """Batch norms of inference, before the Cortex-M quantizer sees them: it takes those behind a
-convolution. Behind a linear layer they go into its weights; any other one of images becomes a depthwise
-convolution with kernels of 1 x 1, which has an int8 kernel.
+convolution. Behind a linear layer they go into its weights; any other one of images or sequences
+becomes a depthwise convolution with kernels of one element, which has an int8 kernel.
 
 Importing it imports torch.
 """
@@ -8,9 +8,10 @@ Importing it imports torch.
 import torch
 
 _ATEN = torch.ops.aten
-_CONVOLUTIONS = (_ATEN.conv1d.default, _ATEN.conv2d.default, _ATEN.conv2d.padding,
-                 _ATEN.conv_transpose2d.input)
-_IMAGE_DIMS = 4
+_CONVOLUTIONS = (
+    _ATEN.conv1d.default, _ATEN.conv1d.padding, _ATEN.conv2d.default, _ATEN.conv2d.padding,
+    _ATEN.conv_transpose1d.default, _ATEN.conv_transpose2d.input)
+_DEPTHWISE = {3: _ATEN.conv1d.default, 4: _ATEN.conv2d.default}  # by rank
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
@@ -21,7 +22,7 @@ def replace(graph: torch.fx.GraphModule) -> None:
             alone = len(source.users) == 1
             if source.target is _ATEN.linear.default and alone and _rank(node) == 2:
                 _into_linear(graph, node, source)
-            elif _rank(node) == _IMAGE_DIMS and not (source.target in _CONVOLUTIONS and alone):
+            elif _rank(node) in _DEPTHWISE and not (source.target in _CONVOLUTIONS and alone):
                 _as_convolution(graph, node)
     graph.graph.eliminate_dead_code()
     graph.recompile()
@@ -58,12 +59,13 @@ def _constant(graph, name, value, like):
 
 def _as_convolution(graph, node):
     scale, shift = _scale_and_shift(graph, node)
-    channels = scale.numel()
+    channels, dims = scale.numel(), _rank(node) - 2
     with graph.graph.inserting_before(node):
-        kernels = _constant(graph, f"_{node.name}_kernels", scale.reshape(channels, 1, 1, 1), node)
+        kernels = scale.reshape(channels, 1, *dims * [1])
+        kernels = _constant(graph, f"_{node.name}_kernels", kernels, node)
         bias = _constant(graph, f"_{node.name}_bias", shift, node)
-    node.target = _ATEN.conv2d.default
-    node.args = (node.args[0], kernels, bias, [1, 1], [0, 0], [1, 1], channels)
+    node.target = _DEPTHWISE[_rank(node)]
+    node.args = (node.args[0], kernels, bias, dims * [1], dims * [0], dims * [1], channels)
 
 
 def _into_linear(graph, node, linear):

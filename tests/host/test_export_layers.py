@@ -117,6 +117,8 @@ NETWORKS = {
     "linear_batch_norm": (sequence(lambda: nn.Linear(16, 8), norm(nn.BatchNorm1d, 8), nn.ReLU,
                                    lambda: nn.Linear(8, 4, bias=False), norm(nn.BatchNorm1d, 4)),
                           (1, 16)),
+    "batch_norm_of_sequences": (sequence(norm(nn.BatchNorm1d, 3), nn.ReLU, lambda: nn.Conv1d(3, 8, 3)),
+                                (1, 3, 16)),
     "permuted": (net(permuted, conv(3, 8, 3), lambda: nn.Linear(8, 16), lambda: nn.Linear(16, 8),
                      conv(8, 8, 3, groups=8)), IMAGE),
     "instance_norm": (sequence(conv(3, 8, 3), lambda: nn.InstanceNorm2d(8)), IMAGE),
@@ -185,7 +187,7 @@ def test_int8_is_near_pytorch(name):
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name.endswith(("norm", "norms"))
                                   and name != "instance_norm" and name != "group_norm"]
-                         + ["pre_activation"])
+                         + ["pre_activation", "batch_norm_of_sequences"])
 def test_batch_norms_are_part_of_int8_layers(name):
     layers = exported(name).report["layers"]
     assert {layer["dtype"] for layer in layers} == {"int8"}

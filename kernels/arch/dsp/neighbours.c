@@ -58,11 +58,14 @@ static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
     (void)g, (void)layer;
     return false;
 #else
+    if (!layer->prepared) {
+        return false;
+    }
     const int32_t row = g->kernel[0] == 3 ? g->kernel[1] * g->channels : 0;
     const int32_t many = row == 9 ? MANY_OF_NINES / g->stride[1] : row == 3 ? MANY_OF_THREES : MANY;
     const bool share = g->kernel[0] > g->stride[0] && g->kernel[1] > g->stride[1];
     const bool fits = g->out[1] % PATCHES == 0 || g->out[1] > LONG;
-    return layer->prepared && (g->channels % 4 ? layer->channels >= many : !(share && fits));
+    return g->channels % 4 ? layer->channels >= many : !(share && fits);
 #endif
 }
 

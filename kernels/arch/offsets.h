@@ -12,8 +12,8 @@
 #define PT_SIZE(type, bytes) \
     PT_STATIC_ASSERT(sizeof(type) == (bytes), "assembler has a " #type " of " #bytes)
 
-// That it has nearly all registers: gcc allows it at -O1 and above alone, with -fomit-frame-pointer.
-// What follows this is compiled at -O1 in builds without optimisation, too.
+// That it has nearly all registers: gcc allows it at -O1 and above alone, with
+// -fomit-frame-pointer. What follows this is compiled at -O1 in builds without optimisation, too.
 #if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__)
 #pragma GCC optimize("O1")
 #endif

@@ -65,6 +65,7 @@ def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-
     timer = threading.Timer(TIMEOUT, process.kill)
     timer.start()
     try:
+        _read(process.stdout, lambda found: found.endswith(b">>> "))  # before, a UART drops what comes
         process.stdin.write(b"\x01" + Path(script).read_bytes() + b"\x04")
         process.stdin.flush()
         printed, error = _answer(process.stdout)
@@ -78,10 +79,16 @@ def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-
 
 def _answer(stream):
     """What a script printed at the raw REPL, and the traceback with which it ended."""
+    found = _read(stream, lambda found: found.count(b"\x04") == 2)
+    printed, error, _ = found.partition(b"raw REPL; CTRL-B to exit\r\n>OK")[2].split(b"\x04")
+    return printed.decode(), error.decode()
+
+
+def _read(stream, is_all):
+    """Bytes from the board, until there are enough."""
     found = b""
-    while found.count(b"\x04") < 2:
+    while not is_all(found):
         more = stream.read(1)
         assert more, f"the board stopped: {found[-2000:]}"
         found += more
-    printed, error, _ = found.partition(b"raw REPL; CTRL-B to exit\r\n>OK")[2].split(b"\x04")
-    return printed.decode(), error.decode()
+    return found

@@ -51,10 +51,10 @@ class _Machine:
 
     name: str
     rom: int = 0x21000000
-    rom_size: int = 1 << 20
     emulator: str = "qemu-system-arm"
     compiler: str = "arm-none-eabi-gcc"
     options: tuple[str, ...] = ()
+    rom_size: int = 1 << 20
 
 
 _MACHINES = {
@@ -65,9 +65,9 @@ _MACHINES = {
     "virt-rv32": _Machine("virt", 0x81000000, "qemu-system-riscv32", "riscv64-unknown-elf-gcc",
                           ("-bios", "none")),
     # Behind the firmware, in flash.
-    "microbit": _Machine("microbit", 0x80000, 256 << 10, options=(
+    "microbit": _Machine("microbit", 0x80000, rom_size=256 << 10, options=(
         "-global", "nrf51-soc.flash-size=1048576", "-global", "nrf51-soc.sram-size=262144")),
-    "netduino2": _Machine("netduino2", 0x08080000, 256 << 10),
+    "netduino2": _Machine("netduino2", 0x08080000, rom_size=256 << 10),
 }
 
 

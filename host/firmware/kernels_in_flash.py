@@ -162,8 +162,9 @@ def _in_firmware(board):
 
 def common_operators() -> set[str]:
     """All but gradients, random numbers, bags of embeddings, histograms, unique elements,
-    nonzero_static and 3-d pools, which have no room."""
-    rare = re.compile("_backward|::rand|embedding_bag|::histc|::_unique|_static|pool3d|adaptive_max")
+    nonzero_static, antialiased resizes and 3-d pools, which have no room."""
+    rare = re.compile(
+        "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|pool3d|adaptive_max")
     return {name for name in known_operators() if not rare.search(name)}
 
 

@@ -38,8 +38,8 @@ def package(firmware, tmp_path_factory):
     rare = {"aten::max_pool2d_with_indices_backward.grad_input", *(f"aten::{name}.out" for name in (
         "convolution_backward", "rand", "randn", "rand_like", "randn_like", "randint", "randperm",
         "_embedding_bag", "_embedding_bag_forward_only", "histc", "nonzero_static", "avg_pool3d",
-        "_adaptive_avg_pool3d", "max_pool3d_with_indices", "adaptive_max_pool2d",
-        "adaptive_max_pool3d")),
+        "_upsample_bilinear2d_aa", "_adaptive_avg_pool3d", "max_pool3d_with_indices",
+        "adaptive_max_pool2d", "adaptive_max_pool3d")),
         "aten::randint.low_out", "aten::_unique2.out"}
     assert set(entry["operators"]) == known_operators().keys() - rare
     return folder

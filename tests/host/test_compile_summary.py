@@ -105,7 +105,7 @@ def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled,
     """Where calls find in idle planned memory what they wish for, too."""
     for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
-        gains = core == "cortex-m4"
+        gains = core in ("cortex-m0plus", "cortex-m4")
         assert (method["temp_fastest"] > method["temp_least"]) == gains
         assert gains or method["other_temp"] is None
     assert_usage(call("compile", path("add_1"), "--least-temp"), "--least-temp is for --c.")
@@ -183,6 +183,9 @@ def test_what_does_not_fit_is_said_with_status_1(call, compiled, tmp_path):
     output = ["-o", tmp_path / "m.ptm", "--keep-plan"]
     status, out, _ = call("compile", path("int8_ds_cnn"), "--chip", "stm32f103", *output)
     assert status == 1 and (tmp_path / "m.ptm").exists()
+    assert "stm32f103: DOES NOT FIT: flash lacks " in out
+    status, out, _ = call("compile", path("int8_resnet8"), "--chip", "stm32f103", *output)
+    assert status == 1
     assert "stm32f103: DOES NOT FIT: RAM lacks " in out and "; flash lacks " in out
     assert compiled("int8_ds_cnn", "--chip", "stm32f407")[0]["fit"] == {"fits": True, "lacks": ""}
 

@@ -143,7 +143,6 @@ typedef struct pt_context {
     uint32_t prepared_needed; // bytes that they asked for together, or that are left there
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
     pt_ref prepared;          // a copy of the method's
-    pt_ref places;            // of an image: pt_temp_place[n_instructions]; 0 for none
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
@@ -167,6 +166,7 @@ typedef struct pt_context {
     int (*poll)(struct pt_context *c);
     int32_t patience; // steps until it is asked
     void *owner;      // of this context, for call_delegate and poll
+    pt_ref places;    // of an image: pt_temp_place[n_instructions]; 0 for none
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -323,9 +323,15 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// True for a check whose call finds less than `bytes` in idle planned memory.
+bool pt_lacks_place(const pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of
 // pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
-void pt_wish_scratch(pt_context *c, uint32_t bytes);
+static inline void pt_wish_scratch(pt_context *c, uint32_t bytes) {
+    if (bytes > c->scratch_wished && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes))) {
+        c->scratch_wished = bytes;
+    }
+}
 
 // The core whose loops will run: a build's own, on the host the one asked for.
 static inline uint8_t pt_wishes_for(const pt_context *c) {

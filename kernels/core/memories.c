@@ -63,8 +63,8 @@ bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *
     return true;
 }
 
-static bool is_over(const pt_context *c, pt_ref tensor, const pt_value *value,
-                    const pt_temp_place *place) {
+static __attribute__((noinline)) bool is_over(const pt_context *c, pt_ref tensor,
+                                              const pt_value *value, const pt_temp_place *place) {
     return (value->data ^ place->to) >> PT_REF_OFFSET_BITS == 0 &&
            value->data < place->to + (place->bytes + 3) / 4 &&
            place->to < value->data + words_of(c, tensor, value);

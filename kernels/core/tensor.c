@@ -212,17 +212,12 @@ uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at) {
     return 4 + 4u * t.rank;
 }
 
-// The larger number of bytes: `most`, or what a static call wants and has no place for.
-static uint32_t larger(const pt_context *c, uint32_t most, uint32_t bytes) {
-    bool has_place = PT_HAS_IMAGES && c->places && c->checking == PT_CHECK_STATIC &&
-                     bytes <= pt_place_of(c)->bytes;
-    return bytes > most && !has_place ? bytes : most;
+__attribute__((noinline)) bool pt_lacks_place(const pt_context *c, uint32_t bytes) {
+    return !c->places || c->checking != PT_CHECK_STATIC || bytes > pt_place_of(c)->bytes;
 }
 
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {
-    c->scratch_needed = larger(c, c->scratch_needed, bytes);
-}
-
-void pt_wish_scratch(pt_context *c, uint32_t bytes) {
-    c->scratch_wished = larger(c, c->scratch_wished, bytes);
+    if (bytes > c->scratch_needed && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes))) {
+        c->scratch_needed = bytes;
+    }
 }

@@ -28,13 +28,14 @@ class Temp:
     places: list[Place] = field(default_factory=list)
 
 
-def find_temp(method: Loaded, others: Sequence[Loaded]) -> Temp:
+def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = ()) -> Temp:
     """Return where the instructions of a method find temp memory. others: the same method, loaded in
-    another way, which may need more."""
+    another way, which may need more. kept: state of other methods in planned buffers that they may
+    share with this one."""
     wants = [_wants(one) for one in (method, *others)]
     asked, wished = ([max(sizes) for sizes in zip(*kind, strict=True)]
                      for kind in zip(*wants, strict=True))
-    places = _places(method)
+    places = _places(method, kept)
     most = max(one.record.scratch for one in (method, *others))
     least = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
     # other calls have as much of the temp memory
@@ -63,7 +64,7 @@ def _wants(method):
     return asked, wished
 
 
-def _places(method):
+def _places(method, kept=()):
     """For each instruction the largest part of planned memory that is idle while it runs; of a method
     whose instructions or sizes depend on data, none."""
     rows = list(method.instructions_with_values())
@@ -72,7 +73,7 @@ def _places(method):
     sizes = {lib.PT_MEMORY_PLANNED + i: size for i, size in enumerate(method.planned_sizes())}
     taken = [unwritten.areas(method, args) for _, args in rows]
     inputs, given = unwritten.ends(method)
-    given = [*given, *unwritten.zeros(method), *unwritten.initial_areas(method)]
+    given = [*given, *unwritten.zeros(method), *unwritten.initial_areas(method), *kept]
     ranges = busy(inputs, given, list(unwritten.reads_and_writes(method)))
     found = []
     for (one, _), areas, live in zip(rows, taken, ranges, strict=True):

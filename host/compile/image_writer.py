@@ -448,15 +448,17 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
     start = ffi.sizeof("pt_image_header") + 4 + 4 * count
     tables, blocks = _Tables(start), _Data(image)
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
-    for i in range(count):
-        name = program.get_method_name(i)
-        method = load(program, name, data_map, core)
+    names = [program.get_method_name(i) for i in range(count)]
+    methods = [load(program, name, data_map, core) for name in names]
+    states = [unwritten.shared_state(method) for method in methods] if count > 1 else []
+    for i, (name, method) in enumerate(zip(names, methods, strict=True)):
         if any(size > LIMIT for size in method.planned_sizes()):
             raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
                        remedy="run the program itself")
         # instructions that take plain weights may need more
         others = [] if keep is None else [load(program, name, data_map, None)]
-        temp = idle.find_temp(method, others)
+        kept = [area for k, state in enumerate(states) if k != i for area in state]
+        temp = idle.find_temp(method, others, kept)
         writer = _Method(method, tables, blocks, temp, None if keep is None else keep[name])
         positions.append(writer.write())
         image.can_prepare[name] = writer.can_prepare

@@ -100,6 +100,14 @@ def initial_areas(method: Loaded) -> list[Area]:
             for to, data in initial_values(method)]
 
 
+def shared_state(method: Loaded) -> list[Area]:
+    """Returns the state of a method in planned buffers that it may share with others: all but the
+    first."""
+    named = areas(method, [one for one, value in method.tensors.items() if value.index in method.named])
+    return [area for area in (*named, *zeros(method), *initial_areas(method))
+            if area[0] > lib.PT_MEMORY_PLANNED]
+
+
 def areas(method: Loaded, references: list[int]) -> list[Area]:
     """Returns where the tensors lie in planned memory."""
     values = [method.tensors[one] for one in method.tensors_of(references)]

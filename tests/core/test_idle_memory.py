@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
@@ -21,9 +22,11 @@ from picotorch.host.twin import (
     set_inputs,
 )
 from picotorch.module import load_with_exact_memories
+from picotorch.runtime import Runtime
 from support import benchmark_store, fixture_store, programs
 from support.programs import call, move, tensor
 
+HALF = 5  # scalar type
 BOARD = "mps2-an386"
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 STATIC = [name for name, fixture in FIXTURES.items() if not fixture.refused and not fixture.backends
@@ -33,8 +36,8 @@ STATIC = [name for name, fixture in FIXTURES.items() if not fixture.refused and 
 @pytest.fixture
 def every_place(monkeypatch):
     """Every call has a place, not only those of methods that gain by it."""
-    monkeypatch.setattr(idle, "find_temp", lambda method, others: idle.Temp(
-        method.record.scratch, idle._places(method)))
+    monkeypatch.setattr(idle, "find_temp", lambda method, others, kept: idle.Temp(
+        method.record.scratch, idle._places(method, kept)))
 
 
 def loaded(file, name, data):
@@ -165,6 +168,24 @@ def test_outputs_of_random_programs_are_those_of_the_program(every_place):
         ran += 1
     assert ran > 100
     assert filled > 10000
+
+
+def test_methods_leave_state_alone_that_they_may_share():
+    """The first method counts in a planned buffer that the second does not use, but has."""
+    one, zero, no = *({"val": ("Int", {"int_val": i})} for i in (1, 0)), {"val": ("Bool", {"bool_val": False})}
+    add = programs.plan([tensor([4], 0), tensor([4], 64, 2), tensor([4], 16), one, no],
+                        [call(0, 0, 1, 3, 2, 2), call(1, 1, 2, 4)], ["aten::add.out", "aten::copy_"],
+                        [0], [2], [1216, 2048]) | {"name": "add"}
+    softmax = programs.plan([tensor([300], 0, dtype=HALF), zero, no,
+                             tensor([300], 608, dtype=HALF)],
+                            [call(0, 0, 1, 2, 3, 3)], ["aten::_softmax.out"], [0], [3],
+                            [1216, 2048]) | {"name": "softmax"}
+    file, ones = programs.program(add, softmax), np.ones(4, np.float32)
+    for each in (file, image_writer.compile_image(file).data):
+        program = Runtime.get().load_program(each)
+        for count in range(1, 4):
+            assert program.load_method("add").execute([ones])[0].tolist() == [count] * 4
+            program.load_method("softmax").execute([np.zeros(300, np.float16)])
 
 
 def simulate(inputs, steps, runs, scribbled):

@@ -172,7 +172,8 @@ def test_outputs_of_random_programs_are_those_of_the_program(every_place):
 
 def test_methods_leave_state_alone_that_they_may_share():
     """The first method counts in a planned buffer that the second does not use, but has."""
-    one, zero, no = *({"val": ("Int", {"int_val": i})} for i in (1, 0)), {"val": ("Bool", {"bool_val": False})}
+    zero, one = ({"val": ("Int", {"int_val": i})} for i in range(2))
+    no = {"val": ("Bool", {"bool_val": False})}
     add = programs.plan([tensor([4], 0), tensor([4], 64, 2), tensor([4], 16), one, no],
                         [call(0, 0, 1, 3, 2, 2), call(1, 1, 2, 4)], ["aten::add.out", "aten::copy_"],
                         [0], [2], [1216, 2048]) | {"name": "add"}

@@ -449,9 +449,10 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
     tables, blocks = _Tables(start), _Data(image)
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
     names = [program.get_method_name(i) for i in range(count)]
-    methods = [load(program, name, data_map, core) for name in names]
-    states = [unwritten.shared_state(method) for method in methods] if count > 1 else []
-    for i, (name, method) in enumerate(zip(names, methods, strict=True)):
+    states = [unwritten.shared_state(load(program, name, data_map, None))
+              for name in names] if count > 1 else []
+    for i, name in enumerate(names):
+        method = load(program, name, data_map, core)
         if any(size > LIMIT for size in method.planned_sizes()):
             raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
                        remedy="run the program itself")

@@ -152,7 +152,8 @@ def test_each_call_that_gains_has_them(call, tmp_path):
     assert prepared["taken"] == "some" and 0 < prepared["calls"] < prepared["can"]
     assert prepared["none"]["bytes"] < entry["bytes"] < prepared["all"]["bytes"]
     assert method["time"]["instructions"] < prepared["none"]["instructions"] / 1.03
-    assert method["time"]["instructions"] < prepared["all"]["instructions"]
+    # calls that gain less than 3 % of their instructions are left out
+    assert method["time"]["instructions"] < 1.001 * prepared["all"]["instructions"]
 
 
 def test_options_decide(call, compiled):

@@ -1,6 +1,9 @@
-"""Batch norms of inference, before the Cortex-M quantizer sees them: it takes those behind a
-convolution. Behind a linear layer they go into its weights; any other one of images or sequences
-becomes a depthwise convolution with kernels of one element, which has an int8 kernel.
+"""Batch norms of inference, in the layer before them: in the weights of a convolution whose result
+nothing else takes, and in those of a linear layer, where the Cortex-M quantizer follows. It would leave
+any other one in float: those of images and sequences become depthwise convolutions with kernels of one
+element, which have int8 kernels.
+
+Other layers may take the same weights: they stay as they are, and the layer gets its own.
 
 Importing it imports torch.
 """
@@ -10,22 +13,54 @@ import torch
 _ATEN = torch.ops.aten
 _CONVOLUTIONS = (
     _ATEN.conv1d.default, _ATEN.conv1d.padding, _ATEN.conv2d.default, _ATEN.conv2d.padding,
-    _ATEN.conv_transpose1d.default, _ATEN.conv_transpose2d.input)
+    _ATEN.conv3d.default, _ATEN.conv3d.padding)
+_TRANSPOSED = (_ATEN.conv_transpose1d.default, _ATEN.conv_transpose2d.input)
+_DECOMPOSED = _ATEN._native_batch_norm_legit_no_training.default
 _DEPTHWISE = {3: _ATEN.conv1d.default, 4: _ATEN.conv2d.default}  # by rank
 
 
-def replace(graph: torch.fx.GraphModule) -> None:
-    """Replace the batch norms that the quantizer would leave in float."""
-    for node in list(graph.graph.nodes):
-        if node.target is _ATEN.batch_norm.default and not node.args[5]:
-            source = node.args[0]
-            alone = len(source.users) == 1
-            if source.target is _ATEN.linear.default and alone and _rank(node) == 2:
-                _into_linear(graph, node, source)
-            elif _rank(node) in _DEPTHWISE and not (source.target in _CONVOLUTIONS and alone):
-                _as_convolution(graph, node)
+def into_convolutions(graph: torch.fx.GraphModule) -> None:
+    """Compute the batch norms behind convolutions into weights."""
+    for node in _found(graph):
+        source = node.args[0]
+        if (source.target in (*_CONVOLUTIONS, *_TRANSPOSED) and len(source.users) == 1
+                and _are_constants(source.args[1:3])):
+            _into_convolution(graph, node, source)
     graph.graph.eliminate_dead_code()
     graph.recompile()
+
+
+def replace(graph: torch.fx.GraphModule) -> None:
+    """Replace the batch norms that the quantizer would leave in float, or compute into weights that
+    others take."""
+    _name(graph)
+    into_convolutions(graph)
+    for node in _found(graph):
+        source = node.args[0]
+        if (source.target is _ATEN.linear.default and _rank(node) == 2
+                and _are_constants(source.args[1:])):
+            _into_linear(graph, node, source)
+        elif _rank(node) in _DEPTHWISE:
+            _as_convolution(graph, node)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _name(graph):
+    """Replace what decompositions make of batch_norm."""
+    for node in graph.graph.find_nodes(op="call_function", target=_DECOMPOSED):
+        *tensors, momentum, eps = node.args
+        for first in list(node.users):  # what else it returns is empty
+            first.target, first.args = _ATEN.batch_norm.default, (*tensors, False, momentum, eps, False)
+
+
+def _found(graph):
+    return [node for node in graph.graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default)
+            if not node.args[5] and _are_constants(node.args[1:5])]
+
+
+def _are_constants(nodes):
+    return all(node is None or node.op == "get_attr" for node in nodes)
 
 
 def _rank(node):
@@ -77,3 +112,22 @@ def _into_linear(graph, node, linear):
         weight = _constant(graph, f"_{node.name}_weight", weight, node)
         bias = _constant(graph, f"_{node.name}_bias", shift, node)
     node.target, node.args = _ATEN.linear.default, (linear.args[0], weight, bias)
+
+
+def _into_convolution(graph, node, convolution):
+    scale, shift = _scale_and_shift(graph, node)
+    weight = _value(graph, convolution.args[1])
+    if convolution.target in _TRANSPOSED:  # (inputs, outputs of a group, ...)
+        groups = convolution.args[6] if len(convolution.args) > 6 else 1
+        scales = scale.reshape(groups, 1, -1, *(weight.dim() - 2) * [1])
+        scaled = (weight.reshape(groups, -1, *weight.shape[1:]) * scales).reshape(weight.shape)
+    else:
+        scaled = weight * scale.reshape(-1, *(weight.dim() - 1) * [1])
+    if len(convolution.args) > 2 and convolution.args[2] is not None:
+        shift = shift + _value(graph, convolution.args[2]) * scale
+    with graph.graph.inserting_before(convolution):
+        weight = _constant(graph, f"_{node.name}_weight", scaled, convolution)
+        bias = _constant(graph, f"_{node.name}_bias", shift, convolution)
+    convolution.args = (convolution.args[0], weight, bias, *convolution.args[3:])
+    node.replace_all_uses_with(convolution)
+    graph.graph.erase_node(node)

@@ -9,7 +9,8 @@ import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
-from torchao.quantization.pt2e.utils import _fuse_conv_bn_
+
+from . import batch_norms
 
 _ATEN = torch.ops.aten
 
@@ -57,7 +58,7 @@ def _with_batch_norms_in_convolutions(exported):
             or _ATEN.batch_norm.default not in {node.target for node in exported.graph.nodes}):
         return exported
     graph = exported.module(check_guards=False)
-    _fuse_conv_bn_(graph)
+    batch_norms.into_convolutions(graph)
     arguments, keywords = exported.example_inputs
     return torch.export.export(graph, arguments, keywords, strict=False)
 

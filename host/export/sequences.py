@@ -5,7 +5,6 @@ Importing it imports torch.
 """
 
 import torch
-from torchao.quantization.pt2e.utils import _fuse_conv_bn_
 
 _ATEN = torch.ops.aten
 _HEIGHT = 2  # the dim that an image has besides
@@ -35,7 +34,6 @@ def as_images(graph: torch.fx.GraphModule) -> None:
     The results that other operators take are views of (batch, channels, length)."""
     if not any(node.target in (*_OVER_IMAGES, _ATEN.conv1d.padding) for node in graph.graph.nodes):
         return
-    _fuse_conv_bn_(graph)
     for node in list(graph.graph.nodes):
         if node.target is _ATEN.conv1d.padding:
             _state_padding(node)

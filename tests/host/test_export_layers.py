@@ -88,6 +88,35 @@ def norm(kind, channels):
     return layer
 
 
+def shared(m, x):
+    """One layer with two batch norms, and without."""
+    return m[1](m[0](x)) + m[2](m[0](F.relu(x))) + m[0](torch.tanh(x))
+
+
+def skipped(m, x):
+    """The batch norm is not all that takes what the layer before it computes."""
+    y = m[0](x)
+    return m[1](y) + y
+
+
+SEQUENCE = (1, 3, 32)
+# {name: (module, sizes of the input)}: batch norms behind layers that others take, too
+SHARED = {
+    "conv1d": (net(shared, lambda: nn.Conv1d(3, 4, 3), norm(nn.BatchNorm1d, 4),
+                   norm(nn.BatchNorm1d, 4)), SEQUENCE),
+    "conv2d": (net(shared, conv(3, 4, 3), norm(nn.BatchNorm2d, 4), norm(nn.BatchNorm2d, 4)), IMAGE),
+    "linear": (net(shared, lambda: nn.Linear(16, 8), norm(nn.BatchNorm1d, 8),
+                   norm(nn.BatchNorm1d, 8)), (1, 16)),
+    "skipped_conv1d": (net(skipped, lambda: nn.Conv1d(3, 4, 3), norm(nn.BatchNorm1d, 4)), SEQUENCE),
+    "skipped_conv2d": (net(skipped, conv(3, 4, 3), norm(nn.BatchNorm2d, 4)), IMAGE),
+    "skipped_linear": (net(skipped, lambda: nn.Linear(16, 8), norm(nn.BatchNorm1d, 8)), (1, 16)),
+    "two_batch_norms": (sequence(conv(3, 4, 3), norm(nn.BatchNorm2d, 4), norm(nn.BatchNorm2d, 4)),
+                        IMAGE),
+    "transposed_groups": (sequence(lambda: nn.ConvTranspose2d(4, 8, 3, groups=2, bias=False),
+                                   norm(nn.BatchNorm2d, 8)), (1, 4, 6, 6)),
+}
+
+
 def outer_product(m, x):
     y = m[0](x)
     return y.unsqueeze(1) * y.unsqueeze(2)
@@ -193,6 +222,28 @@ def test_batch_norms_are_part_of_int8_layers(name):
     assert {layer["dtype"] for layer in layers} == {"int8"}
     linear = [layer for layer in layers if "linear" in layer["operator"]]
     assert len(layers) == len(linear) or not linear
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("name", SHARED)
+def test_batch_norms_change_no_layer_that_others_take(name, dtype):
+    torch.manual_seed(0)
+    make, sizes = SHARED[name]
+    samples = [(torch.randn(sizes),) for _ in range(6)]
+    report = picotorch.export.export(make(), samples[0],
+                                     quantize=samples if dtype == "int8" else None).report
+    assert report["outputs"][0]["sqnr"] > (LEAST_SQNR if dtype == "int8" else 100)
+
+
+def test_decomposed_batch_norms_are_part_of_int8_layers():
+    """As torch.export.save writes them after run_decompositions."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv1d(3, 4, 3), norm(nn.BatchNorm1d, 4)(), nn.ReLU()).eval()
+    samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
+    program = torch.export.export(module, samples[0], strict=False).run_decompositions()
+    assert "_native_batch_norm_legit_no_training" in str(program.graph)
+    lowered = quantizing.lower_int8(program, samples, "cortex-m4").program
+    assert b"batch_norm" not in lowered and b"aten::convolution" not in lowered
 
 
 def test_equal_batch_norms_are_no_recurrent_layer():

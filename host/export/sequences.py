@@ -83,6 +83,7 @@ class _Images:
     def __init__(self, graph):
         self.graph = graph
         self.images = {}  # of a sequence, the node of its image
+        self.weights = {}  # of the target of a weight, the name of that over images
 
     def replace(self):
         for node in list(self.graph.graph.nodes):
@@ -127,13 +128,13 @@ class _Images:
 
     def _weight_of(self, node):
         """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
-        weight = self.graph
-        for name in node.target.split("."):
-            weight = getattr(weight, name)
-        name = "_image_of_" + node.target.replace(".", "_")
-        if not hasattr(self.graph, name):
-            self.graph.register_buffer(name, weight.detach().unsqueeze(_HEIGHT))
-        image = self.graph.graph.get_attr(name)
+        if node.target not in self.weights:
+            weight = self.graph
+            for name in node.target.split("."):
+                weight = getattr(weight, name)
+            self.weights[node.target] = f"_image_{len(self.weights)}_of_weight"
+            self.graph.register_buffer(self.weights[node.target], weight.detach().unsqueeze(_HEIGHT))
+        image = self.graph.graph.get_attr(self.weights[node.target])
         image.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT) if "val" in node.meta else None
         return image
 

@@ -99,6 +99,14 @@ def skipped(m, x):
     return m[1](y) + y
 
 
+def alike_names():
+    """Two weights with names that differ in "." and "_" alone."""
+    module = nn.Sequential(nn.Conv1d(3, 4, 3))
+    module.add_module("a_b", nn.Conv1d(4, 4, 3))
+    module.add_module("a", nn.ModuleDict({"b": nn.Conv1d(4, 4, 3)}))
+    return Net(lambda m, x: m[0].a["b"](m[0].a_b(m[0][0](x))), module)
+
+
 SEQUENCE = (1, 3, 32)
 # {name: (module, sizes of the input)}: batch norms behind layers that others take, too
 SHARED = {
@@ -244,6 +252,13 @@ def test_decomposed_batch_norms_are_part_of_int8_layers():
     assert "_native_batch_norm_legit_no_training" in str(program.graph)
     lowered = quantizing.lower_int8(program, samples, "cortex-m4").program
     assert b"batch_norm" not in lowered and b"aten::convolution" not in lowered
+
+
+def test_weights_of_alike_names_stay_apart():
+    torch.manual_seed(0)
+    samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
+    report = picotorch.export.export(alike_names(), samples[0], quantize=samples).report
+    assert report["outputs"][0]["sqnr"] > LEAST_SQNR
 
 
 def test_equal_batch_norms_are_no_recurrent_layer():

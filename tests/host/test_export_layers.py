@@ -261,6 +261,13 @@ def test_weights_of_alike_names_stay_apart():
     assert report["outputs"][0]["sqnr"] > LEAST_SQNR
 
 
+def test_export_leaves_the_mode_of_the_module():
+    module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.ReLU()).train()
+    module[1].eval()
+    picotorch.export.export(module, torch.rand(1, 4))
+    assert [one.training for one in module.modules()] == [True, True, False, True]
+
+
 def test_equal_batch_norms_are_no_recurrent_layer():
     """Before training all of a size have equal weights."""
     torch.manual_seed(0)

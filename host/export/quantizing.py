@@ -49,7 +49,7 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str) -> Lowered:
     """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
     Weights and buffers of the exported module stay as they are."""
-    graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
+    graph, samples = copy.deepcopy(_functional(exported).module(check_guards=False)), list(samples)
     preparing.name_convolutions(graph)
     batch_norms.replace(graph)
     sequences.as_images(graph)
@@ -75,6 +75,30 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
                                  CortexMTargetConfig.from_target_string(core))
     edge._edge_programs["forward"] = manager.transform()
     return finish(edge, reference, quantized)
+
+
+def _functional(exported):
+    """Give results of their own to operators that change in place what others take, too: quantization
+    copies it in between."""
+    shared = any(map(_changes_shared, exported.graph.nodes))
+    return exported.run_decompositions({}) if shared else exported
+
+
+def _changes_shared(node):
+    for value in _arguments(node, is_write=True):
+        while value is not None:
+            if len(value.users) > 1:
+                return True
+            value = next(iter(_arguments(value, is_write=False)), None)
+    return False
+
+
+def _arguments(node, is_write):
+    """Return the arguments that an operator changes, or else those that its result is a view of."""
+    schema = getattr(node.target, "_schema", None)
+    return [given for argument, given in zip(schema.arguments, node.args, strict=False)
+            if argument.alias_info is not None and argument.alias_info.is_write == is_write
+            and isinstance(given, torch.fx.Node)] if schema else []
 
 
 def _drop_dropouts(graph):

@@ -125,6 +125,33 @@ SHARED = {
 }
 
 
+def changed_view(m, x):
+    y = m[0](x)
+    y.permute(0, 2, 3, 1).relu_()
+    return m[1](y)
+
+
+def changed_item(m, x):
+    y = m[0](x)
+    y[:, :, :4] = 0
+    return m[1](y)
+
+
+def changed_twice(m, x):
+    y = m[0](x)
+    z = y.relu()
+    y.mul_(2)
+    return m[1](y) + y + z
+
+
+# {name: (module, sizes of the input)}: changes in place of what others take, too
+CHANGES = {
+    "view": (net(changed_view, conv(3, 4, 3), conv(4, 4, 3)), IMAGE),
+    "item": (net(changed_item, lambda: nn.Conv1d(3, 4, 3), lambda: nn.Conv1d(4, 4, 3)), SEQUENCE),
+    "value": (net(changed_twice, conv(3, 4, 3), conv(4, 4, 1)), IMAGE),
+}
+
+
 def outer_product(m, x):
     y = m[0](x)
     return y.unsqueeze(1) * y.unsqueeze(2)
@@ -241,6 +268,15 @@ def test_batch_norms_change_no_layer_that_others_take(name, dtype):
     report = picotorch.export.export(make(), samples[0],
                                      quantize=samples if dtype == "int8" else None).report
     assert report["outputs"][0]["sqnr"] > (LEAST_SQNR if dtype == "int8" else 100)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_in_place_are_seen_by_all(name):
+    torch.manual_seed(0)
+    make, sizes = CHANGES[name]
+    samples = [(torch.randn(sizes),) for _ in range(6)]
+    report = picotorch.export.export(make(), samples[0], quantize=samples).report
+    assert report["outputs"][0]["sqnr"] > LEAST_SQNR
 
 
 def test_decomposed_batch_norms_are_part_of_int8_layers():

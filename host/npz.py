@@ -58,8 +58,11 @@ def _opened(path):
 
 def _numbered(members, prefix):
     """The members, with those that numpy.savez named arr_0, arr_1 ... as prefix0, prefix1 ..."""
-    named = {re.sub(r"^arr_(?=\d+$)", prefix, name): member for name, member in members.items()}
-    return named if len(named) == len(members) else members
+    n = sum(re.fullmatch(r"arr_\d+", name) is not None for name in members)
+    names = {f"arr_{i}": f"{prefix}{i}" for i in range(n)}
+    if not names.keys() <= members.keys() or not members.keys().isdisjoint(names.values()):
+        return members
+    return {names.get(name, name): member for name, member in members.items()}
 
 
 def _check_names(members, path, prefix):

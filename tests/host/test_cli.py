@@ -206,7 +206,7 @@ def compressed_badly():
     (compressed_badly(), "is not an .npz file"),
     (npz(x=ZEROS), "has x; name the arrays in0, in1"),
     (npz(in0=ZEROS, arr_0=ZEROS), "has arr_0; name the arrays in0, in1"),
-    (npz(arr_1=ZEROS), "has in1"),
+    (npz(arr_1=ZEROS), "has arr_1; name the arrays in0, in1"),
     (npz(in1=ZEROS), "has in1"),
     (npz(), "1 expected, 0 given"),
     (npz(in0=ZEROS, in1=ZEROS), "1 expected, 2 given; the method takes in0: Float [5]"),

@@ -151,7 +151,7 @@ static void count(pt_tracer *t, pt_event *event) {
     event->calls++;
 }
 
-static inline int run_traced(pt_context *c) {
+static __attribute__((noinline)) int run_traced(pt_context *c) {
     pt_event *event = &c->tracer.events[1 + c->instruction];
     int error = run_next(c);
     count(&c->tracer, event);

@@ -116,6 +116,9 @@ typedef struct walk {
     uint32_t looked; // at records, instructions, items, which may lie over each other
 } walk;
 
+// For what runs once for a method: small instead of fast.
+#define ONCE __attribute__((noinline, cold))
+
 static bool lies_in(uint32_t at, uint64_t bytes, uint32_t size) {
     return at <= size && bytes <= size - at;
 }
@@ -171,7 +174,7 @@ static bool is_number(const pt_value *value) {
            type == PT_TYPE_NULL;
 }
 
-static int check_method(walk *w) {
+static ONCE int check_method(walk *w) {
     const pt_image_method *m = w->method;
     bool fits = is_vector(w, m->name, 1) && is_vector(w, m->values, 0) &&
                 is_vector(w, m->inputs, 4) && is_vector(w, m->outputs, 4) &&
@@ -460,7 +463,7 @@ static int check_instructions(walk *w) {
 // ---- the rest
 
 // They stand in the order of their values, each of which has one.
-static int check_names(const walk *w) {
+static ONCE int check_names(const walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->image, w->method->attributes, &items);
     const pt_image_attribute *attribute = items;
@@ -476,13 +479,13 @@ static int check_names(const walk *w) {
 }
 
 // True for `bytes` bytes of planned memory; nothing has to be anywhere.
-static bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
+static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
     pt_value place = {.data = to, .type = PT_DTYPE_BYTE};
     return to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
            has_place(w, &place, bytes);
 }
 
-static int check_places(walk *w) {
+static ONCE int check_places(walk *w) {
     uint32_t n = w->record->n_instructions, position = w->method->places;
     if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_temp_place), w->tables)) {
         return damaged(w->error, "a part lies outside the image");
@@ -496,7 +499,7 @@ static int check_places(walk *w) {
     return PT_ERROR_OK;
 }
 
-static int check_initial(walk *w) {
+static ONCE int check_initial(walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->image, w->method->initial, &items);
     const pt_image_initial *initial = items;

@@ -113,8 +113,10 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
     return error;
 }
 
-// Gives a call the larger of the temp memory and its place in planned memory.
-static int call_in_place(pt_context *c, const pt_instruction *instruction) {
+// Gives a call the larger of the temp memory and its place in planned memory. Cold: methods without
+// places do not pay for it.
+static __attribute__((noinline, cold)) int call_in_place(pt_context *c,
+                                                         const pt_instruction *instruction) {
     const pt_temp_place *place = pt_place_of(c);
     uint8_t *temp = c->scratch;
     const uint32_t size = c->scratch_size;

@@ -28,13 +28,13 @@ MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MOST_FLASH = 78 * 1024  # of MODEL on a Cortex-M4F, everything included
+MOST_FLASH = 79 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 70 * 1024  # for size, by link-time optimisation
 MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
 # Instructions from reset to the end of model_open, by what of the image is verified: MODEL, M4F.
-MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 52_000}
+MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 53_000}
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 

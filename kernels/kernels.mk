@@ -32,6 +32,6 @@ PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
 PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c,\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c))) \
-	$(addprefix $(PT_KERNELS_DIR)/core/,check.c executor.c image.c method.c reader.c tables.c \
+	$(addprefix $(PT_KERNELS_DIR)/core/,check.c executor.c image.c method.c pte_state.c reader.c tables.c \
 	tensor.c values.c verify.c) \
 	$(addprefix $(PT_KERNELS_DIR)/portable/,normalization.c permute.c products.c softmax.c))

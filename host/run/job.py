@@ -10,7 +10,7 @@ import struct
 
 MAGIC = b"PTJB"
 VERSION = 1
-ALIGNMENT = 16
+ALIGNMENT = 128
 
 _HEADER = struct.Struct("<4sIII")
 _ROW = struct.Struct("<II24s")

@@ -26,13 +26,24 @@ def path(name):
     return fixture_store.load(name).path
 
 
+def built(form, names, tmp_path_factory):
+    """(path, entry) of the firmware for the models, of which "image" is the first one compiled."""
+    output = tmp_path_factory.mktemp("small_board") / f"{form}.elf"
+    programs = {name: open_program(image() if name == "image" else path(name).read_bytes())
+                for name in names}
+    return output, selective.build(BOARD, programs, output, form == "bare")
+
+
 @pytest.fixture(scope="module", params=FORMS)
 def firmware(request, tmp_path_factory):
     """(path, entry) of the firmware for MODELS."""
-    output = tmp_path_factory.mktemp("small_board") / f"{request.param}.elf"
-    programs = {name: open_program(path(name).read_bytes()) for name in MODELS}
-    programs["image"] = open_program(image())
-    return output, selective.build(BOARD, programs, output, request.param == "bare")
+    return built(request.param, MODELS, tmp_path_factory)
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def firmware_for_images(request, tmp_path_factory):
+    """The same for MODELS and an image: with MicroPython only the image fits behind it."""
+    return built(request.param, (*MODELS, "image"), tmp_path_factory)
 
 
 def image():
@@ -40,10 +51,10 @@ def image():
     return compile_image(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
 
 
-def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware, tmp_path):
+def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware_for_images, tmp_path):
     file = tmp_path / "model.ptm"
     file.write_bytes(image())
-    options = ["--board", BOARD, "--firmware", firmware[0], "--json"]
+    options = ["--board", BOARD, "--firmware", firmware_for_images[0], "--json"]
     status, out, _ = call("parity", file, *options)
     assert status == 0 and json.loads(out)["agree"]
     status, out, _ = call("run", file, *options, "--pool-size", 0)

@@ -5,6 +5,7 @@ Needs the `export` extra. Another kind of CPU may give other weights.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -24,15 +25,14 @@ def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Ten
     return front_end(torch.from_numpy(audio)), torch.arange(len(WORDS)).repeat_interleave(each)
 
 
-def main() -> None:
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    model = KeywordSpotting()
-    x, classes = samples(model.front_end, 1000, EACH)
+def train(model: KeywordSpotting, samples: Callable, each: int, epochs: int) -> None:
+    """Train the network on samples(front end, seed, each), and print how many of 40 unseen samples of
+    each class it gets right."""
+    x, classes = samples(model.front_end, 1000, each)
     unseen, wanted = samples(model.front_end, 2000, 40)
     optimizer = torch.optim.Adam(model.network.parameters(), 3e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, EPOCHS * (len(x) // 32))
-    for _ in range(EPOCHS):
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, epochs * (len(x) // 32))
+    for _ in range(epochs):
         for some in torch.randperm(len(x))[: len(x) // 32 * 32].split(32):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model.network(x[some]), classes[some]).backward()
@@ -40,7 +40,14 @@ def main() -> None:
             schedule.step()
     with torch.no_grad():
         right = (model.network(unseen).argmax(1) == wanted).float().mean().item()
-    print(f"{right:.1%} of {len(unseen)} words that it has not seen are right")
+    print(f"{right:.1%} of {len(unseen)} samples that it has not seen are right")
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = KeywordSpotting()
+    train(model, samples, EACH, EPOCHS)
     np.savez(WEIGHTS, **{name: value.numpy() for name, value in model.network.state_dict().items()})
 
 

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import torch
 from executorch.exir import EdgeCompileConfig, to_edge
+from models.train_keywords import train
 from models.zoo.models.keywords import KeywordSpotting
 from models.zoo.registry import NOT_CORE
 from support.recordings import NAMES, RATE, loudest_second, recorded, second, spoken
@@ -41,27 +42,11 @@ def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Ten
             torch.arange(len(NAMES)).repeat_interleave(each))
 
 
-def train(model: KeywordSpotting) -> None:
-    x, classes = samples(model.front_end, 1000, EACH)
-    unseen, wanted = samples(model.front_end, 2000, 40)
-    optimizer = torch.optim.Adam(model.network.parameters(), 3e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, EPOCHS * (len(x) // 32))
-    for _ in range(EPOCHS):
-        for some in torch.randperm(len(x))[: len(x) // 32 * 32].split(32):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model.network(x[some]), classes[some]).backward()
-            optimizer.step()
-            schedule.step()
-    with torch.no_grad():
-        right = (model.network(unseen).argmax(1) == wanted).float().mean().item()
-    print(f"{right:.1%} of {len(unseen)} takes that it has not seen are right")
-
-
 def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = KeywordSpotting(len(NAMES))
-    train(model)
+    train(model, samples, EACH, EPOCHS)
     model.eval()
     audio = torch.from_numpy(np.stack([spoken(name) for name in NAMES]))
     program = torch.export.export(model, (audio[:1],), strict=True)

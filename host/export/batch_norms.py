@@ -10,6 +10,8 @@ Importing it imports torch.
 
 import torch
 
+from .preparing import constant
+
 _ATEN = torch.ops.aten
 _CONVOLUTIONS = (
     _ATEN.conv1d.default, _ATEN.conv1d.padding, _ATEN.conv2d.default, _ATEN.conv2d.padding,
@@ -70,7 +72,7 @@ def _rank(node):
 def _scale_and_shift(graph, node):
     """y = x * scale + shift, a value for each channel: weight / sqrt(variance + eps), and
     bias - mean * scale."""
-    weight, bias, mean, variance = (None if one is None else _value(graph, one)
+    weight, bias, mean, variance = (None if one is None else constant(graph, one).detach()
                                     for one in node.args[1:5])
     scale = torch.rsqrt(variance + node.args[7])
     scale = scale if weight is None else scale * weight
@@ -78,18 +80,11 @@ def _scale_and_shift(graph, node):
     return scale, shift if bias is None else shift + bias
 
 
-def _value(graph, node):
-    value = graph
-    for name in node.target.split("."):
-        value = getattr(value, name)
-    return value.detach()
-
-
-def _constant(graph, name, value, like):
+def _new_constant(graph, name, value, like):
     graph.register_buffer(name, value.contiguous())
-    constant = graph.graph.get_attr(name)
-    constant.meta = {"val": value} | {"nn_module_stack": like.meta.get("nn_module_stack", {})}
-    return constant
+    made = graph.graph.get_attr(name)
+    made.meta = {"val": value} | {"nn_module_stack": like.meta.get("nn_module_stack", {})}
+    return made
 
 
 def _as_convolution(graph, node):
@@ -97,26 +92,26 @@ def _as_convolution(graph, node):
     channels, dims = scale.numel(), _rank(node) - 2
     with graph.graph.inserting_before(node):
         kernels = scale.reshape(channels, 1, *dims * [1])
-        kernels = _constant(graph, f"_{node.name}_kernels", kernels, node)
-        bias = _constant(graph, f"_{node.name}_bias", shift, node)
+        kernels = _new_constant(graph, f"_{node.name}_kernels", kernels, node)
+        bias = _new_constant(graph, f"_{node.name}_bias", shift, node)
     node.target = _DEPTHWISE[_rank(node)]
     node.args = (node.args[0], kernels, bias, dims * [1], dims * [0], dims * [1], channels)
 
 
 def _into_linear(graph, node, linear):
     scale, shift = _scale_and_shift(graph, node)
-    weight = _value(graph, linear.args[1]) * scale[:, None]
+    weight = constant(graph, linear.args[1]).detach() * scale[:, None]
     if len(linear.args) > 2 and linear.args[2] is not None:
-        shift = shift + _value(graph, linear.args[2]) * scale
+        shift = shift + constant(graph, linear.args[2]).detach() * scale
     with graph.graph.inserting_before(node):
-        weight = _constant(graph, f"_{node.name}_weight", weight, node)
-        bias = _constant(graph, f"_{node.name}_bias", shift, node)
+        weight = _new_constant(graph, f"_{node.name}_weight", weight, node)
+        bias = _new_constant(graph, f"_{node.name}_bias", shift, node)
     node.target, node.args = _ATEN.linear.default, (linear.args[0], weight, bias)
 
 
 def _into_convolution(graph, node, convolution):
     scale, shift = _scale_and_shift(graph, node)
-    weight = _value(graph, convolution.args[1])
+    weight = constant(graph, convolution.args[1]).detach()
     if convolution.target in _TRANSPOSED:  # (inputs, outputs of a group, ...)
         groups = convolution.args[6] if len(convolution.args) > 6 else 1
         scales = scale.reshape(groups, 1, -1, *(weight.dim() - 2) * [1])
@@ -124,10 +119,10 @@ def _into_convolution(graph, node, convolution):
     else:
         scaled = weight * scale.reshape(-1, *(weight.dim() - 1) * [1])
     if len(convolution.args) > 2 and convolution.args[2] is not None:
-        shift = shift + _value(graph, convolution.args[2]) * scale
+        shift = shift + constant(graph, convolution.args[2]).detach() * scale
     with graph.graph.inserting_before(convolution):
-        weight = _constant(graph, f"_{node.name}_weight", scaled, convolution)
-        bias = _constant(graph, f"_{node.name}_bias", shift, convolution)
+        weight = _new_constant(graph, f"_{node.name}_weight", scaled, convolution)
+        bias = _new_constant(graph, f"_{node.name}_bias", shift, convolution)
     convolution.args = (convolution.args[0], weight, bias, *convolution.args[3:])
     node.replace_all_uses_with(convolution)
     graph.graph.erase_node(node)

@@ -103,14 +103,16 @@ def _is_folded(node, values):
 
 
 def _given(graph, args, values):
-    def value_of(node):
-        if node in values:
-            return values[node]
-        value = graph
-        for name in node.target.split("."):
-            value = getattr(value, name)
-        return value
-    return torch.fx.node.map_arg(args, value_of)
+    return torch.fx.node.map_arg(
+        args, lambda node: values[node] if node in values else constant(graph, node))
+
+
+def constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.Tensor:
+    """Return the weight or buffer that a get_attr node names."""
+    value = graph
+    for name in node.target.split("."):
+        value = getattr(value, name)
+    return value
 
 
 def _changes(node):

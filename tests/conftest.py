@@ -1,5 +1,7 @@
 """The command line as a fixture, and which tests call kernels."""
 
+import gc
+
 import pytest
 from picotorch.host import cli
 
@@ -31,3 +33,9 @@ def pytest_collection_modifyitems(items):
         on_board = "board" in item.name or "board" in getattr(item, "fixturenames", ())
         if not on_board and helpers & {"support.kernel_call", "support.board_call"}:
             item.add_marker("kernels")
+
+
+def pytest_collection_finish():
+    """Each run on the twin collects garbage: it need not look through all tests, which stay."""
+    gc.collect()
+    gc.freeze()

@@ -57,6 +57,11 @@ def _source(script: str) -> str:
 
 
 @functools.cache
+def _code(script: str) -> types.CodeType:
+    return compile(_source(script), script, "exec")
+
+
+@functools.cache
 def _compiled(script: str) -> bytes:
     return mpy.compile_script(_source(script), script)
 
@@ -131,7 +136,7 @@ def _run_on_host(script, job):
     sys.path.insert(0, frozen)
     try:
         with contextlib.redirect_stdout(output):
-            exec(compile(_source(script), script, "exec"), {"__name__": "__main__"})
+            exec(_code(script), {"__name__": "__main__"})
     finally:
         sys.path.remove(frozen)
         for name in registered_backend_names():

@@ -1,6 +1,7 @@
 """The command line as a fixture, and which tests call kernels."""
 
 import gc
+import os
 
 import pytest
 from picotorch.host import cli
@@ -24,6 +25,12 @@ def call(capsys):
         return ended.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One process more than there are cores: some tests wait for what does not answer."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):

@@ -14,7 +14,8 @@ NO_TESTS = 5  # pytest's exit status
 
 
 def run(expression, arguments, environment=None):
-    command = [sys.executable, "-m", "pytest", *arguments, "-m", expression]
+    # Tests of one file mostly in one process, which makes once what they share
+    command = [sys.executable, "-m", "pytest", "--dist", "worksteal", *arguments, "-m", expression]
     print(f"\n== pytest -m '{expression}'", flush=True)
     return subprocess.run(command, env=environment).returncode
 

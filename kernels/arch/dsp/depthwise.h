@@ -1,5 +1,7 @@
 // Four outputs at a time, from pairs of values, with SMLAD and its kin.
 
+#include "finish.h"
+
 enum { PT_PLANE_OFFSET = 1 };
 
 // Bias and weights are doubled, for pt_scale. Read by the loops below, in this order.
@@ -135,12 +137,6 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "smlad r1, r5, r8, r1\n\t"          \
     "smlabt r1, r6, r9, r1\n\t"
 
-#define PT_OUTPUT(sum)                    \
-    "add r8, r6, " sum ", asr #31\n\t"    \
-    "smmlar " sum ", " sum ", r4, r8\n\t" \
-    "asr " sum ", " sum ", r5\n\t"        \
-    "ssat " sum ", #8, " sum "\n\t"
-
 // clang-format off
 
 // The address of `blocks` is kept on the stack: no register is free.
@@ -158,10 +154,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
             FOUR("row1")                                                                        \
             FOUR("row2")                                                                        \
             "ldm %[channel]!, {r4-r6}\n\t" /* multiplier, right, rounding */                    \
-            PT_OUTPUT("r0")                                                                     \
-            PT_OUTPUT("r1")                                                                     \
-            PT_OUTPUT("r2")                                                                     \
-            PT_OUTPUT("r3")                                                                     \
+            FINISH_FOUR("r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8")                         \
             "ldr r9, [sp]\n\t"                                                                  \
             "ldm r9, {r4-r6, r8}\n\t"      /* step, second, third, end */                       \
             "sub %[channel], #52\n\t"      /* back to the bias */                               \
@@ -180,8 +173,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
             TWO("row1")                                                                         \
             TWO("row2")                                                                         \
             "ldm %[channel]!, {r4-r6}\n\t" /* multiplier, right, rounding */                    \
-            PT_OUTPUT("r0")                                                                     \
-            PT_OUTPUT("r1")                                                                     \
+            FINISH_TWO("r0", "r1", "r4", "r5", "r6", "r8")                                      \
             "ldr r9, [sp]\n\t"                                                                  \
             "ldr r4, [r9, #20]\n\t"        /* last */                                           \
             "sub %[channel], #52\n\t"                                                           \
@@ -216,7 +208,6 @@ PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRID
 #undef PT_TWO_AT_STRIDE_1
 #undef PT_FOUR_AT_STRIDE_2
 #undef PT_TWO_AT_STRIDE_2
-#undef PT_OUTPUT
 #undef PT_DEFINE_MULTIPLY
 
 // Bytes by which a loop goes on in its rows for the two outputs that may follow those by four.

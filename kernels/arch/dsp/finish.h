@@ -17,16 +17,47 @@
     "cmp %[a], " spare "\n\t"    \
     "bne 2b\n\t"
 
-// As pt_scale and pt_saturate_int8 do, of a doubled sum.
-#define FINISH_DOUBLED(sum, multiplier, right, rounding, spare) \
-    "add " spare ", " rounding ", " sum ", asr #31\n\t"         \
-    "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t"    \
-    "asr " sum ", " sum ", " right "\n\t"                       \
-    "ssat " sum ", #8, " sum "\n\t"
+// Outputs of doubled sums, as pt_scale and pt_saturate_int8 make them. A product takes two cycles on
+// M7 and M33: one sum is multiplied while the one before is shifted. Two begin, any others come next,
+// with the one but last as `done`, and two end.
+#define FINISH_BEGIN(sum, multiplier, rounding, spare)       \
+    "add " spare ", " rounding ", " sum ", asr #31\n\t"      \
+    "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t"
 
-#define FINISH(sum, multiplier, right, rounding, spare) \
-    "lsl " sum ", " sum ", #1\n\t"                      \
-    FINISH_DOUBLED(sum, multiplier, right, rounding, spare)
+#define FINISH_NEXT(done, right, sum, multiplier, rounding, spare) \
+    "asr " done ", " done ", " right "\n\t"                        \
+    "add " spare ", " rounding ", " sum ", asr #31\n\t"            \
+    "ssat " done ", #8, " done "\n\t"                              \
+    "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t"
+
+#define FINISH_END(done, right)               \
+    "asr " done ", " done ", " right "\n\t"   \
+    "ssat " done ", #8, " done "\n\t"
+
+#define FINISH_TWO(s0, s1, multiplier, right, rounding, spare) \
+    FINISH_BEGIN(s0, multiplier, rounding, spare)              \
+    FINISH_BEGIN(s1, multiplier, rounding, spare)              \
+    FINISH_END(s0, right)                                      \
+    FINISH_END(s1, right)
+
+#define FINISH_FOUR(s0, s1, s2, s3, multiplier, right, rounding, spare) \
+    FINISH_BEGIN(s0, multiplier, rounding, spare)                       \
+    FINISH_BEGIN(s1, multiplier, rounding, spare)                       \
+    FINISH_NEXT(s0, right, s2, multiplier, rounding, spare)             \
+    FINISH_NEXT(s1, right, s3, multiplier, rounding, spare)             \
+    FINISH_END(s2, right)                                               \
+    FINISH_END(s3, right)
+
+// Two sums of each of two channels, with r0 to r5 as multiplier, right shift and rounding of each.
+#define FINISH_PAIRS                                             \
+    FINISH_BEGIN("%[s0]", "r0", "r2", "r6")                      \
+    FINISH_BEGIN("%[s1]", "r0", "r2", "r6")                      \
+    FINISH_NEXT("%[s0]", "r1", "%[s2]", "r3", "r5", "r6")        \
+    FINISH_NEXT("%[s1]", "r1", "%[s3]", "r3", "r5", "r6")        \
+    FINISH_END("%[s2]", "r4")                                    \
+    FINISH_END("%[s3]", "r4")
+
+#define DOUBLE(sum) "lsl " sum ", " sum ", #1\n\t"
 
 // clang-format on
 

@@ -73,13 +73,6 @@ enum { PT_STEP_BYTES = 40 };
     "add r0, r1\n\t"                     \
     "str r0, %[enter]\n\t"
 
-// The sums, with r0 to r5 as multiplier, right shift and rounding of each channel.
-#define FINISH_PAIRS                                \
-    FINISH_DOUBLED("%[s0]", "r0", "r1", "r2", "r6") \
-    FINISH_DOUBLED("%[s1]", "r0", "r1", "r2", "r6") \
-    FINISH_DOUBLED("%[s2]", "r3", "r4", "r5", "r6") \
-    FINISH_DOUBLED("%[s3]", "r3", "r4", "r5", "r6")
-
 // To the next block of the row, the outputs of which begin at r0, and r1 bytes further; behind the
 // last to the label.
 #define NEXT_BLOCK(patches, end)          \

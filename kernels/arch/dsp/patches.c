@@ -298,11 +298,13 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_
         "mov %[w], %[v]\n\t"
         PARAMETERS_OF_PAIR("%[even]", "%[odd]")
         ROUNDING("%[a]", "r3", "r0")
-        FINISH("%[s0]", "r2", "r3", "%[a]", "r1")
-        FINISH("%[s1]", "r2", "r3", "%[a]", "r1")
+        DOUBLE("%[s0]")
+        DOUBLE("%[s1]")
+        FINISH_TWO("%[s0]", "%[s1]", "r2", "r3", "%[a]", "r1")
         ROUNDING("%[a]", "%[odd]", "r0")
-        FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
-        FINISH("%[s3]", "%[even]", "%[odd]", "%[a]", "r1")
+        DOUBLE("%[s2]")
+        DOUBLE("%[s3]")
+        FINISH_TWO("%[s2]", "%[s3]", "%[even]", "%[odd]", "%[a]", "r1")
         STORE_2x2
         END_PAIR
         : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
@@ -344,10 +346,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
         "mov %[s3], %[s2]\n\t"
         SUM(STEP_PREPARED, "r0")
         "ldmia.w %[w]!, {r0-r5}\n\t"
-        FINISH_DOUBLED("%[s0]", "r0", "r1", "r2", "r6")
-        FINISH_DOUBLED("%[s1]", "r0", "r1", "r2", "r6")
-        FINISH_DOUBLED("%[s2]", "r3", "r4", "r5", "r6")
-        FINISH_DOUBLED("%[s3]", "r3", "r4", "r5", "r6")
+        FINISH_PAIRS
         STORE_2x2
         END_PAIR
         : PREPARED_OPERANDS
@@ -371,11 +370,9 @@ static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, in
         SUM(STEP_PREPARED, "r0")
         PARAMETERS_OF_PAIR("r4", "r5")
         ROUNDING("r6", "r3", "r0")
-        FINISH_DOUBLED("%[s0]", "r2", "r3", "r6", "r1")
-        FINISH_DOUBLED("%[s1]", "r2", "r3", "r6", "r1")
+        FINISH_TWO("%[s0]", "%[s1]", "r2", "r3", "r6", "r1")
         ROUNDING("r6", "r5", "r0")
-        FINISH_DOUBLED("%[s2]", "r4", "r5", "r6", "r1")
-        FINISH_DOUBLED("%[s3]", "r4", "r5", "r6", "r1")
+        FINISH_TWO("%[s2]", "%[s3]", "r4", "r5", "r6", "r1")
         STORE_2x2
         END_PAIR
         : PREPARED_OPERANDS, [bias] "+m"(x.bias), [parameters] "+m"(x.parameters)

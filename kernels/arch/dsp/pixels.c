@@ -102,12 +102,14 @@ static void multiply_6(const pt_layer *layer, const int8_t *w, int32_t bias, con
         "ldmia r0, {r1-r3}\n\t"
         "add r0, #16\n\t"
         "str r0, %[channel]\n\t"
-        FINISH_DOUBLED("%[s0]", "r1", "r2", "r3", "r0")
-        FINISH_DOUBLED("%[s1]", "r1", "r2", "r3", "r0")
-        FINISH_DOUBLED("%[s2]", "r1", "r2", "r3", "r0")
-        FINISH_DOUBLED("%[s3]", "r1", "r2", "r3", "r0")
-        FINISH_DOUBLED("%[s4]", "r1", "r2", "r3", "r0")
-        FINISH_DOUBLED("%[s5]", "r1", "r2", "r3", "r0")
+        FINISH_BEGIN("%[s0]", "r1", "r3", "r0")
+        FINISH_BEGIN("%[s1]", "r1", "r3", "r0")
+        FINISH_NEXT("%[s0]", "r2", "%[s2]", "r1", "r3", "r0")
+        FINISH_NEXT("%[s1]", "r2", "%[s3]", "r1", "r3", "r0")
+        FINISH_NEXT("%[s2]", "r2", "%[s4]", "r1", "r3", "r0")
+        FINISH_NEXT("%[s3]", "r2", "%[s5]", "r1", "r3", "r0")
+        FINISH_END("%[s4]", "r2")
+        FINISH_END("%[s5]", "r2")
         "add r1, %[even], %[odd]\n\t"
         "strb %[s1], [%[even], %[odd]]\n\t"
         "strb %[s2], [%[even], %[odd], lsl #1]\n\t"

@@ -233,9 +233,15 @@ enum { STEP_BYTES = 64 };
 
 #endif
 
-#define OUTPUTS(first, second)                          \
-    FINISH_DOUBLED(first, "r0", "r1", "r2", "%[w]")     \
-    FINISH_DOUBLED(second, "r3", "r4", "r5", "%[w]")
+#define FINISH_PIXELS                                           \
+    FINISH_BEGIN("%[s0]", "r0", "r2", "%[w]")                   \
+    FINISH_BEGIN("%[s1]", "r3", "r5", "%[w]")                   \
+    FINISH_NEXT("%[s0]", "r1", "%[s2]", "r0", "r2", "%[w]")     \
+    FINISH_NEXT("%[s1]", "r4", "%[s3]", "r3", "r5", "%[w]")     \
+    FINISH_NEXT("%[s2]", "r1", "%[s4]", "r0", "r2", "%[w]")     \
+    FINISH_NEXT("%[s3]", "r4", "%[s5]", "r3", "r5", "%[w]")     \
+    FINISH_END("%[s4]", "r1")                                   \
+    FINISH_END("%[s5]", "r4")
 
 // Groups of three pixels with two channels.
 static void multiply(const pt_layer *layer, const uint32_t *values, const uint32_t *pair,
@@ -265,9 +271,7 @@ static void multiply(const pt_layer *layer, const uint32_t *values, const uint32
         "cmp %[w], r3\n\t"
         "bne 2b\n\t"
         "ldmia %[w], {r0-r5}\n\t"
-        OUTPUTS("%[s0]", "%[s1]")
-        OUTPUTS("%[s2]", "%[s3]")
-        OUTPUTS("%[s4]", "%[s5]")
+        FINISH_PIXELS
         "ldrd r0, r1, %[out]\n\t"
         "ldr r3, %[out_end]\n\t"
         "add r2, r0, r1\n\t"

@@ -60,8 +60,6 @@ enum { UNROLLED = 4 };
     "ldrd r0, r1, %[scale]\n\t"              \
     "ldr r2, %[rounding]\n\t"
 
-#define OUTPUT(sum) FINISH(sum, "r0", "r1", "r2", "r3")
-
 // ---- three outputs of weights as they are
 
 // Eight products of each of three rows with r0 to r3.
@@ -134,9 +132,14 @@ static void multiply_threes(const loop *given, const int8_t *w) {
         STEPS(HALF_STEP, STEP)
         "mov %[w], %[u]\n\t"
         SCALE
-        OUTPUT("r9")
-        OUTPUT("r10")
-        OUTPUT("r11")
+        DOUBLE("r9")
+        DOUBLE("r10")
+        DOUBLE("r11")
+        FINISH_BEGIN("r9", "r0", "r2", "r3")
+        FINISH_BEGIN("r10", "r0", "r2", "r3")
+        FINISH_NEXT("r9", "r1", "r11", "r0", "r2", "r3")
+        FINISH_END("r10", "r1")
+        FINISH_END("r11", "r1")
         "ldrd r0, r1, %[out]\n\t"
         "strb r9, [r0], #1\n\t"
         "strb r10, [r0], #1\n\t"
@@ -226,10 +229,11 @@ static void multiply_prepared(const loop *given, const int16_t *w) {
         "str r0, %[addends]\n\t"
         STEPS(PREPARED_HALF_STEP, PREPARED_STEP)
         SCALE
-        OUTPUT("r9")
-        OUTPUT("r10")
-        OUTPUT("r11")
-        OUTPUT("r12")
+        DOUBLE("r9")
+        DOUBLE("r10")
+        DOUBLE("r11")
+        DOUBLE("r12")
+        FINISH_FOUR("r9", "r10", "r11", "r12", "r0", "r1", "r2", "r3")
         "ldrd r0, r1, %[out]\n\t"
         "strb r9, [r0], #1\n\t"
         "strb r10, [r0], #1\n\t"

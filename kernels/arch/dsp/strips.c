@@ -113,10 +113,11 @@ static void multiply_strip(const pt_layer *layer, int32_t rows, int32_t channels
         "ldr %[odd0], [r0, r1]\n\t"
         "ldr r1, %[twice]\n\t"
         ROUNDING("r0", "%[odd0]", "r1")
-        FINISH("%[s0]", "%[even0]", "%[odd0]", "r0", "r1")
-        FINISH("%[s1]", "%[even0]", "%[odd0]", "r0", "r1")
-        FINISH("%[s2]", "%[even0]", "%[odd0]", "r0", "r1")
-        FINISH("%[s3]", "%[even0]", "%[odd0]", "r0", "r1")
+        DOUBLE("%[s0]")
+        DOUBLE("%[s1]")
+        DOUBLE("%[s2]")
+        DOUBLE("%[s3]")
+        FINISH_FOUR("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[even0]", "%[odd0]", "r0", "r1")
         "ldrd r0, r1, %[out]\n\t"
         "add %[a], r0, r1\n\t"
         "strb %[s1], [r0, r1]\n\t"

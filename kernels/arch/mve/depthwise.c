@@ -92,6 +92,7 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
     "add r1, r1, r4\n\t"                                                      \
     "vldrh.u16 q1, [sp, #16]\n\t"                 /* outputs */               \
     "vqadd.s16 " #first ", " #first ", r2\n\t"                                \
+    "ldrd r0, r2, [sp, #32]\n\t"                 /* out, out_end */          \
     "vqmovnb.s16 " #first ", " #first "\n\t"                                  \
     "vstrb.16 " #first ", [r9, q1]\n\t"                                       \
     "add r9, r9, r6\n\t"
@@ -122,7 +123,6 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
 
 #define PT_END_CHANNEL                                         \
     "bne 2b\n\t"                                               \
-    "ldrd r0, r2, [sp, #32]\n\t" /* out, out_end */            \
     "sub r4, r9, r0\n\t"                                       \
     "cmp r4, r2\n\t"                                           \
     "beq 3f\n\t"                 /* the last time was there */ \

@@ -332,16 +332,6 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_END_PARTS("3")
 
         ".balign 4\n"
-        "14:\n\t" // four
-        PT_KEEP_CODE("4")
-        PT_HOLD(48, 64+48, 128+48, 192+48)
-        ".balign 4\n"
-        "4:\n\t"
-        PT_PAIR_OF_4(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))
-        PT_PAIR_OF_4(, PT_MOVE_FIRST, )
-        "b 9f\n\t"
-
-        ".balign 4\n"
         "18:\n\t" // eight
         PT_KEEP_CODE("10")
         PT_HOLD(48, 64+48, 128+48, 192+48)
@@ -397,7 +387,17 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         "add r1, r3, r7\n\t"
         "add r3, r1, r9\n\t"
         PT_STORE_SUMS
-        "bne 8b\n"
+        "bne 8b\n\t"
+        "b 9f\n\t"
+
+        ".balign 4\n"
+        "14:\n\t" // four
+        PT_KEEP_CODE("4")
+        PT_HOLD(48, 64+48, 128+48, 192+48)
+        ".balign 4\n"
+        "4:\n\t"
+        PT_PAIR_OF_4(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))
+        PT_PAIR_OF_4(, PT_MOVE_FIRST, )
         PT_END_QUADS
         : "+r"(r0)
         :

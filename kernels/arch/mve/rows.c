@@ -129,10 +129,13 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
     PT_PART(row, 4, "q4", sum)                  \
     PT_PART(row, 5, "q5", sum)
 
-// clang-format on
+#define PT_PART_OF_ALL(part)                    \
+    PT_PART(0, part, "q6", "r0")                \
+    PT_PART(1, part, "q6", "r2")                \
+    PT_PART(2, part, "q6", "r4")                \
+    PT_PART(3, part, "q6", "r6")
 
-#define PT_PART_6 "vldrb.u8 q6, [r3, #96]\n\t"
-#define PT_PART_7 "vldrb.u8 q6, [r3, #112]\n\t"
+// clang-format on
 
 // Rows of SHORT_ROW bytes at multiples of 4: all but the last 32 of x stay in registers. The sums
 // of a group become outputs while its successor's first row is multiplied: those before the first
@@ -170,22 +173,13 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         PT_PART(0, 5, "q5", "r0")
         "vstrb.32 q6, [r7]\n\t"
         "add r7, r7, lr\n\t"
-        PT_PART_6
-        PT_PART(0, 6, "q6", "r0")
-        PT_PART_7
-        PT_PART(0, 7, "q6", "r0")
         PT_SIX_PARTS(1, "r2")
-        PT_PART(1, 7, "q6", "r2")
-        PT_PART_6
-        PT_PART(1, 6, "q6", "r2")
         PT_SIX_PARTS(2, "r4")
-        PT_PART(2, 6, "q6", "r4")
-        PT_PART_7
-        PT_PART(2, 7, "q6", "r4")
-        PT_PART(3, 7, "q6", "r6")
-        PT_PART_6
-        PT_PART(3, 6, "q6", "r6")
         PT_SIX_PARTS(3, "r6")
+        "vldrb.u8 q6, [r3, #96]\n\t"
+        PT_PART_OF_ALL(6)
+        "vldrb.u8 q6, [r3, #112]\n\t"
+        PT_PART_OF_ALL(7)
         PT_SUMS_TO("q6")
         "mov lr, #4\n\t"
         "add r1, r1, #512\n\t"           // the next four rows

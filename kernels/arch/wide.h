@@ -22,12 +22,6 @@ enum {
     PT_WIDE_PRODUCTS = 1 << 22, // most in a row: of more the caller makes parts
 };
 
-// Where loads issue beside products, as on a Cortex-M7 (those with float64 tell that they are), LDM
-// does not: there a step is 16 instructions that take 8 cycles, where the 10 with LDM take 13.
-#if defined(__ARM_ARCH_7EM__) && __ARM_FP & 8
-#define PT_LOADS_BESIDE
-#endif
-
 // Kernels of three columns at stride 1, by Winograd's F(2,3) along the rows: two outputs that are
 // neighbours in a row take four products where three columns take six.
 //

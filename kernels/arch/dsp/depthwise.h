@@ -91,8 +91,40 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
 #undef PT_EXTEND
 #undef PT_JOIN
 
-// Of a row at stride 1, with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
-#define PT_FOUR_AT_STRIDE_1(row)        \
+// Of the rows at stride 1, each with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
+
+#ifdef PT_LOADS_BESIDE
+
+// `x01`, `w01` and `x23` load what the next row begins with.
+#define PT_ROW_AT_STRIDE_1(row, x01, w01, x23)                                                 \
+    "smlad r0, r4, r8, r0\n\t"                                                                 \
+    "ldr r9, [%[channel]], #4\n\t"                                                             \
+    "smlatb r1, r4, r8, r1\n\t"                                                                \
+    "ldr r6, [%[" row "]]\n\t"                                                                 \
+    "smlad r2, r5, r8, r2\n\t" x01 "smlatb r3, r5, r8, r3\n\t" w01 "smlabt r0, r5, r9, r0\n\t" \
+    "smlad r1, r5, r9, r1\n\t" x23 "smlabt r2, r6, r9, r2\n\t"                                 \
+    "smlad r3, r6, r9, r3\n\t"
+
+#define PT_X01(row) "ldr r4, [%[" row "]], #4\n\t"
+#define PT_W01 "ldr r8, [%[channel]], #4\n\t"
+#define PT_X23(row) "ldr r5, [%[" row "]], #4\n\t"
+
+#define PT_FOUR_AT_STRIDE_1                                            \
+    PT_X01("row0")                                                     \
+    PT_W01                                                             \
+    PT_X23("row0")                                                     \
+    PT_ROW_AT_STRIDE_1("row0", PT_X01("row1"), PT_W01, PT_X23("row1")) \
+    PT_ROW_AT_STRIDE_1("row1", PT_X01("row2"), PT_W01, PT_X23("row2")) \
+    PT_ROW_AT_STRIDE_1("row2", , , )
+
+#else
+
+#define PT_FOUR_AT_STRIDE_1    \
+    PT_ROW_AT_STRIDE_1("row0") \
+    PT_ROW_AT_STRIDE_1("row1") \
+    PT_ROW_AT_STRIDE_1("row2")
+
+#define PT_ROW_AT_STRIDE_1(row)         \
     "ldrd r8, r9, [%[channel]], #8\n\t" \
     "ldrd r4, r5, [%[" row "]], #8\n\t" \
     "ldr r6, [%[" row "]]\n\t"          \
@@ -105,6 +137,8 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "smlatb r3, r5, r8, r3\n\t"         \
     "smlad r3, r6, r9, r3\n\t"
 
+#endif
+
 #define PT_TWO_AT_STRIDE_1(row)         \
     "ldrd r8, r9, [%[channel]], #8\n\t" \
     "ldrd r4, r5, [%[" row "]], #8\n\t" \
@@ -114,7 +148,12 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "smlad r1, r5, r9, r1\n\t"
 
 // Of a row at stride 2, with its x0x1 to x8x9.
-#define PT_FOUR_AT_STRIDE_2(row)        \
+#define PT_FOUR_AT_STRIDE_2    \
+    PT_ROW_AT_STRIDE_2("row0") \
+    PT_ROW_AT_STRIDE_2("row1") \
+    PT_ROW_AT_STRIDE_2("row2")
+
+#define PT_ROW_AT_STRIDE_2(row)         \
     "ldrd r8, r9, [%[channel]], #8\n\t" \
     "ldrd r4, r5, [%[" row "]], #8\n\t" \
     "smlad r0, r4, r8, r0\n\t"          \
@@ -150,12 +189,10 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
             "push {r4}\n"                  /* blocks */                                         \
             "1:\n\t"                                                                            \
             "ldm %[channel]!, {r0-r3}\n\t" /* four times the bias */                            \
-            FOUR("row0")                                                                        \
-            FOUR("row1")                                                                        \
-            FOUR("row2")                                                                        \
+            FOUR                                                                                \
             "ldm %[channel]!, {r4-r6}\n\t" /* multiplier, right, rounding */                    \
-            FINISH_FOUR("r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8")                         \
             "ldr r9, [sp]\n\t"                                                                  \
+            FINISH_FOUR("r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8")                         \
             "ldm r9, {r4-r6, r8}\n\t"      /* step, second, third, end */                       \
             "sub %[channel], #52\n\t"      /* back to the bias */                               \
             "strb r3, [%[out], r6]\n\t"                                                         \
@@ -205,8 +242,15 @@ PT_DEFINE_MULTIPLY(pt_multiply_at_stride_1, PT_FOUR_AT_STRIDE_1, PT_TWO_AT_STRID
 PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRIDE_2)
 
 #undef PT_FOUR_AT_STRIDE_1
+#undef PT_ROW_AT_STRIDE_1
+#ifdef PT_LOADS_BESIDE
+#undef PT_X01
+#undef PT_W01
+#undef PT_X23
+#endif
 #undef PT_TWO_AT_STRIDE_1
 #undef PT_FOUR_AT_STRIDE_2
+#undef PT_ROW_AT_STRIDE_2
 #undef PT_TWO_AT_STRIDE_2
 #undef PT_DEFINE_MULTIPLY
 

@@ -176,9 +176,13 @@ static void pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offse
 
 // clang-format off
 
+#define END_OF_WEIGHTS "ldr r3, %[w_end]\n\t"
+
 #ifdef PT_LOADS_BESIDE
 
 enum { STEP_BYTES = 88 };
+
+#define LAST_STEP STEP END_OF_WEIGHTS
 
 // A step loads the first words of the next.
 #define FIRST                               \
@@ -217,18 +221,21 @@ enum { STEP_BYTES = 64 };
 
 #define FIRST
 
-// Two words of each channel with two of each pixel.
-#define STEP                                \
-    "ldmia.w %[w]!, {r2-r5}\n\t"            \
-    OF_PIXEL("%[s0]", "%[s1]")              \
-    OF_PIXEL("%[s2]", "%[s3]")              \
-    OF_PIXEL("%[s4]", "%[s5]")
+#define STEP STEP_WITH("")
+#define LAST_STEP STEP_WITH(END_OF_WEIGHTS)
 
-#define OF_PIXEL(first, second)             \
+// Two words of each channel with two of each pixel; `load` to r3.
+#define STEP_WITH(load)                     \
+    "ldmia.w %[w]!, {r2-r5}\n\t"            \
+    OF_PIXEL("%[s0]", "%[s1]", "")          \
+    OF_PIXEL("%[s2]", "%[s3]", "")          \
+    OF_PIXEL("%[s4]", "%[s5]", load)
+
+#define OF_PIXEL(first, second, load)       \
     "ldrd r0, r1, [%[a]], #8\n\t"           \
     "smlad " first ", r0, r2, " first "\n\t" \
     "smlad " second ", r0, r4, " second "\n\t" \
-    "smlad " first ", r1, r3, " first "\n\t" \
+    "smlad " first ", r1, r3, " first "\n\t" load \
     "smlad " second ", r1, r5, " second "\n\t"
 
 #endif
@@ -247,7 +254,7 @@ enum { STEP_BYTES = 64 };
 static void multiply(const pt_layer *layer, const uint32_t *values, const uint32_t *pair,
                      int32_t groups, int8_t *out) {
     const int32_t steps = layer->depth / 4;
-    const uint32_t *w_end = pair + 2 + 4 * steps, *w, *a = values;
+    const uint32_t *w_end = pair + 2 + 4 * steps, *w = pair, *a = values;
     uint32_t enter = pt_spare_code(steps, 8, STEP_BYTES);
     pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
     const int8_t *out_end = out + PIXELS * groups * layer->out_stride;
@@ -255,7 +262,6 @@ static void multiply(const pt_layer *layer, const uint32_t *values, const uint32
     __asm__ volatile(
         FIND_ENTRANCE
         "1:\n\t"
-        "ldr %[w], %[pair]\n\t"
         "ldrd %[s0], %[s1], [%[w]], #8\n\t"
         "mov %[s2], %[s0]\n\t"
         "mov %[s3], %[s1]\n\t"
@@ -264,10 +270,10 @@ static void multiply(const pt_layer *layer, const uint32_t *values, const uint32
         FIRST
         "ldr pc, %[enter]\n"
         "2:\n\t"
-        ".rept 8\n\t"
+        ".rept 7\n\t"
         STEP
         ".endr\n\t"
-        "ldr r3, %[w_end]\n\t"
+        LAST_STEP
         "cmp %[w], r3\n\t"
         "bne 2b\n\t"
         "ldmia %[w], {r0-r5}\n\t"
@@ -284,9 +290,10 @@ static void multiply(const pt_layer *layer, const uint32_t *values, const uint32
         "strb %[s4], [r0]\n\t"
         "strb %[s5], [r0, #1]\n\t"
         "str r2, %[out]\n\t"
+        "ldr %[w], %[pair]\n\t"
         "cmp r2, r3\n\t"
         "bne 1b"
-        : [w] "=&r"(w), [a] "+&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
+        : [w] "+&r"(w), [a] "+&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
           [s3] "=&r"(s3), [s4] "=&r"(s4), [s5] "=&r"(s5), [enter] "+m"(enter), [out] "+m"(to)
         : [pair] "m"(pair), [w_end] "m"(w_end), [out_end] "m"(out_end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory");

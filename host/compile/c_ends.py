@@ -32,12 +32,11 @@ def _comment(text):
 
 
 class End:
-    """An input or output."""
+    """An input or output. called: its name or index, as end_names has it."""
 
-    def __init__(self, method, i, kind, tag, info, quantization):
+    def __init__(self, method, i, kind, called, tag, info, quantization):
         self.method, self.i, self.tag, self.info = method, i, tag, info
-        self.what = f"{kind}_{i}"
-        self.name = f"{method.prefix}_{self.what}"
+        self.name = f"{method.prefix}_{kind}_{called}"
         self.macro = self.name.upper()
         self.is_tensor = tag == TENSOR
         self.quantization = quantization
@@ -84,9 +83,10 @@ class End:
 class Input(End):
     """An input: in planned memory it is written in place, else a pointer is set."""
 
-    def __init__(self, method, i):
+    def __init__(self, method, i, called):
         meta, tag = method.meta, method.meta.input_tag(i)
-        super().__init__(method, i, "input", tag, meta.input_tensor_meta(i) if tag == TENSOR else None,
+        super().__init__(method, i, "input", called, tag,
+                         meta.input_tensor_meta(i) if tag == TENSOR else None,
                          meta.input_quantization(i))
 
     @property
@@ -151,9 +151,9 @@ class Input(End):
 class Output(End):
     """An output: an address, the sizes of a dynamic one, a number."""
 
-    def __init__(self, method, i):
+    def __init__(self, method, i, called):
         meta, tag = method.meta, method.meta.output_tag(i)
-        super().__init__(method, i, "output", tag,
+        super().__init__(method, i, "output", called, tag,
                          meta.output_tensor_meta(i) if tag == TENSOR else None,
                          meta.output_quantization(i))
 

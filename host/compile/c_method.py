@@ -14,6 +14,7 @@ from picotorch.module import load_with_exact_memories
 from .. import program_schema, show
 from ..instructions import KERNEL_CALL, read_instructions
 from ..values import Values
+from . import end_names
 from .c_ends import NUMBERS, Input, Output, literal
 
 _STATIC = (KERNEL_CALL, program_schema.INSTRUCTION_ARGUMENTS_NONE)
@@ -36,9 +37,10 @@ def only_calls(meta: MethodMeta) -> bool:
 
 class CMethod:
     """A method, number `index` of its program, and what it needs in C. temp: bytes of temp memory,
-    where that is more than it needs."""
+    where that is more than it needs. names: of its inputs and outputs, see end_names.of_program."""
 
-    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str, temp: int = 0):
+    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str, temp: int = 0,
+                 names: tuple[list[str], list[str]] = ([], [])):
         self.index, self.meta, self.prefix = index, meta, prefix
         self.name = meta.name()
         loaded = load_with_exact_memories(program, self.name)
@@ -49,8 +51,9 @@ class CMethod:
                         for i in range(meta.num_memory_planned_buffers())]
         method = loaded.library._m
         self.memories = 1 + max(method.end_external, lib.PT_MEMORY_PLANNED + len(self.planned))
-        self.inputs = [Input(self, i) for i in range(meta.num_inputs())]
-        self.outputs = [Output(self, i) for i in range(meta.num_outputs())]
+        inputs, outputs = map(end_names.identifiers, names, (meta.num_inputs(), meta.num_outputs()))
+        self.inputs = [Input(self, i, called) for i, called in enumerate(inputs)]
+        self.outputs = [Output(self, i, called) for i, called in enumerate(outputs)]
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
     def is_static(self) -> bool:

@@ -44,7 +44,7 @@ class Model:
     """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
     by method, of those that main.c runs; random ones otherwise. note: a line for the comments. board:
     an emulated one that runs the image. temp: bytes of temp memory by method, where that is more than
-    it needs."""
+    it needs. end_names: of inputs and outputs by method, see end_names.of_program."""
 
     name: str
     image: bytes
@@ -52,6 +52,7 @@ class Model:
     note: str = ""
     board: str = "mps2-an386"
     temp: dict[str, int] = field(default_factory=dict)
+    end_names: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
 
 
 class _Part:
@@ -62,7 +63,7 @@ class _Part:
         self.board = load_board(model.board)
         self.note = c_method.comment(model.note or model.name)
         self.program = twin.open_program(model.image)
-        self.methods, self.constants = _methods(self.program, model.name, model.temp)
+        self.methods, self.constants = _methods(self.program, model)
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
@@ -129,15 +130,17 @@ def _check_prefixes(names):
                        remedy="give each its own --name")
 
 
-def _methods(program: Program, name: str, temp: dict[str, int]):
+def _methods(program: Program, model: Model):
     """The methods that run, and the numbers that the others give, by their names."""
     metas = [program.method_meta(method) for method in program.method_names]
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
     if not running:
-        raise fail(INVALID_ARGUMENT, "all its methods give constants", name)
-    methods = [CMethod(program, i, meta, prefix, temp.get(meta.name(), 0)) for (i, meta), prefix in
-               zip(running, _prefixes(name, [meta.name() for _, meta in running]), strict=True)]
+        raise fail(INVALID_ARGUMENT, "all its methods give constants", model.name)
+    prefixes = _prefixes(model.name, [meta.name() for _, meta in running])
+    methods = [CMethod(program, i, meta, prefix, model.temp.get(meta.name(), 0),
+                       model.end_names.get(meta.name(), ([], [])))
+               for (i, meta), prefix in zip(running, prefixes, strict=True)]
     return methods, {method: number for method, number in constants.items() if number is not None}
 
 

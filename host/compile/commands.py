@@ -17,7 +17,7 @@ from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..size import fitting
 from ..twin import is_image
-from . import c_files, c_project, compiling, rooms, summary
+from . import c_files, c_project, compiling, end_names, rooms, summary
 
 
 @command("compile")
@@ -118,8 +118,10 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
         board = board or fitting.board_with(core).name
         projects = [
             c_project.Model(name, image.data, note=f"{model.name} for {core}", board=board, temp={
-                method["method"]: method["after"]["temp"] for method in entry["methods"]})
-            for name, image, model, entry in zip(names, images, models, entries, strict=True)]
+                method["method"]: method["after"]["temp"] for method in entry["methods"]},
+                            end_names=end_names.of_program(program))
+            for name, image, model, entry, program in zip(names, images, models, entries, programs,
+                                                          strict=True)]
         found["kept"] = c_project.write(projects, folder)["kept"]
     else:
         write(output, images[0].data)

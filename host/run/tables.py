@@ -45,6 +45,12 @@ class Tables:
         position = self.field(table, slot)
         return self._get(types.Uint32Flags, position) if position else 0
 
+    def text(self, table, slot):
+        """The string in a field, "" for none."""
+        position = self.table(table, slot)
+        start = position + 4
+        return self._data[start : start + self.length(position)].decode(errors="replace")
+
     def length(self, vector):
         return self._get(types.UOffsetTFlags, vector) if vector else 0
 

@@ -1,0 +1,64 @@
+"""Names of the inputs and outputs of methods, where their program has them: the keys of keyword
+arguments and of dicts in the trees that torch.export flattened, as ExecutionPlan's container_meta_type
+holds them. ExecuTorch keeps no name of a positional argument.
+"""
+
+import json
+import re
+
+from .. import program_schema as slots
+
+_CALLS = ("set", "resize", "sizes")  # what functions of an end have behind its name
+
+
+def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
+    """{method: names of its inputs, of its outputs} of a verified program; "" for one without a name,
+    no list where the program does not say."""
+    from ..run.tables import Tables  # with flatbuffers, which few commands need
+
+    tables = Tables(model)
+    plans = tables.table(tables.root(), slots.PROGRAM_EXECUTION_PLAN)
+    found = {}
+    for plan in (tables.item(plans, i) for i in range(tables.length(plans))):
+        trees = tables.table(plan, slots.EXECUTION_PLAN_CONTAINER_META_TYPE)
+        found[tables.text(plan, slots.EXECUTION_PLAN_NAME)] = tuple(
+            _names(tables.text(trees, slot)) if trees else [] for slot in
+            (slots.CONTAINER_METADATA_ENCODED_INP_STR, slots.CONTAINER_METADATA_ENCODED_OUT_STR))
+    return found
+
+
+def _names(text):
+    """The names of the leaves of a tree: keys on the way from its root, joined by "_". [] for a text
+    that is no tree."""
+    try:
+        _, tree = json.loads(text)
+        return ["_".join(path) for path in _leaves(tree, [])]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _leaves(tree, path):
+    children = tree["children_spec"]
+    if tree["type"] is None:
+        return [path]
+    keys = json.loads(tree["context"])
+    if not isinstance(keys, list) or len(keys) != len(children):  # a sequence
+        keys = [str(i) if path else None for i in range(len(children))]
+    return [leaf for key, child in zip(keys, children, strict=True)
+            for leaf in _leaves(child, path if key is None else [*path, str(key)])]
+
+
+def identifiers(names: list[str], count: int) -> list[str]:
+    """What stands for each of `count` inputs or outputs in names of C: its name, or its index where it
+    has none, or where functions or macros of two would have the same name."""
+    found = [str(i) for i in range(count)]
+    if len(names) != count:
+        return found
+    taken = set()
+    for i, name in enumerate(names):
+        name = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")
+        own = {name.upper(), *(f"{name}_{call}".upper() for call in _CALLS)}
+        if name and not name.isdigit() and not own & taken:
+            found[i] = name
+            taken |= own
+    return found

@@ -23,7 +23,7 @@ from picotorch.method_meta import MethodMeta
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
-from .run.request import Request, Result, Usage, read_events
+from .run.request import HOST_MEMORY, Request, Result, Usage, read_events
 from .run.runner_log import log_of
 from .tensors import as_tensor, from_stored, output_array
 
@@ -83,6 +83,8 @@ def _run(request, result):
     result.began_load = True
     method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     _report(method, request, result)
+    if tracer is not None:
+        method.library.restore_once(aligned(HOST_MEMORY))
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
     method.execute()

@@ -597,6 +597,13 @@ class Method(_Caller):
         extension."""
         return self._m.c.wide_forms
 
+    def restore_once(self, memory):
+        """Let convolutions keep there what they restore of weights that are prepared for a core, until
+        the method is loaded again: not in each call. memory: starts at a multiple of 8."""
+        self._restored = memory
+        self._m.c.restored = ffi.cast("uint8_t *", _start(memory))
+        self._m.c.restored_bytes, self._m.c.restored_used = len(memory), 0
+
     # ---- inputs, outputs, attributes
 
     def _check_no_other_runs(self):

@@ -76,6 +76,9 @@ pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
 void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out);
 
+// Makes a layer plain, if the context has memory for what is restored. A later run finds it there.
+void pt_restore_layer(pt_context *c, pt_layer *layer, int32_t groups);
+
 // Keeps room at the end of the scratch to restore a channel where there is something prepared.
 // Returns the bytes that are left of at least pt_least_scratch.
 static inline uint32_t pt_keep_room(pt_layer *layer, void *scratch, uint32_t bytes) {

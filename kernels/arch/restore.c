@@ -104,6 +104,53 @@ static channel restore(const pt_layer *layer, int32_t o, int8_t *weights) {
                                       : restore_dsp(layer, o, weights);
 }
 
+// In front of what was restored of a layer: the bytes to the next, and which it is.
+typedef struct restored {
+    const void *prepared;
+    uint64_t bytes;
+} restored;
+
+static void restore_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *multipliers,
+                        int32_t *shifts, int8_t *weights) {
+    group.channels /= groups;
+    for (; groups > 0; groups--, pt_skip_channels(&group)) {
+        for (int32_t o = 0; o < group.channels; o++, weights += group.depth) {
+            channel one = restore(&group, o, weights);
+            *bias++ = one.bias;
+            *multipliers++ = one.multiplier;
+            *shifts++ = one.shift;
+        }
+    }
+}
+
+void pt_restore_layer(pt_context *c, pt_layer *layer, int32_t groups) {
+    const int32_t channels = layer->channels;
+    uint64_t bytes = sizeof(restored) + (uint64_t)channels * (12 + (uint64_t)layer->depth);
+    uint32_t at = 0;
+    restored *head = (restored *)(void *)c->restored;
+    while (at < c->restored_used && head->prepared != layer->prepared) {
+        at += (uint32_t)head->bytes;
+        head = (restored *)(void *)(c->restored + at);
+    }
+    bytes = (bytes + 7) & ~(uint64_t)7;
+    if (at == c->restored_used && c->restored_bytes - at < bytes) {
+        return;
+    }
+    int32_t *bias = (int32_t *)(head + 1), *multipliers = bias + channels;
+    int32_t *shifts = multipliers + channels;
+    int8_t *weights = (int8_t *)(shifts + channels);
+    if (at == c->restored_used) {
+        *head = (restored){layer->prepared, bytes};
+        c->restored_used += (uint32_t)bytes;
+        restore_all(*layer, groups, bias, multipliers, shifts, weights);
+    }
+    layer->prepared = NULL;
+    layer->weights = weights;
+    layer->output.bias = bias;
+    layer->output.multipliers = multipliers;
+    layer->output.shifts = shifts;
+}
+
 void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out) {
     for (int32_t o = 0; o < layer->channels; o++) {
@@ -122,23 +169,38 @@ void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t 
 
 // ---- rows
 
+// Of four rows that are prepared together.
+static void add_products(const int16_t *w, const int8_t *x, int32_t offset, int32_t depth,
+                         int32_t sums[4]) {
+    for (int32_t k = 0; k < depth; k += 4, x += 4) {
+        const int32_t x0 = x[0] + offset, x1 = x[1] + offset;
+        const int32_t x2 = x[2] + offset, x3 = x[3] + offset;
+        for (int32_t j = 0; j < 4; j++, w += 4) {
+            sums[j] += x0 * w[0] + x2 * w[1] + x1 * w[2] + x3 * w[3];
+        }
+    }
+}
+
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch) {
     const int16_t *halves = p->prepared;
     const int32_t prepared = pt_prepared_outputs(p->outputs);
+    int32_t sums[4];
     (void)scratch;
     if (!halves || !pt_rows_are_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 ||
         row_sum <= -PT_BIAS_LIMIT / 2) {
         return false;
     }
     for (int32_t j = 0; j < p->outputs; j++) {
-        const int16_t *row = halves + j / 4 * 4 * p->depth + j % 4 * 4;
         int32_t sum = (int32_t)row_sum + (p->addends ? p->addends[j] : 0);
-        for (int32_t k = 0; k < p->depth; k++) {
-            const int32_t weight =
-                j < prepared ? row[k / 4 * 16 + k % 2 * 2 + k / 2 % 2] : w[j * p->depth + k];
-            sum += (x[k] + p->x_offset) * weight;
+        if (j < prepared && j % 4 == 0) {
+            memset(sums, 0, sizeof(sums));
+            add_products(halves + j * p->depth, x, p->x_offset, p->depth, sums);
         }
+        for (int32_t k = 0; j >= prepared && k < p->depth; k++) {
+            sum += (x[k] + p->x_offset) * w[j * p->depth + k];
+        }
+        sum += j < prepared ? sums[j % 4] : 0;
         y[j] = pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
     }
     return true;

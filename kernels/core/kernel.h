@@ -149,6 +149,8 @@ typedef struct pt_context {
     uint8_t
         wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
     uint8_t wishing_core; // PT_CORE_...: for whose loops checks wish for scratch
+    uint8_t *restored;    // memory for weights that runs restore once, at a multiple of 8, or NULL
+    uint32_t restored_bytes, restored_used;
 #endif
     uint8_t *records;     // the pool, or an image
     uint32_t method;      // offset of the pt_method_record there

@@ -479,6 +479,9 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     if (done) {
         return PT_ERROR_OK;
     }
+    if (PT_HAS_ANY_CORE && layer.prepared) {
+        pt_restore_layer(x->c, &layer, x->groups);
+    }
     bytes = pt_keep_room(&layer, scratch, bytes);
     uint32_t *room = x->room;
 #if defined(PT_PATCHES_PAIRS)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import resvg_py
 from picotorch.host import drawing
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.inputs import random_inputs
 from picotorch.host.inspect import memory_map
 from picotorch.host.inspect.lifetimes import Box, lifetimes, live_bytes
@@ -118,6 +119,15 @@ def test_another_method_and_prepared_weights(call):
     assert profile(call, "two_methods", "--method", run.method)["method"] == run.method
     entry = profile(call, "int8_resnet8", "--board", BOARD, "--prepare", "pool")
     assert entry["prepare"] == "pool"
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+def test_this_computer_restores_prepared_weights_once(core):
+    """Where it does so for each block of patches, an image takes forty times as long."""
+    fixture = fixture_store.load("int8_resnet8")
+    times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0]["total"]
+             for model in (fixture.pte, compile_image(fixture.pte, (), core).data)]
+    assert times[1] < 3 * times[0]
 
 
 @pytest.mark.parametrize("name", MACS)

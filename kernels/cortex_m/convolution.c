@@ -183,6 +183,15 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
     return constant;
 }
 
+// True where the loops of DSP for two patches read plain weights beside prepared ones.
+static bool reads_plain(const convolution *x, uint8_t core, const pt_layer *layer) {
+    const pt_wide *form = PT_HAS_WIDE ? pt_build_wide[PT_WIDE_NEIGHBOURS] : NULL;
+    const pt_geometry g = geometry_of(x);
+    pt_layer prepared = *layer;
+    prepared.prepared = layer;
+    return form && core == PT_CORE_DSP && x->channels % 4 && form->scratch(&g, &prepared);
+}
+
 // For those who write images: what is the same for all groups.
 static void note_use(pt_context *c, const convolution *x) {
     pt_layer layer = layer_of(x);
@@ -192,6 +201,7 @@ static void note_use(pt_context *c, const convolution *x) {
         pt_skip_channels(&layer);
         use = use == pt_layer_use(c->core, &layer, x->in_place) ? use : PT_USES_BOTH;
     }
+    use = reads_plain(x, c->core, &layer) ? PT_USES_BOTH : use;
     for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
         pt_note_use(c, prepared_arguments[i], use);
     }

@@ -209,11 +209,12 @@ def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
     assert same_bits(result.outputs[0], model.expected[0])
 
 
-def test_what_is_prepared_in_the_image_saves_instructions():
+@pytest.mark.parametrize("name", benchmark_store.NAMES)
+def test_what_is_prepared_in_the_image_saves_instructions(name):
     """As many as in the pool, where the pool has room for it."""
-    model = benchmark_store.load("int8_ds_cnn")
+    model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
-    runs = [running.run(Request(file, "int8_ds_cnn", model.inputs, prepare=prepare), ALL_ON)
+    runs = [running.run(Request(file, name, model.inputs, prepare=prepare, pool_size=None), ALL_ON)
             for file, prepare in ((image_writer.compile_image(program, (), "cortex-m4").data, "none"),
                                   (program, "pool"), (program, "none"))]
     in_image, in_pool, plain = [run.instructions["execute"] for run in runs]

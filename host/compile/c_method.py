@@ -176,6 +176,14 @@ _UNCLEARED = """// Memory that is written before it is read: start-up need not c
 #endif
 """
 
+_TEMP = """// Of whichever method runs: of this model, or with PT_SHARE_TEMP of all models.
+#ifdef PT_SHARE_TEMP
+#define temp_memory pt_shared_temp
+uint64_t temp_memory[{shared}] __attribute__((common));
+#else
+static uint64_t UNCLEARED(temp_memory)[{words}];
+#endif"""
+
 _OUTPUT = """// An output, valid after a run.
 static pt_value_view output(const pt_method *method, uint32_t i) {
     pt_value_view view = {0};
@@ -186,8 +194,9 @@ static pt_value_view output(const pt_method *method, uint32_t i) {
 """
 
 
-def source(name: str, methods: list[CMethod]) -> str:
-    """The source of the model `name`."""
+def source(name: str, methods: list[CMethod], shared_temp: int) -> str:
+    """The source of the model `name`. shared_temp: bytes of the temp memory that models share if the
+    user asks for it."""
     body = []
     for method in methods:
         body += _memories(method) + _open(name, method)
@@ -198,8 +207,7 @@ def source(name: str, methods: list[CMethod]) -> str:
     lines = [f"// The methods of {name}, and their memories. {MARK}.", f'#include "{name}.h"', "",
              _UNCLEARED, "static pt_program program;"]
     if temp:
-        lines.append(f"static uint64_t UNCLEARED(temp)[{-(-temp // 8)}];"
-                     + (" // of whichever method runs" if len(methods) > 1 else ""))
+        lines += ["", _TEMP.format(words=-(-temp // 8), shared=-(-shared_temp // 8))]
     lines.append("")
     for helper, call in ((_CONSTANT, "set_constant("), (_GIVE, "return give("), (_OUTPUT, " output(")):
         if call in text:
@@ -233,7 +241,7 @@ def _open(name, method):
     if spans:
         fields += [".planned = planned", f".n_planned = {len(spans)}"]
     if method.temp:
-        fields.append(f".temp = {_span('temp')}")
+        fields.append(f".temp = {_span('temp_memory')}")
     lines += ["    const pt_memories memories = {", *(f"        {field}," for field in fields),
               "    };", "    const pt_options options = {0};", "    pt_plan plan;",
               f"    pt_unload(&{prefix}_method);",

@@ -67,11 +67,11 @@ class _Part:
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
-    def files(self):
+    def files(self, shared_temp):
         name = self.name
         header = c_method.header(name, len(self.image), self.methods, self.constants, self.note)
         return {f"{name}/{name}.h": header,
-                f"{name}/{name}.c": c_method.source(name, self.methods),
+                f"{name}/{name}.c": c_method.source(name, self.methods, shared_temp),
                 f"{name}/{name}_image.c": image_source(name, self.image),
                 f"{name}/{name}_sample.h": c_sample.data(name, self.methods, self.samples)}
 
@@ -104,7 +104,8 @@ def write(models: list[Model], folder: Path) -> dict:
     _check_prefixes([method.prefix for method in methods])
     programs = {part.name: part.program for part in parts}
     operators, features = needed_operators(programs), needed_features(programs)
-    files = {path: text for part in parts for path, text in part.files().items()}
+    shared_temp = max(method.temp for method in methods)
+    files = {path: text for part in parts for path, text in part.files(shared_temp).items()}
     files |= {**_templates(parts, methods), **_library(operators, features, methods)}
     kept = c_files.write_files(folder, files, _OWN)
     return {"folder": str(folder), "files": len(files), "kept": kept, "operators": operators,

@@ -442,6 +442,22 @@ def test_models_share_the_library(board, tmp_path):
     assert_same(said(tmp_path, *options), wanted)
 
 
+def test_models_share_temp_memory_on_request(tmp_path):
+    """They run in turn, then, and give what each alone gives."""
+    fixtures = {name: fixture_store.load(fixture)
+                for name, fixture in (("keyword", MODEL), ("image", "int8_resnet8"))}
+    models = [model_of(fixture, name) for name, fixture in fixtures.items()]
+    temps = [method["temp"] for method in c_project.write(models, tmp_path)["methods"]]
+    build(tmp_path, "BOARD=mps2-an386")
+    build(tmp_path, "BOARD=mps2-an386", "SHARE_TEMP=1")
+    own, shared = (sizes(tmp_path / f"build/mps2-an386{kind}/models")[1] for kind in ("", "-shared"))
+    assert abs(own - shared - min(temps)) <= 16 < min(temps)
+    wanted = {}
+    for model in models:
+        wanted |= expected(model.image, fixtures[model.name], model.name)
+    assert_same(said(tmp_path, "BOARD=mps2-an386", "SHARE_TEMP=1"), wanted)
+
+
 @pytest.mark.parametrize("names", [("kws", "kws"), ("kws", "KWS")])
 def test_two_models_with_one_name_are_refused(names, tmp_path):
     models = [model_of(fixture_store.load("mlp"), name) for name in names]

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the C extension, and that the same sources make the same wheel.
+"""Build the C extension, and the same wheel from the same sources: pyproject.toml can do neither.
 
 PICOTORCH_PREBUILT in the environment names a folder of firmware and native modules for the wheel to
 bring, laid out as build/ is; tools/make_wheel.py fills one.

@@ -32,8 +32,8 @@ def read_npz(path: Path, wanted: list[int], prefix: str = "in") -> list[np.ndarr
 
 
 def read_named_npz(path: Path, limit: int, prefix: str = "in") -> dict[str, np.ndarray]:
-    """All arrays of a file by name, of `limit` bytes together at most; those without one are in0, in1
-    ... Raises AccessFailed, InvalidArgument."""
+    """Read all arrays of a file by name, of `limit` bytes together at most. Those without a name are
+    in0, in1 ... Raises AccessFailed, InvalidArgument."""
     with _opened(path) as (archive, members):
         members = _numbered(members, prefix)
         _check_size(members, limit, path)

@@ -53,7 +53,7 @@ class Operator:
 
 
 def known_operators() -> dict[str, Operator]:
-    """All of them by name, in the order of their numbers."""
+    """Return all operators by name, in the order of their numbers."""
     found = [Operator(int(match[1]), match[2], match[3], match[4], tuple(match[5].split()), match[0])
              for match in _ENTRY.finditer(LIST.read_text())]
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
@@ -72,7 +72,7 @@ def operator_signature(number: int) -> str:
 
 @functools.cache
 def feature_kernels() -> dict[str, dict[str, str]]:
-    """By feature: the symbols of kernels that others replace in a build with it, and of those."""
+    """Return by feature the symbols of the kernels that it replaces, and of their replacements."""
     text = FEATURE_KERNELS.read_text()
     blocks = dict(re.findall(r"(?s)#ifndef (\w+)\n(.*?)#endif", text))
     return {name: dict(re.findall(r"#define pt_(\w+) pt_(\w+)", blocks.get(switch, "")))
@@ -80,7 +80,7 @@ def feature_kernels() -> dict[str, dict[str, str]]:
 
 
 def _tensors(programs):
-    """All tensors of all methods of the programs."""
+    """Yield all tensors of all methods of the programs."""
     for program in programs.values():
         library = program.library
         for plan in range(len(program.method_names)):
@@ -134,7 +134,7 @@ def in_words(operators: Collection[str], features: Collection[str]) -> list[str]
 
 
 def needed_features(programs: dict[str, Program]) -> set[str]:
-    """Those of FEATURES that a firmware for the programs has; it takes .pte files in any case."""
+    """Select the FEATURES of a firmware for the programs; it takes .pte files in any case."""
     features = {"programs"}.union(*map(wide_forms, programs.values()))
     if any(is_image(program.loader.buffer) for program in programs.values()):
         features.add("images")

@@ -1,4 +1,4 @@
-"""Where things are in a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
+"""Positions of fields in a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
 
 FILE_IDENTIFIER = b"ET12"
 EXTENDED_HEADER_MAGIC = b"eh00"

@@ -70,7 +70,7 @@ def wrote(path: Path) -> None:
 
 
 def printable(text: str) -> str:
-    """With "?" for control characters, line breaks, and marks that turn the direction of text."""
+    """Replace by "?" control characters, line breaks, and marks that turn the direction of text."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

@@ -126,7 +126,7 @@ class Values:
         return [i for i in self._entries(index, most) if i >= 0 and self.kind(i) == TENSOR]
 
     def location(self, index: int) -> tuple[str, int]:
-        """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
+        """Return the memory of a tensor's data and the byte in it: ("planned buffer 0", 64),
         ("constant", position in the file), (LEFT_OUT, 0) of a constant that an image does without,
         ("external", 0) or ("unplanned", 0)."""
         info = self.tensor(index)

@@ -9,7 +9,7 @@ from picotorch.host import cli
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """What picotorch keeps from call to call is in a folder of the tests."""
+    """Put the cache of picotorch into a folder of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield

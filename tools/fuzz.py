@@ -89,7 +89,7 @@ def compiler():
 
 
 def has_sanitizers():
-    """Whether clang links what it has instrumented: only recommended packages have what it takes."""
+    """Tell if clang links instrumented code: the library for it is in a recommended package."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), *INSTRUMENTED.split(), "-shared", "-fPIC", "-x", "c", "-", "-o",
                    Path(folder) / "empty.so"]
@@ -107,7 +107,7 @@ NEEDS_32 = [Need("C library for 32 bits", "gcc-multilib", lambda: links_32()),
 
 
 def links_32(*flags):
-    """Whether clang links a program of 32 bits."""
+    """Tell if clang links a program of 32 bits."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), "-m32", "-x", "c", "-", "-o", Path(folder) / "empty", *flags]
         return compiler() is not None and subprocess.run(

@@ -73,7 +73,7 @@ def filled(items):
 
 
 def python_source(schema, subjects):
-    """What the API has words for: types, dtypes, errors and what they are about."""
+    """Write the names that the API uses: types, dtypes, errors and their subjects."""
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
     lines.append(f"KERNEL_TYPES_TENSOR = {schema['enum']['KernelTypes']['Tensor']}")
     lines += ["", "SCALAR_TYPE_NAMES = {"]
@@ -89,8 +89,8 @@ def python_source(schema, subjects):
 
 
 def slots_of_program(schema):
-    """For the host's tests and tools, which take files apart."""
-    lines = [f'"""Where things are in a .pte file. {NOTICE}"""', "",
+    """Write slots for the host's tests and tools, which take files apart."""
+    lines = [f'"""Positions of fields in a .pte file. {NOTICE}"""', "",
              f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
     header = schema["extended_header"]
     lines.append(f'EXTENDED_HEADER_MAGIC = b"{header["magic"]}"')
@@ -151,7 +151,7 @@ def header_source(schema, subjects):
 
 
 def header_lines(prefix, fields):
-    """Where the fields of a file's header are, and its magic number as a u32."""
+    """Write the positions of the fields in a file's header, and its magic number as a u32."""
     for name, value in fields.items():
         number = int.from_bytes(value.encode(), "little") if isinstance(value, str) else value
         yield f"    {prefix}_{upper(name)} = {number:#x}," if isinstance(value, str) else \
@@ -159,9 +159,9 @@ def header_lines(prefix, fields):
 
 
 def slots_source(schema, flat_tensor):
-    """For the core: how the tables and headers of .pte and .ptd files are laid out."""
+    """Write the layout of tables and headers of .pte and .ptd files for the core."""
     notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
-    lines = ["// Where things are in .pte and .ptd files, for the core.", f"// {notice}",
+    lines = ["// Positions of fields in .pte and .ptd files, for the core.", f"// {notice}",
              "#ifndef PT_CORE_SCHEMA_SLOTS_H", "#define PT_CORE_SCHEMA_SLOTS_H", "", "// Headers",
              "enum {"]
     lines += header_lines("PT", {"file_identifier": schema["file_identifier"]})

@@ -77,7 +77,7 @@ ARCHES = {
 
 
 class LinkError(Exception):
-    """What cannot be part of a native module; the message says where."""
+    """Something cannot be part of a native module; the message says where it is."""
 
 
 class Elf:
@@ -162,7 +162,7 @@ def relocate(text, arch, places, own, image):
 
 
 def addresses_of(section):
-    """With the one behind it."""
+    """Return the addresses of a section, with the one behind its end."""
     return range(section[3], section[3] + section[5] + 1)
 
 
@@ -221,7 +221,7 @@ def read_names(path):
 
 
 def texts_behind(texts, left_out):
-    """What stands behind the module: the texts, whose places are counted from their end."""
+    """Return the bytes behind the module: the texts, whose offsets are counted from their end."""
     behind = left_out.encode() + b"\0"
     behind += bytes(-len(behind) % 4)
     return behind + texts[:-4] + struct.pack("<I", len(behind) + len(texts))

@@ -205,7 +205,7 @@ class Program:
             function.below[to] = below
 
     def _resolve(self, function):
-        """From addresses to functions. One that does not end, of libgcc's, goes on with the next; a bl
+        """Map addresses to functions. One that does not end, of libgcc's, goes on with the next; a bl
         into the function itself is a jump, of Thumb-1, which is too far for b."""
         function.calls = {self.function_at(a) for a in function.calls
                           if a == function.start or self.function_at(a) != function.start}
@@ -350,7 +350,7 @@ def kernel_bound(program, functions):
 
 
 def schema_depth():
-    """How many tables of a file lie in one another at most. Raises BoundError for endlessly many."""
+    """Return the deepest nesting of tables in a file. Raises BoundError if it has no end."""
     depth = 0
     for path in SCHEMAS:
         schema = tomllib.loads(path.read_text())

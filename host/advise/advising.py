@@ -167,7 +167,7 @@ def _idle_copies(method):
 
 
 def _float_layers(method):
-    """In a program with int8 layers, those that compute with floats."""
+    """Find the layers of a program with int8 layers that compute with floats."""
     if not method.is_int8():
         return
     by_call = defaultdict(list)

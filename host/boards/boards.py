@@ -33,7 +33,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to start the board in an emulator; package is the Debian package of program.
+    """The start of the board in an emulator; package is the Debian package of program.
 
     job_address is where the emulator sees the board's memory for the job.
     """
@@ -72,8 +72,8 @@ class Board:
         return self.job is self.code
 
     def flash_of_project(self) -> Memory:
-        """Where code and constants of a C project lie: in the memory of the code and that of the job,
-        if the one begins where the other ends."""
+        """Return the memory for code and constants of a C project: the memories of the code and of the
+        job together, if one begins where the other ends."""
         code, job = self.code, self.job
         if code.address + code.size != job.address:
             return code

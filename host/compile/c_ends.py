@@ -137,7 +137,7 @@ class Input(End):
                 f"{self.info.scalar_type()}, {len(self.info.sizes())}, sizes, error);"]
 
     def attach(self):
-        """What the method's function to open it does about it."""
+        """Return the lines about this value in the function that opens the method."""
         method = f"&{self.method.prefix}_method"
         if not self.is_tensor:
             return [f"    PT_TRY(set_constant({method}, {self.i}, error));"]

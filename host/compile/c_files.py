@@ -88,7 +88,7 @@ def _sum(data):
 
 
 def _listed(folder):
-    """What the list has: sums by path."""
+    """Read the checksums in the list of a folder, by path."""
     path = folder / LIST
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}

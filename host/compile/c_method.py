@@ -266,7 +266,7 @@ def _open(name, method):
 # ---- README.md
 
 def use(methods: list[CMethod]) -> str:
-    """How the first method is used."""
+    """Return C lines that use the first method."""
     return "\n".join(f"    {line}" for line in _use(methods[0]))
 
 

@@ -77,7 +77,7 @@ class _Part:
 
 
 def name_of(path: Path) -> str:
-    """What functions begin with if the user says nothing: the name of the model's file."""
+    """Make the default prefix of functions from the name of the model's file."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     name = name if name[:1].isalpha() and not _is_reserved(name) else f"model_{name}"
     return f"{name}_model" if _is_reserved(name) else name
@@ -146,8 +146,8 @@ def _methods(program: Program, model: Model):
 
 
 def _prefixes(name, methods):
-    """What the functions of each method begin with: where there are several, with the method's name.
-    No two are the same in upper case, as macros are."""
+    """Return the prefix of the functions of each method. With several methods it contains the method's
+    name. No two are the same in upper case, because macros are in upper case."""
     if len(methods) == 1:
         return [name]
     found = {}

@@ -1,8 +1,8 @@
-"""Which files of kernels/ a build with some operators needs, found by reading them.
+"""Find the files of kernels/ that a build with some operators needs, by reading them.
 
-What a file outside of the core needs is looked up by the pt_ names in it, and in the inline functions
-of the headers that it includes: the files that define them. Forms for other instruction sets are taken,
-too: which of them count is the compiler's to say.
+A file outside of the core needs the files that define the pt_ names in it, and in the inline functions
+of the headers that it includes. Forms for other instruction sets are taken, too: the compiler decides
+which of them count.
 """
 
 import functools
@@ -80,7 +80,7 @@ def _definitions():
 
 @functools.cache
 def _headers(path):
-    """What a file includes, directly or not."""
+    """Find all headers that a file includes, directly or not."""
     found = set()
     for name in _INCLUDE.findall(_text(path)):
         near = (KERNELS / path).parent / name
@@ -113,8 +113,8 @@ def _words(path):
 
 @functools.cache
 def _patterns(path):
-    """What the names are like that macros of a file put together: pt_aten_##name##_out. A part that
-    neither begins nor ends with _ is a macro's parameter."""
+    """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out. A
+    part that neither begins nor ends with _ is a macro's parameter."""
     return [re.compile("".join(re.escape(part) if "_" in (part[0], part[-1]) else r"(\w+)"
                                for part in chain.split("##")))
             for chain in _PASTED.findall(_text(path))]

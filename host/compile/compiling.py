@@ -127,7 +127,7 @@ def choose_temp(entries: list[dict], chip: Chip | None) -> None:
 
 
 def _wanted(entries):
-    """What methods of a C project need, with the temp memory that is best for each entry."""
+    """List the needs of the methods of a C project, with the best temp memory for each entry."""
     return [method["after"] if entry["least_temp"] else
             method["after"] | {"temp": method["temp_fastest"]}
             for entry in entries for method in entry["methods"]]

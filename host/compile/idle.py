@@ -1,4 +1,4 @@
-"""Where calls find temp memory: in planned memory that is idle while they run.
+"""Find temp memory for calls in planned memory that is idle while they run.
 
 Most calls leave a part of the planned memory unused: no tensor of theirs lies there, and nothing that
 is read later. A call whose temp memory fits there needs none beside it.
@@ -65,8 +65,8 @@ def _wants(method):
 
 
 def _places(method, kept=()):
-    """For each instruction the largest part of planned memory that is idle while it runs; of a method
-    whose instructions or sizes depend on data, none."""
+    """Return the largest part of planned memory that is idle during each instruction; none for a method
+    whose instructions or sizes depend on data."""
     rows = list(method.instructions_with_values())
     if method.variables or unwritten.is_dynamic(method):
         return [_NOWHERE] * len(rows)

@@ -27,7 +27,7 @@ _NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one 
 
 @dataclass
 class Part:
-    """What an image consists of, in bytes."""
+    """A part of an image, in bytes."""
 
     header: int = 0
     records: int = 0
@@ -195,7 +195,7 @@ class _Method:
         self._numbers = {one: numbers.get(one, numbers[first[what]]) for one, what in same.items()}
 
     def _same(self, one, value):
-        """What tensors have in common that one record can stand for; no dynamic one shares its own."""
+        """Return a key that is equal for tensors that can share one record; dynamic ones share none."""
         of, rank = self._of, value.flags & lib.PT_VALUE_RANK
         if value.flags & lib.PT_VALUE_DYNAMIC:
             return one
@@ -281,7 +281,7 @@ class _Method:
             self._add(("entries", other, tuple(entries)), index)
 
     def _sort_constants(self):
-        """Those with an index first, in its order."""
+        """Sort constants: first those with an index, in its order."""
         order = sorted(self._constants, key=lambda key: key[1])
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
         self._constants_by_index = {key[1]: number for key, number in self._constants.items()}

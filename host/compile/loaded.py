@@ -55,7 +55,7 @@ class Loaded:
         return {first + 4 * i: values[i] for i in range(count)}
 
     def at(self, reference: int):
-        """Where a reference leads to."""
+        """Return the address that a reference stands for."""
         return self.c.memory[memory_of(reference)] + position_of(reference)
 
     def bytes(self, reference: int, size: int) -> bytes:
@@ -137,7 +137,7 @@ class Loaded:
     # ---- what kernels prepared
 
     def prepared(self) -> tuple[dict[int, bytes], dict[int, int]]:
-        """By the number of the instruction: the bytes of what the core's loops take in place of
+        """Return, by the number of the instruction, the bytes that the core's loops read instead of
         arguments, and a bit for each argument of which they read nothing else."""
         if not self.c.prepared:
             return {}, {}

@@ -1,4 +1,4 @@
-"""Whether a chip or a board has room for images: as files that a runner takes, or in a C project."""
+"""Check if a chip or a board has room for images: as files that a runner takes, or in a C project."""
 
 from collections.abc import Sequence
 
@@ -73,7 +73,7 @@ def _chip(target):
 
 
 def _lacking(board, library, size, needs):
-    """What the memories of a board's firmware lack for an image, "" for nothing."""
+    """Say which memories of a board's firmware are too small for an image; "" if none is."""
     room = most_bytes(board, False, library)
     memories = [{"pool": (need["method_pool"], board.arenas["pool"].size),
                  **sizing.planned_arenas(board, need["planned"], [need["unplanned"]]),

@@ -48,7 +48,7 @@ def _measured(meta, method, image, board, core, clock_hz):
 
 
 def _with_other_temp(request, board, method):
-    """What a run takes with the temp memory that was not measured: None where there is no choice."""
+    """Measure a run with the other size of temp memory; None where there is no choice."""
     least, fastest = method["temp_least"], method["temp_fastest"]
     if least == fastest:
         return None

@@ -1,4 +1,4 @@
-"""What planned memory has to hold before a method runs for the first time."""
+"""Find the planned bytes that a method reads before it writes them, in its first run."""
 
 from collections.abc import Iterator
 

@@ -246,7 +246,7 @@ def _copy(firmware, target, board):
 
 
 def _is_there(path):
-    """Not where its drive went away without having been unmounted: then every look at it fails."""
+    """Tell if a folder is there. Looking fails if its drive went away without being unmounted."""
     try:
         return path.exists()
     except OSError:

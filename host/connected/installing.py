@@ -35,9 +35,9 @@ _CERTAIN = frozenset({"images", "programs", "volumes"})
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a model needs of a native module: operators, and those of operators.FEATURES that deploy
-    sees to. heap: bytes besides the module and the runtime. small: whether a small module runs it.
-    arches: those whose modules run it, which an image may limit."""
+    """The needs of a model: operators, and those of operators.FEATURES that deploy checks. heap: bytes
+    besides the module and the runtime. small: true if a small module runs it. arches: those whose
+    modules run it, which an image may limit."""
 
     operators: list[str]
     features: frozenset[str]
@@ -47,7 +47,7 @@ class Wanted:
 
 
 def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
-    """What these need: all features where modules can be built, else those that are certain."""
+    """Collect the needs of programs: all features where modules can be built, else the certain ones."""
     features = native_module.kind_for(programs).features
     if not selective.has_sources():
         features = features.intersection(_CERTAIN)
@@ -71,10 +71,10 @@ class Module:
 
 @dataclass(frozen=True)
 class Installed:
-    """What a board has of picotorch. version: None where it has none. path: of the native module, None
-    where it is part of the firmware. flash: whether its kernels are in flash, of picotorch natmod
-    --flash. operators: the names of those that it has kernels for. features: of a native module those
-    of operators.FEATURES that it has; None where they are not known."""
+    """The picotorch on a board. version: None if there is none. path: of the native module, None if it
+    is part of the firmware. flash: true if its kernels are in flash (picotorch natmod --flash).
+    operators: the names of those that it has kernels for. features: those of operators.FEATURES that
+    a native module has; None if they are not known."""
 
     version: str | None = None
     path: str | None = None
@@ -84,11 +84,11 @@ class Installed:
 
     @property
     def folder(self) -> str:
-        """Where the native module is; "." where the board starts."""
+        """Return the folder of the native module; "." if the board starts in it."""
         return (self.path or "").rpartition("/")[0] or "."
 
     def lacks(self, operators: Collection[str], features: Collection[str]) -> list[str]:
-        """What it lacks of these, in words."""
+        """List the missing operators and features, in words."""
         known = features if self.features is None else self.features
         return in_words(set(operators) - self.operators, set(features) - set(known))
 
@@ -107,9 +107,9 @@ def find(link: Link) -> Installed:
 
 
 def is_needed(link: Link, found: Installed, wanted: Wanted) -> bool:
-    """Whether a native module has to be installed.
+    """Tell if a native module has to be installed.
 
-    Raises OperatorMissing or NotSupported where they are missing in what deploy cannot replace.
+    Raises OperatorMissing or NotSupported if deploy cannot replace a part that lacks something.
     """
     if found.version is None:
         return True
@@ -241,7 +241,7 @@ def arches_of(facts: dict, board: str) -> list[str]:
 
 
 def _modules(arches, runs, operators, features, small):
-    """Those that run there, the best first, each made when it is asked for."""
+    """Yield the modules that run there, the best first, each made when it is needed."""
     for is_small, run in [(False, runs), (True, arches if small else [])]:
         kind = native_module.Kind(features, is_small)
         for built in _built(run, kind):

@@ -335,7 +335,7 @@ def stripped(path: Path) -> str:
 
 
 def _joined(texts):
-    """Together as long as they are no longer than a block."""
+    """Join pieces as long as they are no longer than a block."""
     joined = ""
     for text in texts:
         if joined and len(joined) + len(text) > BLOCK:

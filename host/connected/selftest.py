@@ -111,7 +111,7 @@ def _damaged(run):
 
 
 def _has_failed(result, code, text):
-    """As it should; the message is kept."""
+    """Tell if a call failed as it should; the message is kept."""
     return {"passed": result.code == code and text in result.message,
             "message": f"{result.status}: {result.message}"}
 

@@ -1,4 +1,4 @@
-"""Where boards are: serial ports with the USB ids of boards that run MicroPython."""
+"""Find boards: serial ports with the USB ids of boards that run MicroPython."""
 
 from dataclasses import dataclass
 

@@ -137,7 +137,7 @@ say(_clock[0] if isinstance(_clock, tuple) else _clock)
 
 
 def with_memories(request: Request) -> Request:
-    """With the sizes that the twin finds where the user gives none: the least that does."""
+    """Complete the request with the least sizes that suffice on the twin, where the user gives none."""
     if None not in (request.pool_size, request.temp_size):
         return request
     report = load_with_exact_memories(open_program(request.model), request.method,

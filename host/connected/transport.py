@@ -14,7 +14,7 @@ _SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 
 
 def fault_of_address(port: str) -> str | None:
-    """What is wrong with the address of a server; None of others, and where nothing is."""
+    """Describe the fault in the address of a server; None if it has none, or is no such address."""
     scheme, separator, _ = port.partition("://")
     if not separator or scheme.lower() not in _SERVERS:
         return None
@@ -27,7 +27,7 @@ def fault_of_address(port: str) -> str | None:
 
 
 class NoAnswer(TransportError):
-    """Nothing came for as long as was waited; `received`: what came before."""
+    """No byte came in the waiting time; `received`: the bytes before."""
 
     def __init__(self, received: bytes):
         super().__init__("no answer")
@@ -71,8 +71,8 @@ class Transport(SerialTransport):
         return data
 
     def read_until(self, min_num_bytes, ending, timeout=None, data_consumer=None, timeout_overall=None):
-        """All up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also where
-        a board says other things without end; mpremote's other limits are for the prompt."""
+        """Read up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also if a
+        board sends other bytes without end; mpremote's other limits are for the prompt."""
         received = bytearray()
         end = time.monotonic() + (timeout_overall or self.serial.timeout)
         while not received.endswith(ending):
@@ -83,7 +83,7 @@ class Transport(SerialTransport):
         return bytes(received)
 
     def enter_raw_repl(self, soft_reset=True, timeout_overall=10):
-        """As mpremote's, which prints what it does not understand."""
+        """Do as mpremote's method, which prints all that it does not understand."""
         with contextlib.redirect_stdout(io.StringIO()):
             super().enter_raw_repl(soft_reset, timeout_overall)
 

@@ -1,7 +1,7 @@
-"""From a program that torch exported to a .pte, and what is known of it: bytes, memory, and how far it
-is from PyTorch.
+"""Build a .pte from a program that torch exported, and its report: bytes, memory, and the difference
+from PyTorch.
 
-The work of lowering is done by lowering, which imports torch: that is left until it is needed.
+The module lowering does the work; it imports torch, and so is only imported when it is needed.
 """
 
 import importlib
@@ -175,7 +175,7 @@ def _lower(lowering, source, quantize, core, steps):
 
 
 def _replanned(program, name, int8_io):
-    """With a smaller memory plan where there can be one: not with control flow and the like."""
+    """Plan the memory again, unless the program has control flow and the like."""
     try:
         return export_file(program, name, int8_io)[0]
     except Error as error:

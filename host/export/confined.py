@@ -60,7 +60,7 @@ def _call(number, *arguments):
 
 
 def _writes(found):
-    """All rights to change files that a version knows."""
+    """Return all rights to change files that a version knows."""
     return (_WRITE_FILE | _REMOVE_AND_MAKE | (_REFER if found >= 2 else 0)
             | (_TRUNCATE if found >= 3 else 0) | (_IOCTL_DEV if found >= 5 else 0))
 

@@ -1,4 +1,4 @@
-"""How far a program is from PyTorch, layer by layer, as the twin runs it.
+"""Measure the difference of a program from PyTorch, layer by layer, as the twin runs it.
 
 The program is stepped through; after each instruction its output is read where it lies and compared
 with the value of the float graph that it stands for.

@@ -1,4 +1,4 @@
-"""From an exported program to the bytes of a program, as float32; what int8 has in common with that.
+"""Lower an exported program to the bytes of a float32 program, with functions that int8 shares.
 
 Importing it imports torch and executorch, which takes seconds.
 """
@@ -44,8 +44,8 @@ class Lowered(NamedTuple):
 
 
 def lower_float(exported: torch.export.ExportedProgram) -> Lowered:
-    """With ExecuTorch's portable operators. Linear layers stay linear layers, and what only constants
-    go into is a constant."""
+    """Lower with ExecuTorch's portable operators. Linear layers stay linear layers, and results of
+    constants alone become constants."""
     exported = _with_batch_norms_in_convolutions(exported)
     reference = exported.module(check_guards=False)
     config = EdgeCompileConfig(preserve_ops=[_ATEN.linear.default], _check_ir_validity=False)

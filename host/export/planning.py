@@ -15,7 +15,7 @@ Place = tuple[int, int]  # offset and bytes of a value
 
 @dataclass
 class Step:
-    """What one instruction does with the planned values, which are named by any numbers.
+    """One instruction's reads and writes of planned values, which are named by any numbers.
 
     Its reads come before its writes. The contents of `scratch` are of no use before and after it.
     """
@@ -75,7 +75,7 @@ class _Lives:
         self._bytes(value)[:] = value
 
     def read(self, value, step, last):
-        """What nobody wrote keeps its contents from one execution to the next."""
+        """Note a read. Bytes without a writer keep their contents from one execution to the next."""
         owners = set(np.unique(self._bytes(value)).tolist())
         self.touch(value, step)
         if -1 in owners:

@@ -1,6 +1,6 @@
-"""From an exported program to the bytes of an int8 program, by ExecuTorch's Cortex-M flow: its
-quantizer, its edge configuration, its passes. Before, what the quantizer does not know is taken apart:
-cells of recurrent networks, attention.
+"""Lower an exported program to the bytes of an int8 program, by ExecuTorch's Cortex-M flow: its
+quantizer, its edge configuration, its passes. First, operators that the quantizer does not know are
+decomposed: cells of recurrent networks, attention.
 
 Importing it imports torch, executorch and tosa-tools.
 """

@@ -67,7 +67,7 @@ class MethodEditor:
                        remedy="change the model; picotorch inspect shows all that are missing")
 
     def _operator(self, call):
-        """Its name; "" for a call that is none of a kernel."""
+        """Return the name of the operator; "" for a call of no kernel."""
         if type(call).__name__ != "KernelCall":
             return ""
         operator = self.plan.operators[call.op_index]

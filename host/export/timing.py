@@ -1,4 +1,4 @@
-"""How long a program takes, estimated from a run on the emulated board of a core."""
+"""Estimate the time of a program from a run on the emulated board of a core."""
 
 from picotorch import Error
 

@@ -212,7 +212,7 @@ def _nodes(graph, kind):
 
 
 def _place(nodes):
-    """Where the module's source has the first of some nodes."""
+    """Describe the line in the module's source of the first of some nodes."""
     lines = [line.strip() for line in nodes[0].sourceRange().splitlines()]
     file = re.search(r'File "([^"]*)", line (\d+)', nodes[0].sourceRange())
     marked = next((before for before, line in zip(lines, lines[1:], strict=False)

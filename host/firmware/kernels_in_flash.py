@@ -161,7 +161,7 @@ def _in_firmware(board):
 
 
 def common_operators() -> set[str]:
-    """All but gradients, random numbers, bags of embeddings, histograms, unique elements,
+    """List all but gradients, random numbers, bags of embeddings, histograms, unique elements,
     nonzero_static, antialiased resizes and 3-d pools, which have no room."""
     rare = re.compile(
         "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|pool3d|adaptive_max")

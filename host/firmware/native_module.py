@@ -58,20 +58,20 @@ def arches_for(number: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a module has, of operators.FEATURES, and at what size. small: errors have no texts, there is
-    no EventTracer, and the inner loops of int8 kernels are plain C."""
+    """The features of a module, of operators.FEATURES, and its size. small: errors have no texts, there
+    is no EventTracer, and the inner loops of int8 kernels are plain C."""
 
     features: frozenset[str] = frozenset({"programs"})
     small: bool = False
 
     @property
     def programs(self) -> bool:
-        """Whether it takes .pte files."""
+        """True if it takes .pte files."""
         return "programs" in self.features
 
     @property
     def options(self) -> list[str]:
-        """For setup_picotorch.py."""
+        """The options of this kind for setup_picotorch.py."""
         return [*([] if self.programs else ["--images"]), *([] if self.small else ["--fast"])]
 
     def folder(self, arch: str) -> str:
@@ -88,7 +88,7 @@ def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
 
 
 def _core_of(arch, small):
-    """That of the loops of a module."""
+    """Return the core that the loops of a module are written for."""
     return lib.PT_CORE_PLAIN if small else CORES.get(_CORE_OF.get(arch), lib.PT_CORE_PLAIN)
 
 
@@ -105,18 +105,18 @@ def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, .
 
 
 def runs(programs: dict[str, Program], arch: str | None, small: bool = False) -> bool:
-    """Whether the module of an architecture runs all of them."""
+    """Tell if the module of an architecture runs all programs."""
     return all(_runs(program, arch, small) for program in programs.values())
 
 
 def runs_small(programs: dict[str, Program]) -> bool:
-    """Whether a small module runs all of them."""
+    """Tell if a small module runs all programs."""
     return runs(programs, None, True)
 
 
 def is_small(programs: dict[str, Program]) -> bool:
-    """Whether the module for these is small where nobody says: that with all kernels, and one for
-    images that it runs, which have no weights prepared for faster loops."""
+    """Tell if the module for these is small by default. It is with all kernels, and for images that a
+    small module runs: those have no weights prepared for faster loops."""
     return not programs or selective.only_images(programs) and runs_small(programs)
 
 
@@ -161,7 +161,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
 
 
 def _remedy(kind, is_selective):
-    """Where a board has no room for a module: the smaller one."""
+    """Return the remedy for a board that has no room for a module: a smaller one."""
     if not is_selective:
         return "build with --models"
     return FIRMWARE if kind.small else f"build with --small, or {FIRMWARE}"
@@ -174,8 +174,8 @@ def heap_of(module: Path) -> int:
 
 
 def features_of(behind: bytes) -> frozenset[str]:
-    """Those of operators.FEATURES that a module has, whose first bytes that MicroPython does not read
-    are `behind`: link_mpy.py writes there what was left out."""
+    """Read from `behind` which of operators.FEATURES a module has. These are its first bytes that
+    MicroPython does not read: link_mpy.py lists there the features that were left out."""
     left_out = behind.partition(b"\0")[0].split()
     return frozenset(name for name, switch in FEATURES.items()
                      if switch.removeprefix("PT_NO_").encode() not in left_out)
@@ -301,7 +301,7 @@ def show_text(entry: dict) -> None:
 
 
 def _choice(small):
-    """What it costs that a module is small."""
+    """Describe the cost of a small module."""
     cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
             "as many instructions on a Cortex-M4F")
     return f"Small: {cost}. --fast builds the other." if small else f"Fast. With --small {cost}."

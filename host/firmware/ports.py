@@ -53,7 +53,7 @@ class PortBoard:
 
 @functools.cache
 def boards() -> dict[str, PortBoard]:
-    """All of them by name."""
+    """Return all boards by name."""
     entries = tomllib.loads(BOARDS.read_text())
     return {name: PortBoard(name, **{key: tuple(value) if isinstance(value, list) else value
                                          for key, value in entry.items()})

@@ -61,7 +61,7 @@ class Layout:
 
 
 def layout(board: str) -> Layout:
-    """How the flash of a board is divided, of its mpconfigboard.h."""
+    """Read the division of a board's flash from its mpconfigboard.h."""
     text = (PORT / board / "mpconfigboard.h").read_text()
     romfs_size, filesystem = (
         int(re.search(rf"#define MICROPY_HW_{name}_BYTES \((\d+) \* 1024\)", text)[1]) * 1024

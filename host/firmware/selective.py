@@ -132,7 +132,7 @@ def _digest(files):
 
 @contextlib.contextmanager
 def locked(folder: Path):
-    """One build in a folder at a time; makes the folder."""
+    """Make the folder, and allow one build in it at a time."""
     import fcntl  # not on Windows, where there is no firmware to build either
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -153,7 +153,7 @@ def _instructions(meta, values):
 
 
 def _target(instruction, values):
-    """What control flow names besides."""
+    """Return the destination of a control flow instruction, as text."""
     if instruction.kind == MOVE_CALL:
         return [values.text(instruction.outputs[0])]
     return [] if instruction.destination is None else [f"to {instruction.destination}"]

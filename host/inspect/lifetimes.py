@@ -155,7 +155,7 @@ def live_bytes(boxes: list[Box]) -> list[tuple[int, int]]:
 
 
 class _Covered:
-    """How many bytes lie under boxes that come and go: a segment tree over the boxes' edges. To count a
+    """Counts the bytes under boxes that come and go: a segment tree over the boxes' edges. Counting one
     box takes the logarithm of their number."""
 
     def __init__(self, boxes):

@@ -123,7 +123,7 @@ class _Drawing:
                   f'class="{kind}"{more}>{tooltip and f"<title>{_escaped(tooltip)}</title>"}</rect>')
 
     def _x(self, instruction):
-        """Left edge of the column of an instruction; -1 is what is before the first."""
+        """Left edge of the column of an instruction; -1 is the column before the first."""
         return _LEFT + (instruction + 1) * self.step
 
     def _panel(self, buffer, size, top):

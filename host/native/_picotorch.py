@@ -335,7 +335,7 @@ class Program(_File):
     find_key = _function(lib.pt_named_data_find)
 
     def ask(self, function, *arguments):
-        """Also on the method whose number comes first."""
+        """Call a function; for a function of a plan, the first argument is the number of a method."""
         if _type_of(function).args[0] is not ffi.typeof("pt_plan *"):
             return super().ask(function, *arguments)
         plan, *arguments = arguments
@@ -577,7 +577,7 @@ class Method(_Caller):
         return self._m.end if self._m.state == lib.PT_LOADED else -1
 
     def count(self, what):
-        """As Program.count, of the method that is loaded."""
+        """Count as Program.count does, in the loaded method."""
         self.check()
         return lib.pt_plan_count(ffi.addressof(self._m, "plan"), what)
 
@@ -640,7 +640,7 @@ class Method(_Caller):
                 self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, index):
-        """Also takes a tensor of torch, and what else is an array but no buffer."""
+        """Set an input; it may be a tensor of torch, or another array that is no buffer."""
         if _is_array(value) and not _is_tensor(value):
             value = as_input(self._owner.method_meta(), index, value)
         item = _item(value)
@@ -753,7 +753,7 @@ class Method(_Caller):
         self.ask(lib.pt_resize_argument, i, len(sizes), sizes)
 
     def allocate(self, size, alignment, view=None):
-        """In INIT bytes of the pool, in EXECUTE of the temp memory."""
+        """Allocate bytes of the pool in INIT, of the temp memory in EXECUTE."""
         is_pool = self._m.state == lib.PT_LOADING
         function = lib.pt_allocate if is_pool else lib.pt_allocate_temp
         return self._part(self.ask(function, size, alignment), size)

@@ -50,8 +50,7 @@ class Stored(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """What an instruction computed, by its index: tensors, of one output that is a list of them or of
-    one that is not."""
+    """The results of an instruction, by its index: the tensors of one output, which may be a list."""
 
     instruction: int
     tensors: list[Stored]

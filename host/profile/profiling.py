@@ -57,7 +57,7 @@ def _is_dynamic(values):
 
 
 def _cycles(result, total, prepared):
-    """About how many, on the core of an emulated board; None elsewhere."""
+    """Estimate the cycles on the core of an emulated board; None elsewhere."""
     if result.connected is not None or result.board == running.HOST:
         return None
     return cycles.estimate(load_board(result.board).core, None, total, prepared)["cycles"]

@@ -1,9 +1,9 @@
-"""What a board without MicroPython tells of a run (port/bare), put into words here.
+"""Read the lines about a run that a board without MicroPython prints (port/bare).
 
-An error comes as the fields of a pt_error; `stage` says what it comes from, `missing` the operators
-that the board's build has no kernel for, `attribute` the buffer that is meant, both by their bytes. A
-value that is not a tensor is written as in Python, except bits(those of a double), text('its bytes')
-and items('typecode', 'bytes of a tensor').
+An error comes as the fields of a pt_error; `stage` names its source, `missing` the operators without a
+kernel in the board's build, `attribute` the buffer in question, both by their bytes. A value that
+is not a tensor is written as in Python, except bits(those of a double), text('its bytes') and
+items('typecode', 'bytes of a tensor').
 """
 
 import ast

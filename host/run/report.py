@@ -57,7 +57,7 @@ def show_unused_preparation(prepared: int, cores: set[str]) -> None:
 
 
 def _where(connected):
-    """One line on what a connected board took."""
+    """Write one line on the memory that a connected board used."""
     parts = [connected.machine]
     if connected.model_at is None:
         parts.append("the model was sent into the heap")

@@ -1,4 +1,4 @@
-"""What the runner on a board is given for a request, and what it writes.
+"""The files that the runner on a board reads for a request, and those that it writes.
 
 The other end is port/firmware/frozen/runner.py, on emulated and on connected boards, and
 port/bare/main.c on those without MicroPython.

@@ -55,7 +55,7 @@ def _cannot_verify(expected, outputs):
 
 
 def _compare(wanted, output, rtol, atol, verdict):
-    """Why an output is not the one wanted; "" where it is. Adds its errors to the verdict."""
+    """Say why an output differs from the expected one, or "". Add its errors to the verdict."""
     if (wanted.dtype, wanted.shape) != (output.dtype, output.shape):
         return (f": {wanted.dtype} {list(wanted.shape)} expected, "
                 f"{output.dtype} {list(output.shape)} given")

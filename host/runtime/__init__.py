@@ -56,7 +56,7 @@ __all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Progr
 
 
 class Verification(enum.Enum):
-    """How much of a program is checked when it is loaded."""
+    """The checks of a program when it is loaded."""
 
     Minimal = picotorch.MINIMAL
     InternalConsistency = picotorch.STRICT
@@ -129,7 +129,7 @@ class Method:
 
 
 class Record:
-    """What is kept of a program's executions, and the buffer for what instructions compute, if any."""
+    """The record of a program's executions, and the buffer for results of instructions, if any."""
 
     def __init__(self, debug_buffer_size: int):
         self.executions: list[Execution] = []

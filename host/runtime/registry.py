@@ -1,4 +1,4 @@
-"""Which operators and backends there are."""
+"""The registries of operators and backends."""
 
 from picotorch.delegates import get_backend, registered_backend_names
 from picotorch.host.operators import built_operators

@@ -49,7 +49,7 @@ def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
 
 
 def _shared(methods: Iterable[dict[Buffer, set]]) -> set[Buffer]:
-    """Those after the first in which no two different tensors have a place in common."""
+    """Return the planned buffers after the first in which no two different tensors overlap."""
     tensors: dict[Buffer, set] = {}
     for buffers in methods:
         for buffer, own in buffers.items():

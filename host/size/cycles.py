@@ -1,4 +1,4 @@
-"""How long an execution takes on a chip: an estimate from instructions that an emulated board counted.
+"""Estimate the time of an execution on a chip from the instructions that an emulated board counted.
 
 cycles_per_instruction.json has (least, usual, most) of each core: of the five int8 models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions. It

@@ -1,8 +1,8 @@
-"""How many bytes of flash the kernels of operators take on a board, each operator on its own.
+"""Count the bytes of flash that the kernels of operators take on a board, each operator on its own.
 
 An operator's kernel is what can be reached from its `pt_kernel`, as the linker sees it: functions and
-constants are sections of their own, and relocations say which of them another one needs. What more
-than one of the operators asked for reaches is shared and counted once. The objects are those of the
+constants are sections of their own, and relocations name the sections that another one needs. Sections
+that several of the operators reach are shared and counted once. The objects are those of the
 board's firmware, with or without a selective build. Gaps between sections are not counted.
 """
 
@@ -120,8 +120,8 @@ class LinkedObjects:
                 yield key
 
     def reach(self, symbols, features: Collection[str] = (), project: bool = False) -> set[Piece]:
-        """All that these symbols need, themselves included, in a build with these of FEATURES, or in a
-        C project: without texts of errors, and with the kernels' checks as a feature."""
+        """Collect the sections that these symbols need, their own included, in a build with these of
+        FEATURES, or in a C project: without texts of errors; the kernels' checks are a feature."""
         pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
         left_out = _NOT_IN_PROJECTS if project else ()
         left_out += (_CHECK,) if project and _CHECKS not in features else ()

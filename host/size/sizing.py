@@ -42,8 +42,8 @@ _MOST_BACKENDS = 64  # each registration looks at all before it
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
             data: list[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
-    """What the method needs and how it fits each board and chip; `data`: its .ptd files. Raises what
-    loading raises."""
+    """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
+    Raises the errors of loading."""
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
@@ -93,8 +93,8 @@ def unplanned_bytes(meta: MethodMeta) -> int:
 
 
 class Placed(NamedTuple):
-    """What a board's runner keeps in memory besides: bytes of each output and mutable buffer outside
-    the planned buffers, which it puts behind these, and of each input."""
+    """Further memory of a board's runner: bytes of each output and mutable buffer outside the planned
+    buffers, which it puts behind these, and of each input."""
 
     outputs: list[int]
     inputs: list[int]
@@ -239,7 +239,7 @@ def _end(threads, waiting):
 
 
 def _refused(measured, core):
-    """Why a core does not run the image, "" where it does."""
+    """Say why a core does not run the image; "" if it does."""
     return OTHER_CORE if core in measured.refused else ""
 
 

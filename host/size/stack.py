@@ -1,4 +1,4 @@
-"""How much stack a method can take on a board: what the build of the firmware has found out.
+"""Return the most stack that a method takes on a board, as the build of the firmware found it.
 
 The figures are tools/stack_bounds.py's, of all paths through the kernels. There are none of loading,
 which is Python for the most part: of one program it always takes the same, which a run measures.
@@ -14,7 +14,7 @@ FREE = 2304  # bytes that load, execute, step and unload have to find: PT_STACK_
 
 
 def read_bounds(firmware: Path) -> dict:
-    """What stands beside a firmware. Raises FileNotFoundError where that was built by another make."""
+    """Read the figures beside a firmware. Raises FileNotFoundError if another make built it."""
     return json.loads((firmware.parent / "stack.json").read_text())
 
 

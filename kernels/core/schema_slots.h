@@ -1,4 +1,4 @@
-// Where things are in .pte and .ptd files, for the core.
+// Positions of fields in .pte and .ptd files, for the core.
 // Written by tools/generate_schema.py from schema/program.toml and flat_tensor.toml.
 #ifndef PT_CORE_SCHEMA_SLOTS_H
 #define PT_CORE_SCHEMA_SLOTS_H

@@ -48,7 +48,7 @@ def check(name, needed, free, remedy):
 
 
 def library(path):
-    """Where the board keeps libraries, by sys.path: /flash/lib where its file system is at /flash."""
+    """Return the board's folder of libraries, by sys.path: /flash/lib where files are at /flash."""
     for folder in path:
         if folder.endswith("/lib") and not folder.startswith("/rom"):
             return folder

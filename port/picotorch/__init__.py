@@ -27,7 +27,7 @@ PARTS = (
 )
 
 def __getattr__(name):
-    """One of these, or their module. Of any other name nothing is imported: dir() of MicroPython tries
+    """Import one of these, or their module. Another name imports nothing: dir() of MicroPython tries
     each name that the firmware knows."""
     for module, names in PARTS:
         if name == module:

@@ -159,7 +159,7 @@ class BackendExecutionContext(_Context):
         return self._allocator
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
-        """From the temp allocator."""
+        """Allocate from the temp allocator."""
         return self._allocator.allocate(size, alignment, view)
 
     def resize_tensor(self, tensor, sizes):
@@ -270,7 +270,7 @@ class Arguments:
         self.count = count
 
     def clear(self):
-        """What a backend has kept of them has no elements any more."""
+        """Empty the arguments: objects that a backend has kept have no elements any more."""
         values = self.values
         for i in range(self.count):
             value = values[i]
@@ -300,7 +300,7 @@ class Arguments:
 
 
 class Delegates:
-    """Those of one Method. most, most_arguments: how many there can be."""
+    """The delegates of one Method. most, most_arguments: the limits of their numbers."""
 
     def __init__(self, method, most, most_arguments):
         self.method = method
@@ -381,7 +381,7 @@ class Delegates:
     # ---- errors
 
     def take_error(self):
-        """What the call that just failed has raised, or None."""
+        """Return the exception of the call that just failed, or None, and forget it."""
         error = self._error
         self._error = None
         return error
@@ -427,7 +427,7 @@ class Delegates:
         return True
 
     def explain(self, error):
-        """Which backend it was, and what it raised."""
+        """Name the backend that failed, and its exception."""
         method = self.method
         name = "backend " + MethodMeta(method.program, method.plan).get_backend_name(self._failed)
         if self._exception is None:

@@ -243,7 +243,7 @@ class Method:
         return self.library.get_output(index)
 
     def get_outputs(self, into=None):
-        """All outputs, in the list `into` (whose length is theirs) or a new one."""
+        """Get all outputs, in the list `into` (of the same length) or a new one."""
         count = self.outputs_size()
         if into is None:
             into = [None] * count
@@ -334,7 +334,7 @@ class Method:
     # ---- what the library calls
 
     def _ask(self, what, index):
-        """What the library asks for of delegate or output number `index`; an error's code."""
+        """Answer the library's request for delegate or output number `index` with an error's code."""
         if what == _picotorch.KEPT:
             return self._make_kept(index)
         if what == _picotorch.FIND:
@@ -403,7 +403,7 @@ class Method:
 
 
 def _count(value, default, subject):
-    """How many objects to make: `value`, or the default for None."""
+    """Return the number of objects to make: `value`, or the default for None."""
     if value is None:
         return default
     need(value, int, subject)

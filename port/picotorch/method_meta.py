@@ -44,7 +44,7 @@ class MethodMeta:
         return self._tensor(_INPUTS, index)
 
     def input_value(self, index):
-        """Which of the method's values an input is."""
+        """Return the number of an input among the method's values."""
         return self._library.item(self.plan, _INPUTS, index)[0]
 
     def num_outputs(self):
@@ -57,7 +57,7 @@ class MethodMeta:
         return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
-        """Which of the method's values an output is; an input's when it aliases it."""
+        """Return the number of an output among the method's values; an input's if it aliases that."""
         return self._library.item(self.plan, _OUTPUTS, index)[0]
 
     def unplanned_attributes(self):
@@ -185,7 +185,7 @@ class MethodMeta:
                 if self._library.operator(self.plan, i)[2] < 0]
 
     def instruction_name(self, index, argument=-1):
-        """What an instruction calls: an operator, with the name of an argument, or "control flow"."""
+        """Name the operator of an instruction, and one of its arguments, or return "control flow"."""
         check_index(index, self.num_instructions(), "instruction")
         need(argument, int, "argument")
         operator = self._library.instruction_operator(self.plan, index)

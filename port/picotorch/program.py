@@ -121,7 +121,7 @@ class Program:
         return NamedDataMap(self.library)
 
     def get_named_data(self, key, view=None):
-        """As get_data of the NamedDataMap."""
+        """Do as get_data of the NamedDataMap."""
         return self.get_named_data_map().get_data(key, view)
 
     def __repr__(self):

@@ -126,7 +126,7 @@ class Tensor(_Arrays):
         return 8 <= self._dtype <= 10  # ComplexHalf, ComplexFloat, ComplexDouble
 
     def _position(self, indexes):
-        """Which element of the data has these indexes, one for each dim. Raises IndexError."""
+        """Return the element of the data at these indexes, one for each dim. Raises IndexError."""
         sizes = self._sizes
         if len(indexes) != len(sizes):
             raise IndexError

@@ -66,7 +66,7 @@ class EventTracer:
             buffer[i] = 0
 
     def calls(self, instruction):
-        """How often an instruction ran, failed runs included."""
+        """Return the number of runs of an instruction, failed runs included."""
         return self._read(self._event(instruction))[2]
 
     def ticks(self, instruction):
@@ -75,7 +75,7 @@ class EventTracer:
         return self._sum(event, event + 1)
 
     def executions(self):
-        """How often execute ran to the end of the program or to a failure."""
+        """Return the number of runs of execute to the end of the program or to a failure."""
         return self._read(0)[2]
 
     def total(self):

@@ -1,4 +1,4 @@
-"""Whether an architecture gives the same on the twin as in ExecuTorch's runtime, and on a board."""
+"""Compare the outputs of an architecture on the twin, in ExecuTorch's runtime, and on a board."""
 
 import importlib.util
 from pathlib import Path
@@ -58,7 +58,7 @@ def export(name):
 
 
 def compare(pte, inputs, expected, boards=()):
-    """What picotorch parity finds: of the twin, and of boards. Raises picotorch.Error."""
+    """Compare the twin and boards as picotorch parity does. Raises picotorch.Error."""
     meta = open_program(pte).method_meta("forward")
     types = [meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
              for i in range(meta.num_outputs())]

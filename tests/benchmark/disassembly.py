@@ -1,4 +1,4 @@
-"""What the instructions of a firmware are, read and write, from objdump's listing."""
+"""Read a firmware's instructions, and the registers they read and write, from objdump's listing."""
 
 import re
 import subprocess
@@ -216,7 +216,7 @@ class Instruction:
 
     @cached_property
     def sources(self):
-        """What else it reads."""
+        """The other registers that it reads."""
         if self.stored or self.kind in LOADING or self.is_vector and self.address_registers:
             return ()
         if self.kind == "loop" or self.name == "bl":

@@ -64,7 +64,7 @@ def measured():
 
 
 def selected(entries, models):
-    """Those of the models on the six cores, in the order of both."""
+    """Select the entries of the models on the six cores, in the order of both."""
     places = {name: i for i, name in enumerate(models)}
     cores = list(BOARDS)
     return sorted((e for e in entries

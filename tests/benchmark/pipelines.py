@@ -39,7 +39,7 @@ CHOICES = (Choice(1, 1, 0, "never", 0, 2, 0, 3), Choice(2, 2, 6, "in turns", 1, 
 
 @dataclass(frozen=True)
 class Step:
-    """What an instruction asks of a pipeline."""
+    """The use that an instruction makes of a pipeline."""
 
     reads: tuple = ()  # (register, stage)
     writes: tuple = ()  # (register, latency)
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True)
 class State:
-    """Where a pipeline is. Cycles count from that of the last issue."""
+    """The state of a pipeline. Cycles count from the cycle of the last issue."""
 
     group: tuple = ()  # the instruction of that cycle, while another may join it
     ready: tuple = ()  # (register, cycle)

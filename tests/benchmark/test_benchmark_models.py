@@ -51,7 +51,7 @@ def test_board_gives_the_outputs_of_the_dialect(name, board, prepare):
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
 def test_a_board_with_little_memory_gives_what_it_has(name, bare):
-    """Where the user says nothing of sizes."""
+    """The user gives no sizes."""
     board, model = "netduinoplus2", load(name)
     result = running.run(Request(model.pte(board), name, model.inputs, pool_size=None, temp_size=None,
                                  bare=bare), board)

@@ -115,7 +115,7 @@ def test_a_method_that_there_is_not_is_named():
 
 
 def numbers_of(request):
-    """Which inputs are floats and ints that are no tensors."""
+    """List the inputs that are floats and ints instead of tensors."""
     meta = open_program(request.model).method_meta(request.method)
     return [i for i in range(meta.num_inputs())
             if meta.input_tag(i) in (KERNEL_TYPES_INT, KERNEL_TYPES_DOUBLE)]

@@ -301,7 +301,7 @@ def test_what_is_attached(call, monkeypatch, tmp_path):
 
 
 def connected(call, monkeypatch, port):
-    """What the list says of a board at a port."""
+    """Return the row of a board at a port."""
     monkeypatch.setattr(serial_ports.list_ports, "comports", lambda: [
         SimpleNamespace(device=port, vid=0xF055, pid=0x9800, serial_number="1")])
     monkeypatch.setenv("PICOTORCH_DRIVES", "")
@@ -423,7 +423,7 @@ def native_modules(tmp_path, monkeypatch):
 
 
 def has_facts(monkeypatch, **facts):
-    """What the board says of itself, and these."""
+    """Let the board report these facts besides its own."""
     for module in (installing, room):
         monkeypatch.setattr(module, "facts_of", lambda conversation: {
             **session.facts_of(conversation), **facts})

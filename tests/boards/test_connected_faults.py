@@ -1,4 +1,4 @@
-"""What breaks on the way to a board: at each place a named error, and the next try works."""
+"""Break the connection to a board at each step: the error is named, and the next try works."""
 
 import zlib
 from pathlib import Path
@@ -51,7 +51,7 @@ def run(board, native_modules):
 
 
 def deploy(board, native_modules, to_romfs=False):
-    """What was done. How much of the heap is free is not always the same to the byte."""
+    """Deploy, and return the report without the free heap, which differs by some bytes."""
     done = deploying.deploy(MODEL.read_bytes(), MODEL, board.port, "/models", to_romfs, ["forward"],
                             lambda *told: None)
     return {**done, "heap_free": None}

@@ -202,7 +202,7 @@ def test_a_dry_run_needs_no_tool(call, folder):
 
 
 def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
-    """What builds it is tested in test_ports.py."""
+    """The build itself is tested in test_ports.py."""
     model = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
     files = [folder / f"firmware.{suffix}" for suffix in ("elf", "dfu", "hex")]
     for file in files:
@@ -221,7 +221,7 @@ def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
 
 @pytest.mark.parametrize("name", ["model.pte", "model.ptm"])
 def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch, name):
-    """What builds it is tested in test_rp2.py."""
+    """The build itself is tested in test_rp2.py."""
     model, source = folder / name, Path(__file__).resolve().parents[1] / "fixtures" / "add_1"
     if name == "model.pte":
         model.write_bytes((source / name).read_bytes())
@@ -253,7 +253,7 @@ def wheel(folder, monkeypatch):
 
 
 def test_a_dry_run_with_a_model_writes_no_file(call, wheel):
-    """Where a wheel is installed, whose command firmware writes into the folder of its caller."""
+    """With a wheel, the command firmware writes into the folder of its caller."""
     older = wheel / "RPI_PICO.uf2"
     for content in (None, b"of the user"):
         if content:

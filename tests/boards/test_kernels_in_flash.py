@@ -268,7 +268,7 @@ def test_options_that_go_with_flash(call):
 
 
 def test_an_image_that_calls_the_module_is_refused(tmp_path):
-    """Where MicroPython puts the module is known when it is loaded."""
+    """The address of the module is only known when MicroPython loads it."""
     natmod = stock.REPOSITORY / "port" / "natmod"
     objects = []
     for name, code in (

@@ -38,7 +38,7 @@ class Remote:
         return self
 
     def _wait_for_prompt(self):
-        """What comes before the board has set up its UART, an emulator may drop."""
+        """Repeat the input: an emulator may drop bytes until the board has set up its UART."""
         said = b""
         while not said.endswith(b">>> "):
             transport = SerialTransport(self.port)

@@ -129,7 +129,7 @@ except ValueError as error:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """What the command writes for int8 ds_cnn, and its report."""
+    """Build the package for int8 ds_cnn, and return its folder and the report."""
     output = tmp_path_factory.mktemp("package")
     entry = {}
 
@@ -204,7 +204,7 @@ print((start - timer.value) * 40 // 64)  # 40 ns a tick, 64 ns an instruction
 
 
 def test_texts_of_errors_are_read_from_the_file(models, tmp_path):
-    """Where it is no longer there an error has its name, number, subject and sizes."""
+    """Without the file, an error has its name, number, subject and sizes."""
     script = """
 import os
 import _picotorch
@@ -249,7 +249,7 @@ def test_what_the_module_reads_is_in_memory():
 
 
 def install(folder, output, *options):
-    """What install.py prints on the unix port."""
+    """Run install.py on the unix port, and return its output."""
     folder.mkdir()
     return built_ports.run_unix(stock.build("unix"), *options, "-c", f"""
 import sys
@@ -286,7 +286,7 @@ def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_p
     (False, False, "build with --models"), (False, True, "build with --models"),
     (True, True, native_module.FIRMWARE)])
 def test_the_remedy_of_install_is_a_smaller_module(call, package, programs, small, remedy, tmp_path):
-    """What it was built with already is no remedy."""
+    """The remedy is never an option that the module was built with already."""
     built, _ = package(call)
     shutil.copytree(built, tmp_path / "package")
     given = native_module._remedy(native_module.Kind(small=small), programs)

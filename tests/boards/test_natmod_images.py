@@ -96,8 +96,8 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """What the command writes for an image of int8 ds_cnn, and its report: small, unless the image has
-    weights prepared for a core."""
+    """Build the package for an image of int8 ds_cnn, and return its folder and the report. It is small,
+    unless the image has weights prepared for a core."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "model.ptm").write_bytes(image("int8_ds_cnn", CORES["armv7emsp"]))
     (folder / "plain.ptm").write_bytes(image("int8_ds_cnn", None))

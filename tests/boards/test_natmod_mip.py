@@ -14,7 +14,7 @@ MODEL = fixture_store.FOLDER / "mlp" / "model.pte"
 
 @pytest.fixture
 def package(call, tmp_path):
-    """What the command writes for a model, small, and the runtime."""
+    """Build the package for a model, small, with the runtime."""
     folder = tmp_path / "natmod"
     assert call("natmod", "--models", MODEL, "--small", "--arch", "armv6m", "--output", folder)[0] == 0
     return folder

@@ -19,7 +19,7 @@ RUN = "import sys, micropython_run; sys.exit(micropython_run.run_main(['micropyt
 
 
 def lines_of(script, small, models, folder):
-    """What a script of tests/boards/ports prints there."""
+    """Run a script of tests/boards/ports there, and return its lines."""
     (folder / "picotorch").mkdir()
     for name, data in files("x64", small).items():
         (folder / name).write_bytes(data)

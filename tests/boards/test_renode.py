@@ -142,7 +142,7 @@ class Counter:
 
 
 def instructions(name, ticks):
-    """What port/firmware/counter.c makes of ticks."""
+    """Convert ticks to instructions as port/firmware/counter.c does."""
     counter = toml_of(name)["counter"]
     return ticks * counter["tick_ns"] // counter["instruction_ns"]
 

@@ -130,7 +130,7 @@ def test_a_firmware_for_a_model_has_its_kernels_and_the_model(call, tmp_path):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_wheel_puts_a_model_into_its_firmware(board, call, monkeypatch, tmp_path):
-    """That of all kernels; test_reproducible.py runs it. A checkout links those of the model."""
+    """It has all kernels; test_reproducible.py runs it. A checkout links those of the model."""
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
     monkeypatch.chdir(tmp_path)
     model = FOLDER / "int8_ds_cnn" / "model.pte"

@@ -177,7 +177,7 @@ def test_a_build_that_fails_is_an_error(call, monkeypatch, tmp_path):
 
 
 def test_the_manifest_freezes_every_module_and_by_default_all_parts():
-    """What of picotorch is in neither list is of the host only."""
+    """Modules of picotorch that are in neither list are for the host only."""
     found = dict(re.findall(r'_(CORE|PARTS) = "(.*)"', (ROOT / "port/manifest.py").read_text()))
     assert found["PARTS"].split() == [name for name, _ in PARTS]
     modules = {path.stem for path in (ROOT / "port/picotorch").glob("*.py")}

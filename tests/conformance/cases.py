@@ -1,4 +1,4 @@
-"""What one worker does of one job: exports programs, runs them on both runtimes, compares.
+"""Do one job in a worker: export programs, run them on both runtimes, compare.
 
 A job gives results: dicts of name, group, status, message and call. Statuses:
   same            both runtimes give the same

@@ -61,7 +61,7 @@ def make_jobs(quick):
 
 
 def _compared(fixture):
-    """Whether ExecuTorch's runtime as it is installed can run a model of the zoo."""
+    """Tell if the installed ExecuTorch runtime can run a model of the zoo."""
     if fixture.refused or fixture.build.__module__.endswith((".cortex_m", ".mlperf_tiny")):
         return False
     model = fixture.model()

@@ -1,4 +1,4 @@
-"""What decides in make conformance, without running it: comparison, explanations, workers that die."""
+"""Test the decisions of make conformance without running it: comparison, explanations, dead workers."""
 
 import json
 import sys

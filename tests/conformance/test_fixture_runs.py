@@ -40,7 +40,7 @@ def output(result, number, i, info):
 
 
 def refusal(fixture, method):
-    """What load says of a method that lacks operators or a backend; None where it lacks nothing."""
+    """Return the error of loading a method without its operators or backend; None if all are there."""
     entry = fixture.methods[method]
     operators = [name for name in fixture.refused if name in entry["operators"]]
     backends = [name for name in fixture.refused if name in entry["backends"]]

@@ -190,7 +190,7 @@ def test_methods_leave_state_alone_that_they_may_share():
 
 
 def simulate(inputs, steps, runs, scribbled):
-    """What steps make of 64 bytes, in some runs; inputs are set before the first alone."""
+    """Run steps on 64 bytes several times; inputs are set before the first run alone."""
     memory, seen = bytearray(64), []
     generator = random.Random(1)
     for _, start, end in inputs:

@@ -1,4 +1,4 @@
-"""What belongs to the version of images beside their records stays as it is within a version."""
+"""Within a version of images, shortcuts and prepared constants keep their form."""
 
 import pytest
 from support import image_format

@@ -68,7 +68,7 @@ def run(image, target):
 
 
 def of_values(result):
-    """What a run says of values: all but the pool, and what it takes of it."""
+    """Return a run's files and lines without those about the pool."""
     files = {path: data for path, data in result.files.items() if not path.startswith("pool_")}
     return files, [line for line in result.lines if "pool" not in line]
 
@@ -253,8 +253,8 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
 def test_the_twin_runs_what_is_prepared(name, core):
-    """Where that is wrong, the outputs are; in one run, and where it is measured, which restores
-    weights once."""
+    """Wrong prepared bytes make the outputs wrong: in one run, and when measured, which restores weights
+    once."""
     image = compiled(name, core)
     data = bytearray(image.pte)
     start = struct.unpack_from("<3I", data)[2]

@@ -1,5 +1,5 @@
-"""What loading costs on the default board, strict verification included: counted instructions, and the
-method pool beside that of ExecuTorch's runtime. And what an execution costs that has little to do."""
+"""Count the instructions of loading on the default board, strict verification included, and compare the
+method pool with that of ExecuTorch's runtime. Count those of an execution that has little to do."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where constants, unplanned tensors and planned buffers lie."""
+"""Positions of constants, unplanned tensors and planned buffers in memory."""
 
 import functools
 import subprocess
@@ -37,7 +37,7 @@ def address(buffer):
 
 
 def constant_positions(program):
-    """Where the constants of a program's first method lie in the file."""
+    """Return the positions in the file of the constants of a program's first method."""
     return [info.offset for info, _ in constants_of(program)]
 
 
@@ -107,7 +107,7 @@ def in_place_job():
 
 @pytest.mark.parametrize("target", [HOST, *SCRIPT_BOARDS])
 def test_constants_and_unplanned_tensors_are_used_in_place(target):
-    """What changes there after load or set_input is seen by the next execution."""
+    """The next execution sees changes made after load or set_input."""
     files = run_script("in_place.py", Job(dict(in_place_job()._sections)), target).files
     files = {name: np.frombuffer(data, np.float32) for name, data in files.items()}
     expected = fixture_store.load("linear_5").runs[0].expected[0].reshape(-1)

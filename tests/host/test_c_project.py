@@ -88,7 +88,7 @@ def said(folder, *options):
 
 
 def printed(text):
-    """What main.c says of each output: a text."""
+    """Return the text that main.c prints for each output."""
     parts = re.split(r"(?m)^(\w+): ", text)
     return {name: words.strip() for name, words in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -193,7 +193,7 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
 def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
-    """That of main.c included, as the command writes the project by default."""
+    """The memory of main.c is included, as the command writes the project by default."""
     board, file = "mps2-an386", tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load(name).pte(board))
     status, out, _ = call("compile", file, "--keep-plan", "--c", tmp_path / "c", "--json")
@@ -386,7 +386,7 @@ def test_an_error_is_printed(tmp_path):
     ("aten::exp.out", [0, 1]), ("aten::pow.Tensor_Tensor_out", [0, 0, 1]),
     ("aten::_softmax.out", [0, 2, 3, 1])])
 def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
-    """That it has no functions of float64, and not that its operators do not support them."""
+    """The error blames the build, which has no functions of float64, and not the operators."""
     x, out = (tensor([4], offset, dtype=7) for offset in (0, 32))
     made = program(plan([x, out, int_value(0), bool_value(False)], [call(0, *arguments, arguments[-1])],
                         [operator], [0], [1], [64]))
@@ -508,7 +508,7 @@ def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
 
 
 def test_the_library_says_that_its_path_has_a_space(tmp_path):
-    """Where a Makefile of another project includes it."""
+    """A Makefile of another project includes it."""
     folder = tmp_path / "my models"
     folder.mkdir()
     write(folder, "mlp")

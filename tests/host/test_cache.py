@@ -1,4 +1,4 @@
-"""What is kept from one call to the next, and that a second picotorch size starts no board."""
+"""Results are kept from one call to the next: a second picotorch size starts no board."""
 
 import json
 import threading

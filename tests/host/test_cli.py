@@ -180,7 +180,7 @@ def headed(text):
 
 
 def encrypted():
-    """What says that it is."""
+    """Make a zip file whose flags say that it is encrypted."""
     data = bytearray(zipped(**{"in0.npy": npy()}))
     data[6] |= 1
     data[data.find(b"PK\1\2") + 8] |= 1

@@ -102,7 +102,7 @@ def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(c
 
 
 def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled, tmp_path):
-    """Where calls find in idle planned memory what they wish for, too."""
+    """There is none either where calls find enough temp memory in idle planned memory."""
     for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
         gains = core in ("cortex-m0plus", "cortex-m4")

@@ -28,7 +28,7 @@ print(json.dumps(found))
 
 @pytest.fixture
 def attempt(tmp_path):
-    """What comes of each statement in a confined process: "done" or the error's name."""
+    """Run each statement in a confined process: it gives "done" or the error's name."""
     (tmp_path / "folder").mkdir()
 
     def run(*statements):

@@ -1,4 +1,4 @@
-"""What is read of a linker's map."""
+"""Test the reader of a linker's map."""
 
 from picotorch.host.boards.boards import load_board
 from picotorch.host.run import emulator

@@ -36,7 +36,7 @@ def told_smaller(data, size):
 
 
 def header(shape):
-    """What an .npy file of floats begins with."""
+    """Make the header of an .npy file of floats."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
     return file.getvalue()

@@ -19,7 +19,7 @@ def planned(places, inputs, steps, outputs, always=(), **longer):
 
 
 def trace(places, inputs, steps, outputs, always=(), executions=2):
-    """What every read sees: the bytes that are written depend on all that was read before."""
+    """Return the result of every read; written bytes depend on all bytes that were read before."""
     size = max(offset + count for offset, count in places.values())
     memory, seen = np.zeros(size, np.uint64), []
     state = np.uint64(1)

@@ -41,7 +41,7 @@ def test_the_exit_status_is_the_boards():
 
 
 def typed(text, *arguments):
-    """What the board wrote to a text that was typed at the prompt, without the echo of the input."""
+    """Type a text at the prompt, and return the board's lines without the echo of the input."""
     done = subprocess.run([*REPL, *map(str, arguments)], input=text.encode(), capture_output=True,
                           timeout=60)
     assert done.returncode == 0, done.stderr.decode()

@@ -1,4 +1,4 @@
-"""What reaches the terminal: names that it cannot encode, colours, progress, warnings, completion."""
+"""Test the terminal: names that it cannot encode, colours, progress, warnings, completion."""
 
 import os
 import pty
@@ -52,7 +52,7 @@ def test_no_warning_is_printed(call, monkeypatch):
 
 
 def on_terminal(*command, **environment):
-    """What a terminal gets."""
+    """Run a command on a terminal, and return the text on it."""
     screen, terminal = pty.openpty()
     with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal,
                           env={**os.environ, "TERM": "xterm", **environment}) as process:

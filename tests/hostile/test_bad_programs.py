@@ -376,7 +376,7 @@ def initial_value_whose_end_overflows():
 
 @case("InvalidProgram (0x23): initial value 1: lies outside its segment")
 def initial_value_far_below_its_segment():
-    """What is left of the segment behind it is no int of 30 bits."""
+    """The rest of the segment after it has a size that is no int of 30 bits."""
     return initial(1, [0, 1 << 63], 0)
 
 

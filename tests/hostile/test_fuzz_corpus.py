@@ -1,4 +1,4 @@
-"""What the fuzzer has found worth keeping, once more: on the twin with gcc's sanitizers."""
+"""Run the corpus that the fuzzer kept, on the twin with gcc's sanitizers."""
 
 import collections
 import json

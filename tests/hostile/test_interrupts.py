@@ -122,7 +122,7 @@ class Bench:
         self.method.unload()
 
     def prepare(self):
-        """What comes between load and execute, from whatever state."""
+        """Do the steps between load and execute, from any state."""
         self.method.reset_state()
         self.set_table()
         self.set_output()

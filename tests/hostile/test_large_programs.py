@@ -1,5 +1,5 @@
-"""What a program says of itself takes time by its size, not by the square of it: programs of many small
-parts, which a file of a megabyte may have a hundred thousand of."""
+"""Reading a program's description takes time by its size, not by the square of it. The programs have
+many small parts: a file of a megabyte may have a hundred thousand."""
 
 import time
 

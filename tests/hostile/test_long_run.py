@@ -28,7 +28,7 @@ def open_files():
 
 
 def events(lines):
-    """How often each event came."""
+    """Return the count of each event."""
     return {name: int(number) for name, number in
             (line.split(": ") for line in lines if not line[0].isdigit())}
 

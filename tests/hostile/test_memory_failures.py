@@ -73,7 +73,7 @@ def is_refused(fixture, method):
 
 
 def check_steps(fixture, lines):
-    """What loading asks for, of all methods, beside what the program says of itself."""
+    """Compare the memory that loading takes, for all methods, with the program's own description."""
     steps = {tuple(line.split()[:2]): [int(word) for word in line.split()[2:]] for line in lines
              if not any(is_refused(fixture, method) and line.startswith(method)
                         for method in fixture.methods)}

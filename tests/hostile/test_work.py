@@ -1,4 +1,4 @@
-"""What the commands do with a program takes work by its size, not by the square of it. Work is counted
+"""The work of the commands grows with the size of a program, not with the square of it. Work is counted
 in lines that Python executes, so that no computer is too slow."""
 
 import sys
@@ -49,7 +49,7 @@ def one_after_another(n):
 
 
 def all_live(n):
-    """What the instructions wrote is read once more, the last first."""
+    """All values are written, then read once more, the last first."""
     values = [tensor([1], 4 * i) for i in range(n + 1)]
     calls = [call(0, i, i + 1, i + 1) for i in range(n)]
     return program(plan(values, [*calls, *[call(0, i, 0, 0) for i in range(n, 0, -1)]], [RELU], [0],

@@ -1,4 +1,4 @@
-"""What pads, pixels, rolls, windows and diagonals refuse."""
+"""Arguments that pads, pixels, rolls, windows and diagonals refuse."""
 
 import numpy as np
 import pytest

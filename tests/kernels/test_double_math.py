@@ -23,7 +23,7 @@ X = sample()
 
 
 def one(name, *values):
-    """What Python's function gives; a NaN where it raises for the domain."""
+    """Call Python's function; a NaN stands for its error of the domain."""
     try:
         return getattr(math, name)(*values)
     except OverflowError:

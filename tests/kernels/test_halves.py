@@ -117,7 +117,7 @@ def test_all_values_to_float32_and_back(dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 def test_float32_is_rounded_to_the_nearest(dtype):
-    """What lies between two neighbours: exactly in the middle, and the float32s beside that."""
+    """Round numbers between two neighbours: exactly in the middle, and the float32s beside that."""
     numbers = from_bits(to_bits(np.geomspace(1e-9, 7e4, 20000), dtype), dtype)
     following = from_bits((to_bits(numbers, dtype).view(np.uint16) + 1).astype(np.uint16).view(
         np.float16 if dtype == HALF else np.uint16), dtype)
@@ -215,7 +215,7 @@ PROMOTED = {(HALF, BFLOAT16): "float32", (BFLOAT16, HALF): "float32"}
 
 
 def promoted(one, other):
-    """What PyTorch makes of two tensors with dims."""
+    """Return PyTorch's dtype of the result of two tensors with dims."""
     wide = [d for d in (one, other) if d in (*HALVES, "float32", "float64")]
     if len(wide) == 1:
         return wide[0]

@@ -1,4 +1,4 @@
-"""What embedding, index_select, gather and index refuse: a bad index before they write."""
+"""Embedding, index_select, gather and index refuse a bad index before they write."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def aten_schemas():
 
 
 def test_arguments_have_the_names_of_the_schema():
-    """Where torch makes the form with outputs: those of the other one, but a new tensor's options."""
+    """If torch makes the form with outputs, they are those of the other form without tensor options."""
     schemas, options = aten_schemas(), {"dtype", "layout", "device", "pin_memory"}
     for name, operator in KNOWN.items():
         if name.startswith("aten::"):
@@ -67,7 +67,7 @@ def test_the_built_registry_is_the_list():
 
 
 def test_the_numbers_given_first_are_for_ever():
-    """Those that stood in pools before operators.lock was there."""
+    """Pools had these numbers before operators.lock was there."""
     lines = (LIST.parent / "operators.lock").read_text().splitlines()[2:]
     digest = hashlib.sha256("\n".join(lines[:274]).encode()).hexdigest()
     assert digest == "6404260b854a76cd66854f0fd53395ec1a997f3e310041d4b66bb97cee84feab"

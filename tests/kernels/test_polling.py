@@ -14,7 +14,7 @@ ENDED = 0x14  # an error code that no kernel returns
 
 
 class Polls:
-    """What context->poll answers, `count` times: an error from the `last`-th time on."""
+    """The answers of context->poll, `count` times: an error from the `last`-th time on."""
 
     def __init__(self, last=None):
         self.count, self.last = 0, last

@@ -183,7 +183,7 @@ def test_avg_pool2d_of_the_lowest_integer_by_minus_one_wraps():
 
 
 def backward(**changed):
-    """That of one image of 4x4, in windows of 2x2 whose last elements are the greatest."""
+    """Pool one image of 4x4 backwards, in windows of 2x2 whose last elements are the greatest."""
     given = {"grad": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), "x": IMAGE, "kernel": [2, 2],
              "stride": [], "padding": [0], "dilation": [1], "ceil": False,
              "indices": np.array([5, 7, 13, 15]).reshape(1, 1, 2, 2), "out": IMAGE}

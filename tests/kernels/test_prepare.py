@@ -37,7 +37,7 @@ def fixture():
 
 @pytest.fixture(scope="module")
 def needed(fixture):
-    """What `picotorch size --prepare pool` says, without a board."""
+    """Measure as `picotorch size --prepare pool` does, without a board."""
     return sizing.measure(fixture.pte, NAME, "forward", [], "pool")
 
 

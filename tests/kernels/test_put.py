@@ -1,4 +1,4 @@
-"""What operators refuse that write where indices or masks point, or whose sizes depend on data."""
+"""Refusals of operators that write by indices or masks, or whose sizes depend on data."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ LEAST = np.float32(6.1e-5)
 
 
 def choose(x, low, high):
-    """What ExecuTorch's kernel computes: in double, but for the values."""
+    """Compute as ExecuTorch's kernel does: in double, but for the values."""
     least = np.float32(min(x.min(initial=0), 0))
     most = np.float32(max(x.max(initial=0), 0))
     steps = high - low

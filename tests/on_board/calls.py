@@ -1,5 +1,5 @@
-"""What the calls of each run cost: prints the instructions of set_input, execute and get_output, and
-the bytes of heap of a Method.
+"""Count the calls of each run: print the instructions of set_input, execute and get_output, and the
+bytes of heap of a Method.
 
 Section: model, a program of one input. Its memories are bytearrays, which may be resized: each call
 looks where they are.

@@ -1,4 +1,4 @@
-"""What the other scripts of this folder begin with: tests/support/targets.py puts it before them.
+"""The beginning of the other scripts of this folder: tests/support/targets.py puts it before them.
 
 The scripts run on a board and under CPython and print the same lines on both. The job's sections are
 in `sections`.

@@ -37,7 +37,7 @@ REACHES = (reach, reach_16, reach_32)
 
 
 def deepest(reach):
-    """How many levels a function that does nothing can be called from."""
+    """Return the deepest level from which a function that does nothing can be called."""
     levels = 0
     try:
         while True:
@@ -102,7 +102,7 @@ class Deep:
         assert self.outputs() == self.expected
 
     def prepare(self, call):
-        """What comes before a call."""
+        """Do the steps before a call."""
         if call == 0:
             self.must(self.unload)
 

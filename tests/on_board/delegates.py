@@ -355,7 +355,7 @@ def load_within_is_available(program):
 
 
 def memory_after_init(program):
-    """What is allocated then would lie behind the method, which could not be unloaded any more."""
+    """Memory allocated then would lie behind the method, which could not be unloaded any more."""
     bench, kept = Bench(program), [None]
 
     def keep(context, processed, compile_specs):

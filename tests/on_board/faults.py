@@ -191,7 +191,7 @@ def raise_exit():
 
 
 def outcome(function):
-    """What function() ended with, heap locked."""
+    """Call function with the heap locked, and return the error that ended it, or "ok"."""
     try:
         return str(locked(function) or "ok")
     except KeyboardInterrupt:
@@ -273,7 +273,7 @@ def calls_of_backends():
 
 
 def faults():
-    """What a backend raises where, and a kernel that fails: the error, whether the method is loaded,
+    """Raise errors in a backend, and let a kernel fail. Print the error, whether the method is loaded,
     the count (each execution adds 1 before a second execute or the kernel can fail), bytes of pool."""
     for place in ("init", "second init", "execute", "second execute", "destroy"):
         for label, function in (("Error", raise_error), ("ValueError", raise_value_error),

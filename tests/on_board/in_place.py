@@ -1,4 +1,4 @@
-"""What is used where it lies: constants in the program, unplanned inputs and outputs.
+"""Use tensors in place: constants in the program, unplanned inputs and outputs.
 
 Sections: model, with constants; in0; unplanned: a model with unplanned input and output; in1; settings:
 index and nbytes of a constant of model. Writes constant_before, constant_after (its bytes were set to

@@ -136,7 +136,7 @@ def interrupted(call, ticks):
 
 
 def instructions(call):
-    """How many a call takes, which nothing interrupts."""
+    """Count the instructions of a call without interrupts."""
     took = bytearray(4)
     _board.count_start()
     unlocked(call)

@@ -38,7 +38,7 @@ def open_fixture(prefix):
 
 
 def mark(name):
-    """What was taken of a memory so far."""
+    """Return the bytes taken of a memory so far."""
     return _taken.get(name, 0), _guards.get(name, -1)
 
 
@@ -277,7 +277,7 @@ def check_error(error, kind, requested, size):
 
 
 def find_steps(swept, kind):
-    """What loading asks of a memory, one size after the other, each tried as soon as it is known."""
+    """Find the sizes that loading takes of a memory, one by one, each tried when it is known."""
     steps = []
     size = 0
     while True:
@@ -382,7 +382,7 @@ def try_missing(swept):
 
 
 def lengths_but(needed, at_most):
-    """Those that are too short, and a few that are too long where there may be no more."""
+    """Return lengths that are too short, and a few that are too long where no more is allowed."""
     lengths = list(sizes_below(0, needed, int(sweep["step"])))
     return lengths + [needed + 1, needed + 4, needed + 16] if at_most else lengths
 

@@ -71,7 +71,7 @@ class Longer(bytearray):
 
 
 def grow_inputs_in_place(program):
-    """What a Tensor of from_blob shows, and a subclass of bytearray."""
+    """Grow the buffer of a Tensor of from_blob, and a subclass of bytearray."""
     loaded = Loaded(program)
     x = loaded.x
     loaded.x = from_blob(x, [4], "Float")

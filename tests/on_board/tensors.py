@@ -1,4 +1,4 @@
-"""What Module and Tensor give to people: outputs that stay, indexes, lists, copies.
+"""Use Module and Tensor as people do: outputs that stay, indexes, lists, copies.
 
 Sections: the programs of tests/runtime/test_module.py, by name. With the heap unlocked.
 """
@@ -26,7 +26,7 @@ def indexes(tensor):
 
 
 def unlocked(function):
-    """What a call ended with: its value, an Error, or that an index is out of range."""
+    """Return the value of a call, its Error, or "out of range" for an IndexError."""
     try:
         return function()
     except IndexError:

@@ -1,4 +1,4 @@
-"""What Python costs around a model, counted on an emulated board."""
+"""Count the instructions of Python around a model on an emulated board."""
 
 import re
 

@@ -340,7 +340,7 @@ def test_the_profile_has_the_calls_of_delegates(register):
 
 
 def test_named_data_of_a_data_file_comes_after_that_of_the_program(register):
-    """What a delegate finds by key."""
+    """A delegate finds it by key."""
     found = {}
 
     class Finding(Given):

@@ -1,4 +1,4 @@
-"""What an EventTracer counts, on the twin and on the boards."""
+"""Test the counts of an EventTracer, on the twin and on the boards."""
 
 import time
 

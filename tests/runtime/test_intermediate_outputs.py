@@ -1,4 +1,4 @@
-"""What instructions compute, kept by load_program(enable_etdump=True, debug_buffer_size=...)."""
+"""Results of instructions, kept by load_program(enable_etdump=True, debug_buffer_size=...)."""
 
 import importlib.util
 

@@ -89,7 +89,7 @@ PAIRS = np.zeros(64, [("number", np.int32), ("object", object)])
                                   lambda memory: from_blob(memory, [8], FLOAT)])
 @pytest.mark.parametrize("memory", [OBJECTS, PAIRS], ids=["objects", "structures"])
 def test_references_to_objects_are_no_memory(give, memory):
-    """What is written there is followed as an address when the array goes."""
+    """Bytes written there would be followed as an address when the array is freed."""
     with pytest.raises(Error, match="InvalidType"):
         give(memory)
     method = load_with_exact_memories(
@@ -334,8 +334,8 @@ def test_metadata_of_an_index_that_there_is_not(name, index):
         getattr(meta, name)(index)
 
 
-def test_a_locked_heap_has_room_for_so_many_memories():
-    """Those of nine unplanned tensors and a planned buffer are one more."""
+def test_a_locked_heap_has_room_for_nine_memories():
+    """Nine unplanned tensors and a planned buffer need one more."""
     values = [*[tensor([4]) for _ in range(9)], tensor([4], 0)]
     model = relu(values, range(9), [9], [16], [call(0, 8, 9, 9)])
     lines = run_script("many_memories.py", {"model": model}, "mps2-an386").lines

@@ -126,7 +126,7 @@ print(found["used"], found["wished"], found["size"])
 
 
 def test_it_takes_the_temp_memory_that_its_kernels_wish_for(call, tmp_path):
-    """Where the heap has twice as much; else the least. On the twin nothing gains."""
+    """It does if the heap has twice as much; else it takes the least. On the twin nothing gains."""
     script, model = tmp_path / "script.py", tmp_path / "model.pte"
     script.write_text(TEMP_SCRIPT)
     model.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))
@@ -147,7 +147,7 @@ def test_method_names():
 
 
 class TorchTensor:
-    """What a tensor of torch has that picotorch uses; on another device, and part of a graph."""
+    """The part of a torch tensor that picotorch uses; on another device, and part of a graph."""
 
     def __init__(self, array, name=None, steps=("detach", "cpu")):
         self._array, self._steps = array, steps
@@ -248,7 +248,7 @@ def test_the_version_is_that_of_the_package():
 
 
 def test_the_names_of_the_package():
-    """Those that are imported at their first use, too."""
+    """They include the names that are imported at their first use."""
     names = {}
     exec("from picotorch import *", names)
     assert {"Module", "Error", "FileDataLoader", "EventTracer", "STRICT"} <= names.keys()

@@ -30,7 +30,7 @@ def meta_of(fixture):
 
 
 def call_deep(name, board, every):
-    """What deep_calls.py counted: {(call, end): times}, and the bytes that nothing touched."""
+    """Run deep_calls.py: return {(call, end): times}, and the bytes that nothing touched."""
     fixture = fixture_store.load(name)
     meta = meta_of(fixture)
     job = Job({"model": fixture.pte})
@@ -72,7 +72,7 @@ def loaded(name="add_1"):
 
 
 def test_the_error_says_what_to_do():
-    """What boards tell where less is left than a call has to find."""
+    """Boards raise it when less stack is left than a call needs."""
     with pytest.raises(Error) as caught:
         loaded()._fail(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
                        "; call from fewer functions or give the firmware more")

@@ -89,7 +89,7 @@ def test_a_stub_says_what_its_module_has(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_it_is_there(name):
-    """What a stub names is found where it is said to be, and takes what it is said to take."""
+    """Each name of a stub exists in its module, with the same arguments."""
     module = importlib.import_module(f"picotorch.{name}")
     for node in ast.walk(tree_of(name, ".pyi")):
         if isinstance(node, ast.ClassDef) and node.name != "_Array":

@@ -51,8 +51,8 @@ RESULT = struct.Struct("<IIIIIIQII216s")
 
 @dataclasses.dataclass
 class Result:
-    """What a case gave: `memories` are all bytes that a kernel may write, by number. `weights`:
-    what was prepared; None of the twin for no board."""
+    """The result of a case: `memories` are all bytes that a kernel may write, by number. `weights`:
+    prepared constants; None of the twin for no board."""
 
     error: str | None
     stage: str
@@ -69,7 +69,7 @@ class Result:
         return not self.difference(other)
 
     def difference(self, other):
-        """What is not equal, in words; empty when nothing is."""
+        """Describe the first difference; empty if there is none."""
         for name in ("error", "stage", "reason", "scratch", "prepared"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:

@@ -20,7 +20,7 @@ SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-rec
 
 @functools.cache
 def twin_lines(names):
-    """What the script prints under CPython: for each model two good runs and a failure between."""
+    """Run the script under CPython: it prints two good runs of each model and a failure between."""
     models = [f"{name}={FIXTURES / name / 'model.pte'}" for name in names]
     lines = subprocess.check_output([sys.executable, SCRIPT, *models], text=True).splitlines()
     assert lines.count("None") == 4 and lines.count("heap 0") == 6
@@ -78,7 +78,7 @@ def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-
 
 
 def _answer(stream):
-    """What a script printed at the raw REPL, and the traceback with which it ended."""
+    """Read the output of a script at the raw REPL, and the traceback that ended it."""
     found = _read(stream, lambda found: found.count(b"\x04") == 2)
     printed, error, _ = found.partition(b"raw REPL; CTRL-B to exit\r\n>OK")[2].split(b"\x04")
     return printed.decode(), error.decode()

@@ -1,4 +1,4 @@
-"""What is common to calls of the command line that fail."""
+"""Checks that are common to failing calls of the command line."""
 
 
 def assert_error(result, name, *words):

@@ -55,7 +55,7 @@ class Outcomes:
 
     @contextlib.contextmanager
     def named(self):
-        """What is done inside works or raises an Error that says something."""
+        """Run the block: it works, or raises an Error with a text."""
         try:
             yield
         except Error as error:
@@ -151,7 +151,7 @@ def read_all(method, meta):
 
 
 def use(method, meta, outcomes, fillings):
-    """What can be done with a loaded method: an execution for each filling of the inputs."""
+    """Use a loaded method in all ways, with an execution for each filling of the inputs."""
     with outcomes.named():
         give_memories(method, meta)
     for filling in fillings:

@@ -1,4 +1,4 @@
-"""What the reliability tests count, for docs/reliability.md.
+"""Record the counts of the reliability tests, for docs/reliability.md.
 
     figures.record("damage", "flips_add_1", files=1200, refused={"InvalidProgram": 1100})
 

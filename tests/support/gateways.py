@@ -1,4 +1,4 @@
-"""What may stand between a computer and a board: a server of RFC 2217, and a pseudoterminal."""
+"""Links between a computer and a board: a server of RFC 2217, and a pseudoterminal."""
 
 import contextlib
 import os

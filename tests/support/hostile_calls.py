@@ -379,7 +379,7 @@ class HostileCall:
         tensor.shift = 4 * draw.pick((0, 0, 0, 1, 2, 4, 8))
 
     def _lay_over_output(self):
-        """What an input holds lies where an output is written."""
+        """Let an output overlap the data of an input."""
         draw = self.draw
         outputs = self._outputs()
         inputs = [where[i] for where, i, letter in self._places() if letter in "TVUCtvu"]
@@ -406,7 +406,7 @@ class HostileCall:
                                                        LARGEST // _picotorch.element_size(tensor.dtype))
 
     def _make_fair(self, tensor):
-        """What a loader would have refused becomes what it lets pass."""
+        """Change values that a loader would refuse into values that it accepts."""
         if sorted(tensor.order) != list(range(len(tensor.sizes))):
             tensor.order = list(range(len(tensor.sizes)))
         element = _picotorch.element_size(tensor.dtype)

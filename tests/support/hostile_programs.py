@@ -267,7 +267,7 @@ def set_up():
 
 
 def outcome(data, make=assembled):
-    """How the program that is drawn from these bytes ends: the name of the first Error, or "ok"."""
+    """Run the program drawn from these bytes: return the name of the first Error, or "ok"."""
     set_up()
     return exercise.outcome(make(Draw(data)))
 

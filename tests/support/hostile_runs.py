@@ -10,8 +10,8 @@ FOLDER = Path(__file__).parent
 
 
 def outcomes(script, subject, unit, part, count):
-    """How often each outcome came of the `count` seeds of a part. Fails where something crashed, or was
-    written where it must not."""
+    """Count the outcomes of the `count` seeds of a part. Fails if a run crashed, or wrote outside its
+    memory."""
     first = part * count
     ended = sanitized.run(FOLDER / script, str(first), str(first + count))
     found = (json.loads(ended.stdout) if ended.returncode == 0

@@ -1,5 +1,5 @@
-"""What an image has that other versions of picotorch have to understand, besides the records: shortcuts
-of calls, and what kernels prepare for each core. image.lock lists it for the fixtures.
+"""The parts of an image that other versions of picotorch have to understand, besides the records:
+shortcuts of calls, and constants prepared for each core. image.lock lists them for the fixtures.
 
     PYTHONPATH=tests .venv/bin/python -m support.image_format
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def make_kernels_in_flash():
-    """What `make wheel` builds of them for the wheel; the Makefile has made the firmware (make rp2)."""
+    """Build them for the wheel as `make wheel` does; the Makefile has made the firmware (make rp2)."""
     for board in kernels_in_flash.BOARDS:
         kernels_in_flash.build(board, {}, [], None, native_module.BUILD / board)
 

@@ -55,7 +55,7 @@ class Kind:
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        """What may come of a file. Where there is nothing to run, a step is the end."""
+        """The possible outcomes of a file. A program with nothing to run ends at its first step."""
         return self.errors or ("ok", "EndOfMethod")
 
 
@@ -95,7 +95,7 @@ def of_group(group: str) -> list[str]:
 
 
 def files(name: str) -> Iterator[File]:
-    """Those of a kind."""
+    """Yield the malformed files of a kind."""
     for source, label, data, *others in KINDS[name].make():
         found = None if source == EXAMPLE or source.endswith(".bpte") else fixture(source)
         of_fixture = others[0] if others else found.data if found else ()

@@ -78,7 +78,7 @@ def converted(arguments, dtype_of):
 
 
 def refusal(operator, dtype):
-    """Why an operator does not take a dtype, by the words of its error; None where it takes it."""
+    """Return the text of the error with which an operator refuses a dtype; None if it takes it."""
     arguments = EXAMPLES[operator]
     signature = operator_signature(built_operators()[operator])
     main = list(tensors(arguments))[MAIN.get(operator, 0)]

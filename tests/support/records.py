@@ -100,11 +100,11 @@ class Context:
         self._c.poll = self._poll
 
     def reason(self):
-        """Why the last check or run failed, or None."""
+        """The reason why the last check or run failed, or None."""
         return ffi.string(self._c.reason).decode() if self._c.reason else None
 
     def argument(self):
-        """Which argument the last check refused for its kind, or -1."""
+        """The argument that the last check refused for its kind, or -1."""
         return self._c.argument
 
     def scratch_needed(self):

@@ -33,7 +33,7 @@ class Result:
 
 @functools.cache
 def has_sanitizers(bits):
-    """Whether gcc links programs of this width with its sanitizers."""
+    """Tell if gcc links programs of this width with its sanitizers."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["gcc", *FLAGS[bits], "-fsanitize=address,undefined", "-x", "c", "-", "-o",
                    Path(folder) / "empty"]

@@ -81,7 +81,7 @@ _FUNCTIONS = [getattr(ctypes.CDLL(None), name, None) for name in _POISON]
 
 
 def is_active():
-    """Whether this process runs on the sanitized extension."""
+    """Tell if this process runs on the sanitized extension."""
     return _FUNCTIONS[0] is not None
 
 

@@ -36,7 +36,7 @@ def commands(path):
 
 
 def run_python(block, python, folder, model, x):
-    """What a block that computes y from model and x gives, run by a Python in a folder."""
+    """Run a block that computes y from model and x, by a Python in a folder, and return y."""
     (folder / "model.pte").write_bytes(model)
     np.save(folder / "x.npy", x)
     (folder / "shown.py").write_text(_PYTHON.format(block=block))

@@ -27,7 +27,7 @@ MISSING = object()  # for Parts.changed: leaves the field out
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What stands between the file identifier and the tables: `fields` in their order, `size` the one
+    """The header between the file identifier and the tables: `fields` in their order, `size` the one
     with the bytes of the tables; `padded` bytes in all."""
 
     magic: bytes
@@ -63,7 +63,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Where a table lies."""
+    """A table and its position."""
 
     name: str
     position: int

@@ -67,7 +67,7 @@ def _compiled(script: str) -> bytes:
 
 
 def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
-    """What a script gave on a target: exit status, printed lines, written files. "a.py+b.py" is one
+    """Run a script on a target: return exit status, printed lines, written files. "a.py+b.py" is one
     script of two files.
 
     Fails, with what to do, where the firmware of a board is not built. An exception that ends the

@@ -15,7 +15,7 @@ BOARD = "mps2-an386"
 
 @dataclass
 class Fault:
-    """What happens when so many bytes have gone over the wire of one connection, both ways counted.
+    """A fault after a number of bytes on the wire of one connection, both ways counted.
 
     cut: the connection ends. stall: nothing more goes through. garble: one byte is another one.
     reset: the board starts again, as if its button was pressed.
@@ -49,7 +49,7 @@ class Board:
         self._stop()
 
     def restart(self):
-        """What is in RAM is lost."""
+        """Start the board again: the contents of RAM are lost."""
         self._stop()
         self._start()
 
@@ -92,7 +92,7 @@ class Board:
                 self._client.sendall(data)
 
     def _pass(self, data):
-        """What is left of bytes that go over the wire."""
+        """Send bytes over the wire, and return those that arrive."""
         with self._lock:
             before, self.passed = self.passed, self.passed + len(data)
             fault = self.fault

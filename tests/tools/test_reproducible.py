@@ -29,7 +29,7 @@ FREE = 100 * 1024  # bytes of a Pico's heap that int8 ds_cnn leaves to its user
 
 @pytest.fixture
 def sources(tmp_path):
-    """What is built elsewhere, with the mpy-cross of this checkout: to build that takes 10 s."""
+    """Copy the sources, with the mpy-cross of this checkout: building that takes 10 s."""
     folder = reproducible.copy_sources(tmp_path / "sources")
     (folder / MPY_CROSS).parent.mkdir(parents=True)
     shutil.copy(REPOSITORY / MPY_CROSS, folder / MPY_CROSS)
@@ -106,8 +106,8 @@ def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
 
 
 def check_installed(wheel, folder):
-    """What it can do in an environment of its own, with the emulator but no compiler and no checkout,
-    and what it says of what it cannot."""
+    """Use a wheel in an environment of its own, with the emulator but no compiler and no checkout, and
+    check the errors of what it cannot do."""
     python = installed.make_environment(folder / "venv", wheel)
     programs = folder / "programs"
     programs.mkdir()

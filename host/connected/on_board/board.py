@@ -1,5 +1,7 @@
-"""What the runner needs of a board, as port/firmware/frozen/board.py has it: here of one that the host
-talks to. Memory is of MicroPython's heap, the counters are the port's clocks.
+"""The runner's view of a board that the host talks to.
+
+port/firmware/frozen/board.py has the same names. Memory comes from MicroPython's heap, the counters
+are the port's clocks.
 """
 
 import gc

@@ -23,7 +23,7 @@ class Damaged(Exception):
 
 
 def say(value):
-    """One line of the answer."""
+    """Send one line of the answer."""
     global _lines, _checksum
     line = repr(value)
     _lines += 1
@@ -64,7 +64,7 @@ def put(checksum, offset, data):
 
 
 def store_with(function):
-    """Where blocks go from now on: function(offset, data)."""
+    """Send blocks to function(offset, data) from now on."""
     global _store
     _store = function
 

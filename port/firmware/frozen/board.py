@@ -1,4 +1,4 @@
-"""What the runner needs of a board: here of one that boots this firmware with a job.
+"""The runner's view of a board: here of one that boots this firmware with a job.
 
 Arena and planned_arenas() give out memory. count_start() and count_stop(buffer, index) store a count
 for each of COUNTERS, in a part of the buffer of its own: here one, of instructions. stack_paint() and

@@ -1,6 +1,6 @@
-"""What is frozen into firmware of the rp2 port: what upstream freezes, and picotorch.
+"""Freeze upstream's modules and picotorch into firmware of the rp2 port.
 
-Of upstream's drivers onewire, ds18x20, dht and neopixel only those whose tree has micropython-lib.
+The drivers onewire, ds18x20, dht and neopixel are frozen only if the tree has micropython-lib.
 """
 
 freeze("$(PORT_DIR)/modules")

@@ -37,7 +37,7 @@ TEMP = 4096
 
 
 def locked(function):
-    """What function() raised, an Error or None; it takes no heap."""
+    """Call function without heap, and return the Error that it raised, or None."""
     caught = None
     gc.collect()
     before = mem_alloc()

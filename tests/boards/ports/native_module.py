@@ -1,5 +1,5 @@
-"""What can go wrong with the native module on stock MicroPython. The models are those of the module
-picotorch_models; each line that is printed is wanted."""
+"""Provoke the errors of the native module on stock MicroPython. The models are those of the module
+picotorch_models; each printed line is expected."""
 
 import gc
 

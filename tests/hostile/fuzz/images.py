@@ -65,7 +65,7 @@ def seeds(largest):
 
 
 def _end(data):
-    """Where the records end, of as many bytes as there are."""
+    """Return the end of the records, at most the end of the data."""
     return min(word(data, RECORDS), len(data)) // 4 * 4
 
 

@@ -149,7 +149,7 @@ def quotient(x, y):
 
 
 def computed(name, x, y, alpha=1):
-    """What an operator gives of two arrays, one of which may be a number."""
+    """Compute an operator of two arrays, one of which may be a number."""
     arrays = [one for one in (x, y) if isinstance(one, np.ndarray)]
     dtype = result_dtype(*(one.real for one in arrays)) if len(arrays) == 2 else arrays[0].real.dtype
     a, b = ([np.asarray(part).astype(dtype) for part in (np.real(one), np.imag(one))]

@@ -83,7 +83,7 @@ def gather(draw, operator):
 
 
 def squeezed(draw, x):
-    """What has one element in one dim may have no dims."""
+    """Remove the dim from some arrays of one element in one dim."""
     return x.reshape(()) if x.shape == (1,) and draw.chance() else x
 
 
@@ -225,7 +225,7 @@ def index(draw, operator):
 
 @oracle("aten::index_put.out", "aten::index_put_")
 def index_put(draw, operator):
-    """Where several are put at one place, all are the same, or they are added."""
+    """Put elements. Those put at the same index are equal, or they are added."""
     x = draw.small(draw.shape(least=1, smallest=1, most=4), draw.pick(*ADDED))
     picks, adds = picks_of(draw, x.shape), draw.chance()
     own, expected = draw.narrowed(np.shape(x[in_numpy(picks)])), x.copy()

@@ -1,4 +1,4 @@
-"""What an oracle gives: arguments of an operator, and what comes out by numpy.
+"""The samples that oracles give: arguments of an operator, and its results by numpy.
 
     @oracle("aten::neg.out")
     def neg(draw, operator):

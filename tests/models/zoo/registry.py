@@ -1,4 +1,4 @@
-"""What a fixture of the zoo is, and the table of all of them."""
+"""Fixtures of the zoo, and the table of all of them."""
 
 import inspect
 import zlib
@@ -55,7 +55,7 @@ def _contiguous(array: np.ndarray) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Model:
-    """What to export and run.
+    """A model to export and run.
 
     module: one module, exported as the method "forward", or modules by method name.
     inputs: the example inputs; by method name if module is.
@@ -114,7 +114,7 @@ class Model:
 
     @property
     def reference(self) -> str:
-        """What computes the expected outputs."""
+        """The runtime that computes the expected outputs."""
         if self.cortex_m:
             return "dialect"
         return "pytorch" if self.executorch_fails or self.executorch_crashes else "executorch"

@@ -1,4 +1,4 @@
-"""Where a program's memory is: planned buffers in several memories, unplanned inputs and outputs,
+"""Models of memory: planned buffers in several memories, unplanned inputs and outputs,
 alignments."""
 
 import torch

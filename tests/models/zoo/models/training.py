@@ -1,4 +1,4 @@
-"""What training runs: gradients, and random numbers."""
+"""Models of training: gradients, and random numbers."""
 
 import torch
 from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture
@@ -31,7 +31,7 @@ def training_step(data: Data) -> Model:
 
 @fixture
 def random_numbers(data: Data) -> Model:
-    """What is true of random numbers, whichever they are: of rand, randn and a dropout in training.
+    """Check properties of all random numbers: of rand, randn and a dropout in training.
     ExecuTorch 1.5.1 does not scale what dropout keeps."""
     def compute(x):
         dropped, mask = torch.ops.aten.native_dropout(x, 0.25, True)
@@ -44,7 +44,7 @@ def random_numbers(data: Data) -> Model:
 
 @fixture
 def random_integers(data: Data) -> Model:
-    """What is true of randint, randperm and random numbers in the sizes of a tensor."""
+    """Check properties of randint, randperm and random numbers in the sizes of a tensor."""
     def compute(x):
         numbers, order = torch.randint(-3, 4, (5, 7)), torch.randperm(9)
         likes = torch.rand_like(x), torch.randn_like(x)

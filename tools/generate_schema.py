@@ -144,7 +144,7 @@ def header_source(schema, subjects):
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines += ["// What an error is about", "enum {"]
+    lines += ["// The subject of an error", "enum {"]
     lines += [f"    PT_SUBJECT_{upper(name)}," for name in subjects]
     lines += ["};", "", "#endif", ""]
     return "\n".join(lines)

@@ -4,7 +4,7 @@
 
 extern const uint8_t model[], model_end[]; // of model.S
 
-// What `picotorch size model.pte` says that it needs.
+// The memories that `picotorch size model.pte` prints.
 enum { POOL = 2592, PLANNED = 16000, TEMP = 3784, INPUTS = 490, CLASSES = 12 };
 static uint64_t pool[POOL / 8], planned[PLANNED / 8], temp[TEMP / 8];
 static float sound[INPUTS];

@@ -1,4 +1,4 @@
-// What the example needs of where it runs.
+// The functions of the target that the example calls.
 #ifndef TARGET_H
 #define TARGET_H
 

@@ -15,7 +15,7 @@
 //     pt_multiply_rows(plan, channels, row)
 //                                       outputs, limited to int8
 //
-// depthwise_plain.h says what they compute; every ISA gives the same outputs.
+// depthwise_plain.h is their specification; every ISA gives the same outputs.
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 

@@ -1,12 +1,12 @@
 // Rows of outputs by four, and two, and what is left, for instruction sets whose loops are
 // assembler.
 
-// What the loops need besides the channels, in the order that they read it.
+// Arguments of the loops besides the channels, in the order that they read them.
 typedef struct pt_blocks {
     int32_t step, second, third; // bytes from the first output of four to the others
     const int8_t *end;           // where the output after the last four of a channel would go
     int32_t two;                 // true when two more follow,
-    int32_t last;                // the second so many bytes behind the first
+    int32_t last;                // bytes from the first to the second
     int32_t plane_gap, out_gap;  // bytes from where a channel ends to where the next starts
     const struct pt_depthwise_channel *channels_end;
 } pt_blocks;

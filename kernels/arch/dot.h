@@ -1,6 +1,6 @@
 // Innermost loops of the int8 kernels: sums of products of int8 values.
 //
-// Each has a plain C form, which says what it computes and runs on the host, and where the core has
+// Each has a plain C form, which is the specification and runs on the host, and where the core has
 // the DSP extension a form on packed words, which is taken when all addresses are multiples of 4.
 // Sums wrap around at 32 bits. `offset` lies in -255..255.
 #ifndef PT_ARCH_DOT_H

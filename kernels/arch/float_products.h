@@ -1,4 +1,4 @@
-// What the loops over sums of products share: the task, and the float32 blocks that cover it.
+// Common parts of the loops over sums of products: the task, and the float32 blocks that cover it.
 //
 // Every ISA gives the bits of float_products_plain.h: each output is summed in the order of its
 // taps, product by product, each rounded.
@@ -36,14 +36,14 @@ typedef struct pt_products {
     int32_t taps[3]; // how many; outermost first
     int32_t a_step[3];
     int32_t b_step[3];
-    // Of each line, with three inner taps that are neighbours in b, as columns are in b and out:
-    // column j sees b[j - 1], b[j] and b[j + 1], where b[-1] and b[length] are not read but count
-    // as 0. Float32 only, at least 4 rows and columns.
+    // Lines with three inner taps that are neighbours in b, as columns are in b and out: column j
+    // sees b[j - 1], b[j] and b[j + 1], where b[-1] and b[length] are not read but count as 0.
+    // Float32 only, at least 4 rows and columns.
     bool padded;
     bool to_float; // of float16 or bfloat16: out is float32
 } pt_products;
 
-// How a block walks over the taps: all middle ones of all outer ones, one after the other. The
+// The walk of a block over the taps: all middle ones of all outer ones, one after the other. The
 // jumps lead from behind the last of the inner (or middle) taps to the first of the next.
 typedef struct pt_tap_walk {
     int32_t count; // middle taps of all outer ones; 0 if there are no taps
@@ -61,7 +61,7 @@ typedef struct pt_tap_walk {
 typedef void pt_block_function(const pt_products *p, void *walk, const float *a, const float *b,
                                const float *bias, float *out, uint32_t edges);
 
-// Whether a block begins or ends its line: for padded lines.
+// A block begins or ends its line: for padded lines.
 enum { PT_FIRST_COLUMN = 1, PT_LAST_COLUMN = 2 };
 
 #if defined(PT_X86)

@@ -1,5 +1,5 @@
-// The float32 blocks in plain C, which say what all compute: on a core with an FPU, the registers
-// hold the sums of a block.
+// The float32 blocks in plain C, which are the specification of all: on a core with an FPU, the
+// registers hold the sums of a block.
 #ifndef PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 #define PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 

@@ -23,7 +23,7 @@ static inline uint32_t pt_watch_subnormal(void) {
     return before;
 }
 
-// Whether there were none since, in what has been stored. Restores the flags that were set before.
+// True if the values stored since then had none. Restores the flags that were set before.
 static inline bool pt_was_exact(uint32_t before) {
     __asm__ volatile("" : : : "memory");
     const uint32_t after = __builtin_arm_get_fpscr();

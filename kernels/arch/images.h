@@ -38,7 +38,7 @@ static inline bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8
 enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
 
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
-// weights (height, width, outputs). What it is told may be changed behind it.
+// weights (height, width, outputs). The arguments may be changed when it returns.
 void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
                            void *block, uint32_t room);
 

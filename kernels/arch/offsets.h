@@ -1,5 +1,5 @@
-// What assembler takes for granted. Of a struct: a field is a number of bytes behind the start. The
-// build ends where one lies elsewhere.
+// Layouts that assembler relies on. A field is a number of bytes behind the start of its struct.
+// The build fails if it lies elsewhere.
 #ifndef PT_ARCH_OFFSETS_H
 #define PT_ARCH_OFFSETS_H
 
@@ -12,8 +12,8 @@
 #define PT_SIZE(type, bytes) \
     PT_STATIC_ASSERT(sizeof(type) == (bytes), "assembler has a " #type " of " #bytes)
 
-// That it has nearly all registers: gcc allows it at -O1 and above alone, with
-// -fomit-frame-pointer. What follows this is compiled at -O1 in builds without optimisation, too.
+// Assembler takes nearly all registers: gcc allows it at -O1 and above alone, with
+// -fomit-frame-pointer. The code after this is compiled at -O1 in builds without optimisation, too.
 #if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__)
 #pragma GCC optimize("O1")
 #endif

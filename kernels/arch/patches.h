@@ -48,7 +48,7 @@ typedef struct pt_layer {
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
     uint8_t core;          // that they are prepared for
-    const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
+    const void *prepared;  // the channels as pt_prepare_layer wrote them, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
@@ -91,7 +91,7 @@ static inline void pt_skip_channels(pt_layer *layer) {
 }
 
 // Bytes of scratch that every ISA can work with, and bytes with which all are at their best. They
-// depend on the shape alone: what the host asks for is what a board needs.
+// depend on the shape alone: the host computes the bytes that a board needs.
 static inline uint32_t pt_least_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }

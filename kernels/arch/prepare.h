@@ -1,4 +1,4 @@
-// What a check prepares of constant weights: in the order and the form in which the loops of a core
+// Preparing constant weights in a check: in the order and the form in which the loops of a core
 // read them. Plain C, so that the host makes the bytes of any core.
 #ifndef PT_ARCH_PREPARE_H
 #define PT_ARCH_PREPARE_H
@@ -10,8 +10,8 @@
 // pt_layer_bytes of a layer, whose channels are all of it or of a group.
 void pt_prepare_layer_v6m(const pt_layer *layer, void *to);
 void pt_prepare_layer_dsp(const pt_layer *layer, void *to);
-// Of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns the
-// end; `fit` becomes 0 where two weights of a step are -128.
+// Writes of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns
+// the end; `fit` becomes 0 if two weights of a step are -128.
 uint32_t *pt_prepare_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit);
 // pt_prepared_rows bytes of the rows of w.
 void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
@@ -45,8 +45,8 @@ static inline void pt_prepare_rows(uint8_t core, const pt_linear *p, const int8_
 }
 
 // Bytes of scratch with which the loops of a core are at their best for groups of `channels`, in an
-// image of so many patches; 0 where pt_useful_scratch is enough. The loops keep in it what they
-// make of channels: for those that do not fit the patches are gathered again.
+// image of a number of patches; 0 where pt_useful_scratch is enough. The loops keep prepared
+// channels in it: for those that do not fit the patches are gathered again.
 static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t channels,
                                        int32_t patches) {
     enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
@@ -68,11 +68,12 @@ static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t chan
 
 // ---- for a build with PT_ANY_CORE
 
-// What the loops of a core read of a layer. in_rows: patches lie in a row in the input.
+// Returns the form of a layer that the loops of a core read. in_rows: patches lie in a row in the
+// input.
 pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows);
 // The same of rows, whose addends are read all the same; `constant` when these cannot change.
 pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
-// The products of n patches, `stride` bytes apart, with what is prepared.
+// The products of n patches, `stride` bytes apart, with prepared weights.
 void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out);
 

@@ -1,5 +1,4 @@
-// Which layers the loops of a core take from what is prepared, where they can take the plain
-// weights.
+// Chooses between prepared and plain weights of a layer, for loops that can take both.
 #ifndef PT_ARCH_PREPARED_H
 #define PT_ARCH_PREPARED_H
 

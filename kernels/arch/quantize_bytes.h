@@ -5,7 +5,7 @@
 #include "quantize_value.h"
 #include "scale.h"
 
-// `blocks` times four values, limited to what the type holds; scale and zero point as for
+// `blocks` times four values, limited to the range of the type; scale and zero point as for
 // pt_quantize_value. `out` is a multiple of PT_QUANTIZE_ALIGNMENT.
 
 #if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__ARM_FEATURE_SIMD32)

@@ -12,7 +12,7 @@ static inline bool pt_is_narrow(int32_t zero_point) {
     return zero_point >= -PT_NARROW_ZERO_POINT && zero_point <= PT_NARROW_ZERO_POINT;
 }
 
-// round(x * inverse_scale) + zero_point with halves to even; what lies beyond 16 bits is only sure
+// round(x * inverse_scale) + zero_point with halves to even; a value beyond 16 bits is only sure
 // to lie beyond them, on the same side. 0 for NaN.
 
 #if defined(__ARM_FP) && (__ARM_FP & 4)

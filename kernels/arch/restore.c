@@ -1,8 +1,8 @@
-// What is prepared, as a build that is of none of the cores takes it: channel by channel, as it was
-// before.
+// Reads prepared constants in a build for none of the cores: restores the plain ones, channel by
+// channel.
 #include "prepare.h"
 
-// ---- what takes the place of the plain weights
+// ---- forms of prepared weights
 
 // True where two weights that v6m's loops take together are -128.
 static bool has_lowest_pair(const pt_layer *layer) {

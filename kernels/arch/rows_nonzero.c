@@ -1,5 +1,5 @@
-// Products of a row with rows of weights on cores that multiply one value at a time. What is zero
-// with its offset, as half of what comes out of a ReLU, is left out.
+// Products of a row with rows of weights on cores that multiply one value at a time. Values
+// that are zero with their offset, as half of the outputs of a ReLU are, are left out.
 #include "rows.h"
 
 #if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)

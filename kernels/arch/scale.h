@@ -1,6 +1,6 @@
 // The way of an int32 sum to its int8 output: multiplier, shift and offset in one go.
 //
-// What it computes is pt_requantize plus the output's offset, to the bit, for the multipliers and
+// It computes pt_requantize plus the output's offset, to the bit, for the multipliers and
 // shifts that pt_scales_fast accepts and sums below PT_SUM_LIMIT in size. A kernel checks both once
 // for each channel, the sums by their number of products and the size of the bias.
 #ifndef PT_ARCH_SCALE_H
@@ -41,8 +41,8 @@ static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
     return multiplier >= 0 && shift < 0 && shift >= -PT_MAX_SHIFT;
 }
 
-// What pt_scale adds: a half, and the output's offset. For a shift that is not fast any number:
-// where an image leaves the shifts out that its loops read, they are whatever is there.
+// The summand of pt_scale: a half, and the output's offset. For a shift that is not fast any
+// number: if an image leaves out the shifts that its loops read, they have any value.
 static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
     return (int32_t)((2 * (uint32_t)offset + 1) << (~(uint32_t)shift & 31));
 }
@@ -94,7 +94,7 @@ static inline pt_operand pt_make_operand(int32_t zero_point, int32_t multiplier,
                         right ? -1 : 0};
 }
 
-// Of a size below PT_SUM_LIMIT / 2.
+// Scales a value; the result is below PT_SUM_LIMIT / 2 in size.
 static inline int32_t pt_scale_operand(const pt_operand *o, int32_t value) {
     int32_t difference = value - o->zero_point;
     int32_t rounding = o->rounding + (difference >> 31 & o->signs), high;

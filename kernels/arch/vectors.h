@@ -1,5 +1,5 @@
 // The vectors of the computer that the host twin runs on. Only the twin's build defines PT_HOST:
-// all others have the plain forms there, which say what is computed.
+// all others have the plain forms there, which are the specification.
 #ifndef PT_ARCH_VECTORS_H
 #define PT_ARCH_VECTORS_H
 
@@ -8,7 +8,7 @@ enum { PT_VECTORS_NONE, PT_VECTORS_SSE2, PT_VECTORS_AVX2 };
 #if defined(PT_HOST) && defined(__x86_64__)
 #define PT_X86
 
-// Which of them loops take. The library has no variables: the program around it says so.
+// Returns the kind that loops use. The library has no variables: the program around it decides.
 int pt_vectors(void);
 
 #endif

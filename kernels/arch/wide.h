@@ -47,7 +47,7 @@ static inline bool pt_is_pointwise(const pt_geometry *g) {
     return g->kernel[0] == 1 && g->kernel[1] == 1 && (g->padding[0] | g->padding[1]) == 0;
 }
 
-// What all need. Without prepared weights the layer has to scale fast, too.
+// Conditions of all bands. Without prepared weights the layer has to scale fast, too.
 static inline bool pt_suits_bands(const pt_geometry *g, const pt_layer *layer) {
     return g->dilation[0] == 1 && g->dilation[1] == 1 && g->pixel == g->channels && g->out[0] > 0 &&
            layer->channels >= 2 &&

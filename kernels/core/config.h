@@ -1,5 +1,5 @@
-// What a build of the library has. One that needs less defines so by -D, or in its own copy of this
-// file:
+// Switches of a build of the library. One that needs less defines them by -D, or in its own copy of
+// this file:
 //
 //   PT_NO_PROGRAMS  it runs images only: no .pte file, no .ptd file, no delegates
 //   PT_NO_IMAGES    it runs .pte files only

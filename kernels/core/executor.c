@@ -85,7 +85,7 @@ static int call_delegate(pt_context *c) {
     return error;
 }
 
-// What is no static call: on a jump the position is another one afterwards.
+// Runs an instruction that is no static call; a jump changes the position.
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
     int error = PT_ERROR_OK;

@@ -1,12 +1,12 @@
-// What a program may be: a .pte file or an image.
+// The formats of a program: a .pte file or an image.
 #ifndef PT_CORE_FORMAT_H
 #define PT_CORE_FORMAT_H
 
 #include "picotorch.h"
 
-// What the functions of picotorch.h on programs, plans and methods do for one format. Indexes are
-// inside, and an item is a tensor, where these functions ask for it. Who only runs a method links
-// pt_format alone.
+// The functions of picotorch.h on programs, plans and methods, for one format. Their callers have
+// checked indexes, and that an item is a tensor. A program that only runs a method links pt_format
+// alone.
 typedef struct pt_format {
     uint8_t number; // of its description: PT_FORMAT_...
     int (*find)(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,

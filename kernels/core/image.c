@@ -417,7 +417,7 @@ static uint32_t skip(const walk *w, uint32_t position) {
     return lies_in(position, bytes, w->tables) ? position + (uint32_t)bytes : 0;
 }
 
-// That jumps lead to instructions: goes on from the last destination where it can.
+// Checks that jumps lead to instructions: goes on from the last destination where it can.
 static int check_jumps(walk *w) {
     uint32_t first = pt_offset_of(w->record->instructions), n = w->record->n_instructions;
     uint32_t position = first, there = first, index = 0;

@@ -65,7 +65,7 @@ static void put_changing(const pt_method *m) {
     }
 }
 
-// How many instructions find something prepared.
+// Counts the instructions with prepared constants.
 static uint32_t count_prepared(const pt_context *c) {
     const pt_ref *ref = (const pt_ref *)(const void *)pt_at(c, c->prepared);
     uint32_t found = 0;
@@ -75,7 +75,7 @@ static uint32_t count_prepared(const pt_context *c) {
     return found;
 }
 
-// That views lie where their sources do, as loading a .pte file has them.
+// Checks that views lie where their sources do, as loading a .pte file has them.
 static int check_views(const pt_context *c, pt_error *error) {
     const pt_instruction *at = pt_first_instruction(c);
     for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, at = pt_next_instruction(at)) {
@@ -94,8 +94,8 @@ static int check_views(const pt_context *c, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// That temp memory in planned memory is apart from the tensors of its call: what lies there leads
-// kernels to places, in some.
+// Checks that temp memory in planned memory is apart from the tensors of its call: some kernels
+// read addresses from it.
 static int check_places(const pt_context *c, pt_error *error) {
     const pt_temp_place *place = (const pt_temp_place *)(const void *)pt_at(c, c->places);
     const pt_instruction *at = pt_first_instruction(c);

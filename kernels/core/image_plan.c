@@ -206,7 +206,7 @@ static const pt_instruction *instruction_of(const pt_plan_walk *w) {
     return at(w->plan, w->args);
 }
 
-// Which of the method's operators has a number; -1 for none.
+// Finds the method's operator of a number; -1 for none.
 static int32_t find_operator(const pt_plan *plan, uint32_t number) {
     const void *items;
     uint32_t n = pt_vector(plan->program, plan->operators, &items);

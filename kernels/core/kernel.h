@@ -51,7 +51,7 @@ enum {
     PT_MEMORIES = PT_MOST_MEMORIES
 };
 
-// What a tensor is.
+// Properties of a tensor.
 enum {
     PT_VALUE_RANK = 0x1F,
     PT_VALUE_CONTIGUOUS = 0x20, // dim order 0, 1, 2, ...
@@ -61,7 +61,7 @@ enum {
 
 // ---- tracing
 
-// How often something ran, and the ticks of the clock that it took.
+// Runs of something, and the ticks of the clock that they took.
 typedef struct pt_event {
     uint64_t ticks;
     uint32_t calls;
@@ -91,7 +91,7 @@ typedef struct pt_temp_place {
 // long list.
 enum { PT_MAX_LIST_ITEMS = 1 << 20 };
 
-// What sizes and variables are while a kernel's check runs.
+// The meaning of sizes and variables while a kernel's check runs.
 enum {
     PT_CHECK_STATIC, // nothing that it sees will change
     PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: it asks for scratch
@@ -349,7 +349,7 @@ static inline uint8_t pt_wishes_for(const pt_context *c) {
 // them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
 void *pt_ask_prepared(pt_context *c, uint32_t bytes);
 
-// What a run reads: what is prepared, or the arguments that it was made from.
+// A run reads prepared constants, or the arguments that they were made from.
 typedef enum pt_prepared_use {
     PT_USES_BOTH,
     PT_USES_PREPARED,

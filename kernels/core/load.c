@@ -6,8 +6,7 @@
 #include "report.h"
 #include <string.h>
 
-// What a part of loading needs of the stack is free again when the next one, or a kernel's check,
-// runs.
+// The stack of a part of loading is free again when the next one, or a kernel's check, runs.
 #define NOT_INLINED __attribute__((noinline))
 
 // ---- memories

@@ -1,5 +1,4 @@
-// What is asked of memories that are handed over: that they are large enough, aligned and apart,
-// and which are written.
+// Requirements of the caller's memories: large enough, aligned and apart; and which are written.
 #include "memories.h"
 #include "format.h"
 #include "record.h"

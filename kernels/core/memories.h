@@ -1,4 +1,4 @@
-// What is asked of memories that are handed over.
+// Requirements of the caller's memories.
 #ifndef PT_CORE_MEMORIES_H
 #define PT_CORE_MEMORIES_H
 

@@ -35,7 +35,7 @@ int pt_report_busy(const pt_method *m, pt_error *error);
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
 // The code that a delegate answers with, in the error, too: Internal for what is none.
 int pt_take_code(pt_error *error, int code);
-// How many more a memory of so many bytes takes, see PT_PROGRAM_LIMIT.
+// Returns the further memories that one of `size` bytes takes, see PT_PROGRAM_LIMIT.
 static inline uint32_t pt_further_memories(uint32_t size) {
     return size > 0 ? (size - 1) / PT_MEMORY_LIMIT : 0;
 }

@@ -85,7 +85,7 @@ int pt_attribute(const pt_method *m, const char *name, uint32_t length, pt_value
 
 // ---- items of lists
 
-// What an item of a list of tensors, or of ints, may be.
+// Checks the kind of an item of a list of tensors, or of ints.
 static int check_entry(const query *q, uint8_t list, int64_t index, const pt_value_view *view) {
     if (list != PT_TYPE_INT_LIST) {
         bool is_none = view->type == PT_TYPE_NULL && list == PT_TYPE_OPTIONAL_TENSOR_LIST;

@@ -126,7 +126,7 @@ typedef struct pt_plan {
     uint32_t planned; // sizes of the planned buffers
 } pt_plan;
 
-// What a plan has several of.
+// The items of a plan that it may have several of.
 typedef enum {
     PT_VALUES,
     PT_INPUTS,
@@ -279,7 +279,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
 
 // ---- loaded methods
 
-// What a method works in. Each starts at a multiple of 8 bytes, and none shares a byte with
+// The memories of a method. Each starts at a multiple of 8 bytes, and none shares a byte with
 // another.
 typedef struct pt_memories {
     pt_span pool;       // the method's records
@@ -293,7 +293,7 @@ typedef struct pt_memories {
 
 struct pt_method;
 
-// What executes the parts of a program that its exporter handed to a delegate. Each function gets
+// Functions that execute the parts of a program that its exporter handed to a delegate. Each gets
 // the method and the number of the delegate: `method->delegates->owner` is the caller's.
 // To fail it returns an error's code, and may say more in `error`.
 typedef struct pt_delegates {

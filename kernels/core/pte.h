@@ -1,4 +1,4 @@
-// What the parts of loading a .pte file share.
+// Common declarations of the parts of loading a .pte file.
 #ifndef PT_CORE_PTE_H
 #define PT_CORE_PTE_H
 

@@ -27,8 +27,7 @@ enum {
     MOST_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
 
-// What a part of loading needs of the stack is free again when the next one, or a kernel's check,
-// runs.
+// The stack of a part of loading is free again when the next one, or a kernel's check, runs.
 #define NOT_INLINED __attribute__((noinline))
 
 typedef struct loader {
@@ -167,7 +166,7 @@ static uint32_t n_arguments(uint32_t kernel, const pt_plan_walk *w) {
     return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
 }
 
-// How many arguments the record of a call has.
+// Counts the arguments in the record of a call.
 static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
@@ -216,7 +215,7 @@ static int count_free(loader *l, const pt_plan_walk *w, uint32_t *n) {
                : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "frees a value that is not a tensor");
 }
 
-// How many arguments the record of an instruction has, after checking how it is made.
+// Counts the arguments in the record of an instruction, after checking its form.
 static int count_instruction(loader *l, const pt_plan_walk *w, uint32_t *n) {
     switch (w->kind) {
     case PT_INSTRUCTION_KERNEL_CALL:
@@ -317,7 +316,7 @@ static int bind_files(loader *l, const pt_memories *memories) {
     return PT_ERROR_OK;
 }
 
-// What lies beyond a reference's reach in the memories from number `first` to below `end`.
+// Binds the parts beyond a reference's reach of the memories from number `first` to below `end`.
 static int bind_further(loader *l, uint32_t first, uint32_t end) {
     pt_context *c = l->c;
     for (uint32_t i = first; i < end; i++) {
@@ -760,7 +759,7 @@ static int place_unplanned(loader *l) {
     return PT_ERROR_OK;
 }
 
-// That inputs or outputs are values that there are.
+// Checks that inputs or outputs are values of the method.
 static int check_values(loader *l, uint32_t vector) {
     uint32_t n = pt_length(&l->r, vector), position, type;
     for (uint32_t i = 0; i < n && !l->r.bad; i++) {

@@ -39,7 +39,7 @@ inline const uint8_t *pt_table_field(const uint8_t *table, uint32_t slot) {
     return offset ? table + offset : NULL;
 }
 
-// What the offset in field `slot` leads to; NULL when the file leaves it out.
+// Follows the offset in field `slot`; NULL when the file leaves it out.
 inline const uint8_t *pt_table_follow(const uint8_t *table, uint32_t slot) {
     const uint8_t *field = pt_table_field(table, slot);
     return field ? field + pt_read_u32(field) : NULL;
@@ -117,7 +117,7 @@ inline uint32_t pt_field_follow(pt_reader *r, const pt_table *t, uint32_t slot) 
 
 // Also of a u64: what is negative is above any limit.
 int64_t pt_field_i64(pt_reader *r, const pt_table *t, uint32_t slot);
-// What a field of the table at a position leads to.
+// Follows the offset in a field of the table at a position.
 uint32_t pt_follow_slot(pt_reader *r, uint32_t table, uint32_t slot);
 
 // Items of a vector; 0 for one that the file leaves out.

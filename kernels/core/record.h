@@ -1,5 +1,5 @@
-// What lies in a pool: the records of a loaded method, and the functions of the core that read and
-// write them.
+// The contents of a pool: the records of a loaded method, and the functions of the core that read
+// and write them.
 //
 // A loaded method is a run of little-endian records in its pool. A record holds no address but
 // *references*: which memory, and the offset in it. So a pool has the same bytes on every machine.
@@ -12,7 +12,7 @@
 
 // ---- records
 
-// What a value record holds. Of a tensor: its scalar type.
+// Kinds of values in a record. That of a tensor is its scalar type.
 enum { PT_VALUE_OTHER = 0x40 }; // + KernelTypes of a list or of a variable
 
 // A value that may change, or whose record saves time: tensors, variables (numbers that an
@@ -38,7 +38,7 @@ typedef struct pt_instruction {
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
-// What an instruction does with its arguments.
+// Uses that an instruction makes of its arguments.
 enum {
     PT_OP_KERNEL_CALL, // those of the kernel
     PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
@@ -201,7 +201,7 @@ const char *pt_operator_signature(uint32_t operator_number);
 // The schema's name of argument i, `length` characters, not terminated; none where the operator is
 // not linked or has no such argument.
 const char *pt_operator_argument(uint32_t operator_number, uint32_t i, uint32_t *length);
-// What a signature has that loading has to know.
+// Properties of a signature that loading uses.
 enum {
     PT_HAS_LISTS = 1,    // V, W or U: lists of tensors, which have records in the pool
     PT_HAS_VARIABLE = 2, // N, always the last letter

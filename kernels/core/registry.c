@@ -41,7 +41,7 @@ const struct pt_description *const pt_descriptions[] = {
 #endif
 };
 
-// Those of portable/double_math.h.
+// The functions of portable/double_math.h.
 extern const struct pt_float64_functions pt_all_float64;
 extern const struct pt_float64_functions *const pt_float64;
 
@@ -51,7 +51,7 @@ const struct pt_float64_functions *const pt_float64 = NULL;
 const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
 #endif
 
-// That of portable/complex.h.
+// Declared in portable/complex.h.
 extern const bool pt_has_complex;
 
 #ifdef PT_NO_COMPLEX

@@ -81,7 +81,7 @@ enum {
     PT_INSTRUCTION_FREE_CALL = 5,
 };
 
-// What an error is about
+// The subject of an error
 enum {
     PT_SUBJECT_NONE,
     PT_SUBJECT_PROGRAM,

@@ -25,8 +25,8 @@ static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
     return least;
 }
 
-// What N traced instructions take more than N others. What else an execution takes goes out as the
-// difference to none at all.
+// Measures the extra time of N traced instructions. The rest of an execution cancels out, as the
+// difference to one without instructions.
 static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     idle pool;
     pt_event events[N + 1];

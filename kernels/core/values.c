@@ -1,4 +1,4 @@
-// What a kernel reads of its arguments: scalars and lists from the program, from records of the
+// Reading a kernel's arguments: scalars and lists from the program, from records of the
 // pool where they change, or of an image. The loader has verified the program and
 // pt_check_instruction the kinds, so nothing is checked here.
 #include "reader.h"

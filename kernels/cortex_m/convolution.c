@@ -168,7 +168,7 @@ static bool is_constant(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
 }
 
-// What is prepared of a convolution.
+// The arguments of a convolution that are prepared.
 static const uint8_t prepared_arguments[] = {QUANTIZED_CONV2D_WEIGHT, QUANTIZED_CONV2D_BIAS,
                                              QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS,
                                              QUANTIZED_CONV2D_REQUANTIZE_SHIFTS};

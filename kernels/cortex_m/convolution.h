@@ -1,4 +1,4 @@
-// What convolutions, depthwise and transposed ones have in common.
+// Common parts of convolutions, depthwise and transposed ones.
 #ifndef PT_CORTEX_M_CONVOLUTION_H
 #define PT_CORTEX_M_CONVOLUTION_H
 
@@ -23,8 +23,7 @@ typedef struct pt_convolution {
     uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
 } pt_convolution;
 
-// What there is of the temp memory behind `used` bytes, for pt_take_channels; NULL where it is too
-// little.
+// Returns the temp memory behind `used` bytes, for pt_take_channels; NULL if it is too small.
 uint32_t *pt_channel_room(const pt_context *c, uint32_t used);
 
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.

@@ -64,7 +64,7 @@ static bool fits(const pt_convolution *x, const axis *a) {
            LANES * channel_bytes(x, a) <= MOST_BYTES;
 }
 
-// What is done once a row counts less with more channels.
+// Steps done once a row count less with more channels.
 static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
     int32_t lanes = (x->in.channels + LANES - 1) / LANES;
     int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(x, a)));

@@ -78,7 +78,7 @@ static inline int32_t quantize(float x, float low, float high, const quantizatio
     return x <= low ? q->min : x >= high ? q->max : 0;
 }
 
-// How many of n elements the loops of four take, from `data` on: none if it is not aligned to them.
+// Counts those of n elements from `data` on that the loops of four take: none if it is not aligned.
 static int32_t in_blocks(const void *data, int32_t n, uint32_t alignment) {
     return (uintptr_t)data % alignment ? 0 : n & ~3;
 }

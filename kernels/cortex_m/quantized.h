@@ -1,4 +1,4 @@
-// What the int8 operators of ExecuTorch's Cortex-M dialect have in common. Its Python
+// Common parts of the int8 operators of ExecuTorch's Cortex-M dialect. Its Python
 // implementation is the reference, to the byte.
 #ifndef PT_CORTEX_M_QUANTIZED_H
 #define PT_CORTEX_M_QUANTIZED_H

@@ -1,4 +1,4 @@
-// What convolutions of one to three spatial dims and their gradients share.
+// Common parts of convolutions of one to three spatial dims and their gradients.
 #ifndef PT_PORTABLE_CONVOLUTION_H
 #define PT_PORTABLE_CONVOLUTION_H
 

@@ -1,11 +1,11 @@
-// What operators compute of whole rows of float64. As the functions of double_math.h they are
+// Operators on whole rows of float64. As the functions of double_math.h they are
 // called through pt_float64.
 #ifndef PT_PORTABLE_DOUBLE_ROWS_H
 #define PT_PORTABLE_DOUBLE_ROWS_H
 
 #include "double_math.h"
 
-// What is normalized together: `rows` rows of `n` elements, in element steps.
+// Elements that are normalized together: `rows` rows of `n`, in element steps.
 typedef struct pt_double_rows {
     pt_context *c;
     const double *in;

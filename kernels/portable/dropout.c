@@ -5,7 +5,7 @@
 #include "arguments.h"
 #include "copy.h"
 
-// Whether anything is to be dropped.
+// True if elements are dropped.
 static bool drops(const pt_context *c, const pt_ref *args) {
     const pt_ref train = args[NATIVE_DROPOUT_TRAIN];
     return pt_get_double(c, args[NATIVE_DROPOUT_P]) != 0 &&

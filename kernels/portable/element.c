@@ -32,7 +32,7 @@ uint8_t pt_promote(uint8_t a, uint8_t b) {
     return wider == PT_DTYPE_CHAR ? PT_DTYPE_SHORT : wider;
 }
 
-// What `high` becomes beside an operand of lower rank in promotion (0-d, or a number).
+// Returns the dtype of `high` beside an operand of lower rank in promotion (0-d, or a number).
 static uint8_t promote_by_category(uint8_t high, uint8_t low) {
     if (high == PT_DTYPE_BOOL || (!pt_is_floating(high) && pt_is_floating(low))) {
         return low;

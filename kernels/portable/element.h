@@ -1,4 +1,4 @@
-// What the portable kernels share about elements: dtype classes and promotion, conversion between
+// Elements in the portable kernels: dtype classes and promotion, conversion between
 // dtypes, broadcasting, and the walk over tensors that differ in strides.
 #ifndef PT_PORTABLE_ELEMENT_H
 #define PT_PORTABLE_ELEMENT_H

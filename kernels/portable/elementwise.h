@@ -17,7 +17,7 @@ typedef union pt_number {
     int64_t i64;
 } pt_number;
 
-// How the dtype to compute in and that of the result follow from the promoted dtype of the
+// Rules for the dtype to compute in and that of the result, from the promoted dtype of the
 // operands.
 typedef enum pt_rule {
     PT_RULE_SAME,      // both are it

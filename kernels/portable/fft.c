@@ -8,7 +8,7 @@
 #include "complex.h"
 #include "double_math.h"
 
-// What lines are: complex, or real before or behind the transform.
+// Lines are complex, or real before or behind the transform.
 typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
 
 // All lines along a dim.

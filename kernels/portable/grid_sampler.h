@@ -1,4 +1,4 @@
-// What grid_sampler_2d knows of a call.
+// A call of grid_sampler_2d.
 #ifndef PT_PORTABLE_GRID_SAMPLER_H
 #define PT_PORTABLE_GRID_SAMPLER_H
 

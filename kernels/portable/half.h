@@ -9,7 +9,7 @@
 #include "element.h"
 #include "float_math.h"
 
-// What the exponent of float32 is above that of float16, in its place.
+// The difference of the exponents of float32 and float16, at float32's bits of the exponent.
 #define PT_HALF_EXPONENT (112u << 23)
 
 static inline float pt_half_to_float(uint16_t h) {

@@ -69,7 +69,7 @@ const pt_kernel pt_aten_embedding_out = PT_KERNEL(check_embedding, run_embedding
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
-// How many bags there are; offsets has one more where the last one's end is among them.
+// Counts the bags; offsets has one more if the last one's end is among them.
 static int32_t bags_of(const pt_context *c, const pt_ref *args, const pt_tensor *offsets) {
     return offsets->sizes[0] - pt_get_bool(c, args[EMBEDDING_BAG_INCLUDE_LAST_OFFSET]);
 }

@@ -68,7 +68,7 @@ static int add_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_ten
     return w->error;
 }
 
-// What goes to place `at` of the broadcast indices.
+// Puts the value at position `at` of the broadcast indices.
 static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                       const pt_tensor *values, const pt_picks *p, int32_t at) {
     pt_walk w;
@@ -93,7 +93,7 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                                                       : pt_copy_run(c, &w, self, values);
 }
 
-// What is wrong with the indices is found before anything is written.
+// Finds faults in the indices before anything is written.
 static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     int error = pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p);

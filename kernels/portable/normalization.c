@@ -73,7 +73,7 @@ static float load(const pt_tensor *parameter, int32_t i, float missing) {
                                               : pt_load_float(parameter->data, i, parameter->dtype);
 }
 
-// What is normalized together: `rows` rows of `n` elements, in element steps.
+// Elements that are normalized together: `rows` rows of `n`, in element steps.
 typedef struct slice {
     int32_t rows;
     int32_t row_step;

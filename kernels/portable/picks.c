@@ -27,7 +27,8 @@ static int check_index(pt_context *c, const pt_tensor *self, const pt_tensor *in
     return PT_ERROR_OK;
 }
 
-// How many elements a mask over the dims from `dim` on picks, and behind it their offsets in self.
+// Writes the number of elements that a mask over the dims from `dim` on picks, and their offsets in
+// self.
 static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask, uint32_t dim,
                      int32_t *offsets) {
     int32_t strides[PT_MAX_RANK], n = pt_numel(mask), count = 0;

@@ -1,7 +1,7 @@
-// What index.Tensor and index_put pick: self[i, :, j, ...] with tensors of integers, or masks over
-// some dims, broadcast to each other. A mask stands for as many indices as it has dims, those of
-// its true elements. Where the indexed dims follow each other the indices' dims take their place,
-// else they come first.
+// The picks of index.Tensor and index_put: self[i, :, j, ...] with tensors of integers, or masks
+// over some dims, broadcast to each other. A mask stands for as many indices as it has dims, those
+// of its true elements. Where the indexed dims follow each other the indices' dims take their
+// place, else they come first.
 #ifndef PT_PORTABLE_PICKS_H
 #define PT_PORTABLE_PICKS_H
 

@@ -7,7 +7,7 @@
 enum { HEIGHT, WIDTH };
 enum { PARAMETER_LIMIT = 1 << 28 }; // sums of two and a size stay in int32
 
-// What every window of one call has in common: sizes, and strides along N, C, H, W.
+// Common properties of all windows of one call: sizes, and strides along N, C, H, W.
 typedef struct planes {
     const void *in;
     void *out;

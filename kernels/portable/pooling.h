@@ -1,4 +1,4 @@
-// What poolings over two and over three spatial dims share.
+// Common parts of poolings over two and over three spatial dims.
 #ifndef PT_PORTABLE_POOLING_H
 #define PT_PORTABLE_POOLING_H
 

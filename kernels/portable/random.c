@@ -71,7 +71,7 @@ const pt_kernel pt_aten_randn_like_out = PT_KERNEL(check_like, run_randn_like);
 
 // ---- integers
 
-// Whether the dtype holds v; floating ones may round it, but not to infinity.
+// True if the dtype holds v; floating ones may round it, but not to infinity.
 static bool holds(uint8_t dtype, int64_t v) {
     uint64_t element;
     pt_store_int(&element, 0, dtype, v);

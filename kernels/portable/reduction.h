@@ -1,4 +1,4 @@
-// What the reductions share: which dims, the sizes that follow, and the walk over the outputs.
+// Common parts of the reductions: the dims, the resulting sizes, and the walk over the outputs.
 #ifndef PT_PORTABLE_REDUCTION_H
 #define PT_PORTABLE_REDUCTION_H
 

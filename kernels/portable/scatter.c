@@ -40,7 +40,7 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     return pt_expect_sizes(c, args[SCATTER_SRC_OUT], self.rank, self.sizes);
 }
 
-// What becomes of element i of `to` and element j of `from`.
+// Combines element j of `from` into element i of `to`.
 typedef void combine(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j);
 
 // Walks the index: operand 1 is out without the dim, operand 2 the source, broadcast if 0-d.

@@ -40,7 +40,7 @@ static int read_dim(pt_context *c, pt_ref dim, const pt_tensor *self, pt_section
     return pt_read_dim(c, pt_get_int(c, dim), self->rank, &s->dim);
 }
 
-// What these read is the arguments from the dim on: places behind it.
+// Arguments from the dim on, by their positions behind it.
 enum {
     INDEX = SELECT_COPY_INT_INDEX - SELECT_COPY_INT_DIM,
     START = SLICE_COPY_TENSOR_START - SLICE_COPY_TENSOR_DIM,

@@ -1,4 +1,4 @@
-// What puts the elements along a dim in order: topk, sort, kthvalue, median, unique. Of equal
+// Operators that order the elements along a dim: topk, sort, kthvalue, median, unique. Of equal
 // elements the first comes first, a NaN counts as greater than all.
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:

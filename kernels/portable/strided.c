@@ -3,7 +3,7 @@
 #include "arguments.h"
 #include "copy.h"
 
-// What the elements of the view are in self: the walk's operand 1, and its sizes.
+// Starts a walk over the view's elements in self: the walk's operand 1, and its sizes.
 static void start_view(pt_walk *w, const pt_tensor *self) {
     w->rank = self->rank;
     w->operands = 2;

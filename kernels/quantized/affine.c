@@ -130,7 +130,7 @@ QUANTIZE_ROW(quantize_uint8, uint8_t)
 QUANTIZE_ROW(quantize_int16, int16_t)
 QUANTIZE_ROW(quantize_uint16, uint16_t)
 
-// How many of n elements come before the first whose address is a multiple of `alignment`.
+// Counts those of n elements before the first whose address is a multiple of `alignment`.
 static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alignment) {
     int32_t head = (int32_t)(-(uintptr_t)row % alignment);
     return head < n ? head : n;

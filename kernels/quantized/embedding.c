@@ -6,7 +6,7 @@
 #include "../portable/arguments.h"
 #include "affine.h"
 
-// What the table holds; the packed ones are unsigned, the first value of a byte of 4-bit weights
+// Values of the table; the packed ones are unsigned, the first value of a byte of 4-bit weights
 // in its high bits, that of 2-bit weights in its low bits.
 typedef enum packing { BYTES, NIBBLES, PAIRS } packing;
 

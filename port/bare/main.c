@@ -16,9 +16,9 @@ enum { MOST_FILES = 8, NO_JOB = 2 };
 
 int main(void);
 
-// What an error comes from, for the host.
+// The source of an error, for the host.
 typedef enum { OF_PROGRAM, OF_DATA, OF_METHOD } stage;
-// What is counted.
+// The phases that are counted.
 enum { VERIFY, LOAD, SET_INPUTS, EXECUTE, GET_OUTPUTS, PHASES };
 
 static const char *const phases[] = {"verify", "load", "set_inputs", "execute", "get_outputs"};

@@ -99,7 +99,7 @@ static void put_fault_status(void) {
     put_string("\r\n");
 }
 
-/* Whether exception entry could push the registers where the stack pointer says. A core that
+/* True if exception entry could push the registers where the stack pointer points. A core that
  * checks the limit itself pushes nothing and leaves the pointer there. */
 static bool frame_is_readable(uint32_t sp, uint32_t exc_return) {
     if (!(exc_return & EXC_RETURN_PSP)) {

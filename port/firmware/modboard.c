@@ -160,7 +160,7 @@ static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 
 #if !PT_REPL
 
-/* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as
+/* interrupt_after(ticks): KeyboardInterrupt after these ticks of the processor's clock, as
  * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
 static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
     mp_int_t ticks = mp_obj_get_int(ticks_in);

@@ -24,7 +24,7 @@
 #undef MICROPY_MODULE_FROZEN_STR
 #define MICROPY_MODULE_FROZEN_STR (0)
 
-// What Python does around load and execute: 10 % fewer instructions for 1,130 bytes.
+// Python around load and execute takes 10 % fewer instructions for 1,130 bytes.
 #define MICROPY_OPT_COMPUTED_GOTO (1)
 #define MICROPY_OPT_LOAD_ATTR_FAST_PATH (1)
 #define MICROPY_OPT_MAP_LOOKUP_CACHE (1)
@@ -52,7 +52,7 @@
 #define MICROPY_PY_SYS_PLATFORM "picotorch"
 #define MICROPY_PY_ASYNC_AWAIT (0)
 
-// What a frozen program has no use for: 5 KB.
+// A frozen program has no use for these: 5 KB.
 #define MICROPY_PY_ERRNO (PT_REPL)
 #define MICROPY_PY_COLLECTIONS (PT_REPL)
 #define MICROPY_PY_BUILTINS_DICT_FROMKEYS (PT_REPL)

@@ -1,5 +1,5 @@
-// What the variant with the REPL has besides: the language and modules of a stock board, without
-// peripherals, and what mpremote, Thonny and pyboard.py ask for.
+// Further features of the variant with the REPL: the language and modules of a stock board, without
+// peripherals, and the functions that mpremote, Thonny and pyboard.py call.
 
 #define MICROPY_CONFIG_ROM_LEVEL (MICROPY_CONFIG_ROM_LEVEL_EXTRA_FEATURES)
 

@@ -1,4 +1,4 @@
-/* What MicroPython asks of the console and of time, in the variant with the REPL. */
+/* MicroPython's functions of console and time, in the variant with the REPL. */
 
 #include "py/mphal.h"
 

@@ -1,4 +1,4 @@
-/* What is the same in the memory protection units of ARMv7-M (ARMv7-M ARM, B3.5) and ARMv8-M
+/* Common parts of the memory protection units of ARMv7-M (ARMv7-M ARM, B3.5) and ARMv8-M
  * (ARMv8-M ARM, D1). */
 
 #include "protect.h"

@@ -7,7 +7,7 @@
  * inaccessible, so that a write through a null pointer and a stack overflow are faults. */
 void pt_protect_init(void);
 
-/* How many regions the core's unit has. */
+/* The number of regions of the core's unit. */
 uint32_t pt_protect_regions(void);
 
 /* Take the protection away, and give it again. */

@@ -1,4 +1,4 @@
-/* What every UART's driver does with the characters it receives. */
+/* Handling of received characters, common to the drivers of all UARTs. */
 
 #include "uart.h"
 

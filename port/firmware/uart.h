@@ -13,8 +13,8 @@ void pt_uart_write(const char *text, size_t length);
 /* Interrupt handler of the driver: hands what was received to pt_uart_received(). */
 void pt_uart_receive_irq(void);
 
-/* Whether pt_uart_received() may be called. If not, the interrupt is masked until pt_uart_read()
- * has made room: the driver leaves what there is in the UART. */
+/* True if pt_uart_received() may be called. If not, the interrupt is masked until pt_uart_read()
+ * has made room: the driver leaves the characters in the UART. */
 bool pt_uart_has_room(void);
 
 /* Keep a character for pt_uart_read(); ctrl-C raises KeyboardInterrupt. */
@@ -23,7 +23,7 @@ void pt_uart_received(uint8_t c);
 /* Receive on after a mask, if there is room again. */
 void pt_uart_receive_again(void);
 
-/* Whether pt_uart_read() has a character. */
+/* True if pt_uart_read() has a character. */
 bool pt_uart_can_read(void);
 
 /* Next character received; waits for one. */

@@ -1,4 +1,4 @@
-// What MicroPython has and does not offer to a native module.
+// Functions of MicroPython that it does not offer to a native module.
 #include "modpicotorch.h"
 #include "py/cstack.h"
 #include "py/gc.h"

@@ -11,7 +11,7 @@ enum {
 
 // ---- memories that move
 
-// What `load` is called with: the owner of its delegates.
+// An argument of `load`: the owner of its delegates.
 typedef struct given {
     pt_memories memories;
     pt_options options;
@@ -135,7 +135,7 @@ int pt_ask(const method *self, int what, uint32_t i) {
     return (int)mp_obj_get_int(mp_call_method_n_kw(2, 0, call));
 }
 
-// What the owner raises waits until the library has returned.
+// An exception of the owner waits until the library has returned.
 static int ask(pt_method *m, int what, uint32_t delegate) {
     method *self = m->c.owner;
     nlr_buf_t nlr;

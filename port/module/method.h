@@ -1,4 +1,4 @@
-// What the parts of _picotorch.Method share.
+// Common declarations of the parts of _picotorch.Method.
 #ifndef PT_MODULE_METHOD_H
 #define PT_MODULE_METHOD_H
 

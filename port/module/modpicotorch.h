@@ -1,4 +1,4 @@
-// What the parts of the module _picotorch share. host/native/_picotorch.py is the same module for
+// Common declarations of the module _picotorch. host/native/_picotorch.py is the same module for
 // CPython and documents each function.
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
@@ -47,7 +47,7 @@ uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
                                                           {.var = prefix##_##name}}))              \
     }
 
-// What `_ask` of a Method's owner is asked for.
+// Requests to `_ask` of a Method's owner.
 enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY, PT_ASK_KEPT };
 
 // ---- errors

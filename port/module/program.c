@@ -21,7 +21,7 @@ static uint8_t subject_of(const pt_file *file) {
     return is_program(file) ? PT_SUBJECT_PROGRAM : PT_SUBJECT_DATA_FILE;
 }
 
-// What a module for images says of a .pte file: an error of the library may have no text.
+// The error of a module for images about a .pte file: an error of the library may have no text.
 static void refuse_program(const pt_file *self, const pt_span *file) {
     static const char id[] = "ET12";
     enum { PLACE = 4 };

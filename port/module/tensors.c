@@ -1,4 +1,4 @@
-// What goes into a method and what comes out: inputs, outputs, attributes, arguments of delegates.
+// Data of a method: inputs, outputs, attributes, arguments of delegates.
 #include "method.h"
 #include "py/smallint.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-// What the compiler and the library call of a C library, and MicroPython lends.
+// Functions of a C library that the compiler and the library call, and MicroPython lends.
 #include "native.h"
 
 void *memset(void *to, int value, size_t size) {

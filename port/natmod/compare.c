@@ -1,4 +1,4 @@
-// What the compiler and the library call of a C library, and MicroPython does not lend.
+// Functions of a C library that the compiler and the library call, and MicroPython does not lend.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Arithmetic of doubles for Arm cores without it, for size: what libgcc has takes 2 KB on ARMv7-M
+// Arithmetic of doubles for Arm cores without it, for size: libgcc's takes 2 KB on ARMv7-M
 // and 7 KB on ARMv6-M. Results are the same to the bit but for the sign and the payload of a NaN.
 // For ARMv6-M floats, too, by way of doubles, whose rounding before their own changes nothing: a
 // double has more than twice the bits of a float, and two.
@@ -51,7 +51,7 @@ typedef struct parts {
     int32_t exponent;
 } parts;
 
-// Of a finite number.
+// Splits a finite number.
 static parts __attribute__((noinline)) split(real a) {
     int32_t exponent = (int32_t)(a >> 52) & EXPONENTS;
     real fraction = a & (HIDDEN - 1);
@@ -63,7 +63,7 @@ static bool is_nan(real a) {
     return (a & ~SIGN) > INFINITE;
 }
 
-// Of one that is not 0, the mantissa with its highest bit at 52.
+// Splits a number that is not 0; the mantissa has its highest bit at 52.
 static parts __attribute__((noinline)) split_and_shift(real a) {
     parts p = split(a);
     for (; !(p.mantissa & HIDDEN); p.exponent--) {

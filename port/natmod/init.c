@@ -1,4 +1,5 @@
-// mpy_init, which MicroPython calls when it has loaded the module, and what the compiler calls.
+// mpy_init, which MicroPython calls when it has loaded the module, and functions that the compiler
+// calls.
 #ifdef PT_FLASH
 #include "kernels.h"
 #endif
@@ -32,7 +33,7 @@ static void name_type(const mp_obj_type_t *type_in) {
     }
 }
 
-// ---- what this MicroPython is like
+// ---- properties of this MicroPython
 
 static const mp_obj_type_t *type_named(qstr place) {
     return MP_OBJ_TO_PTR(mp_fun_table.load_global(pt_name(place)));
@@ -97,8 +98,8 @@ static mp_obj_t find_ticks(void) {
     return MP_OBJ_NULL;
 }
 
-// What `def pause(): if None: pass` becomes: one stack entry, no arguments, a name; each jump looks
-// for what waits.
+// The bytecode of `def pause(): if None: pass`: one stack entry, no arguments, a name; each jump
+// handles pending exceptions.
 static const uint8_t pause_code[] = {0x00,
                                      0x02,
                                      0x00,

@@ -1,13 +1,12 @@
-// What port/module/internals.c is in firmware: the same functions by means of the native ABI.
+// The functions of port/module/internals.c by means of the native ABI.
 //
-// Layouts of objects that it relies on, and that no version of the ABI promises, are looked at by
-// mpy_init.
+// mpy_init checks the layouts of objects that they rely on and that no version of the ABI promises.
 #include "modpicotorch.h"
 #include "py/objexcept.h"
 #include "py/objtype.h"
 #include <string.h>
 
-// Of a full heap, too: what asks does the same.
+// True of a full heap, too: callers treat both alike.
 bool pt_heap_locked(void) {
     void *tried = mp_fun_table.realloc_(NULL, 1, false);
     mp_fun_table.realloc_(tried, 0, false);
@@ -28,7 +27,7 @@ void pt_pause(void) {
     mp_fun_table.call_function_n_kw(pt_micropython.pause, 0, NULL);
 }
 
-// What pt_pause raises, or MP_OBJ_NULL.
+// Returns the exception that pt_pause raises, or MP_OBJ_NULL.
 static __attribute__((noinline)) mp_obj_t pause_and_catch(void) {
     nlr_buf_t nlr;
     if (nlr_push(&nlr) == 0) {
@@ -189,8 +188,7 @@ static bool is_exception_type(const mp_obj_type_t *type) {
                MP_OBJ_TYPE_GET_SLOT(&mp_type_Exception, make_new);
 }
 
-// Of an instance of a class that is written in Python, the exception that it is based on is its
-// first part.
+// An instance of a class that is written in Python begins with the exception that it is based on.
 static mp_obj_exception_t *exception_of(mp_obj_t error) {
     const mp_obj_type_t *type = mp_obj_get_type(error);
     if (!is_exception_type(type) && type->flags & MP_TYPE_FLAG_INSTANCE_TYPE) {

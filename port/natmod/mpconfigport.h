@@ -1,11 +1,11 @@
-// Of MicroPython's configuration what its headers need: no function of it is compiled here.
+// The part of MicroPython's configuration that its headers need: none of its functions is compiled.
 #include <stdint.h>
 
 typedef intptr_t mp_int_t;
 typedef uintptr_t mp_uint_t;
 typedef intptr_t mp_off_t;
 
-// Of the firmware floats only pass as bytes of a double.
+// Floats of the firmware only pass as bytes of a double.
 #define MICROPY_FLOAT_IMPL MICROPY_FLOAT_IMPL_FLOAT
 #define MICROPY_LONGINT_IMPL MICROPY_LONGINT_IMPL_MPZ
 

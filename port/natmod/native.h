@@ -2,12 +2,12 @@
 // from the builtins, or not at all. The compiler includes it before each source (Makefile), so the
 // sources of port/module are the same for firmware and native module.
 //
-// What MP_QSTR_x is here is the place of a name in the table that MicroPython makes when it loads
+// MP_QSTR_x is here the index of a name in the table that MicroPython makes when it loads
 // the module. mpy_init puts the names themselves into the constant tables and types (init.c).
 #ifndef PT_NATIVE_H
 #define PT_NATIVE_H
 
-#undef __SOFTFP__ // room in nlr_buf_t for what a firmware with an FPU saves
+#undef __SOFTFP__ // room in nlr_buf_t for registers that a firmware with an FPU saves
 #include "py/binary.h"
 #include "py/nativeglue.h"
 #include "py/objarray.h"
@@ -16,7 +16,7 @@
 #include "py/runtime.h"
 #include "py/smallint.h"
 
-// What mpy_init finds out about the MicroPython that loaded the module.
+// The properties of the MicroPython that loaded the module, as mpy_init finds them.
 typedef struct pt_native {
     const mp_obj_type_t *type_bytes, *type_float, *type_int, *type_memoryview, *type_tuple;
     const mp_obj_type_t *memory_error, *runtime_error, *type_error, *value_error;
@@ -34,7 +34,7 @@ static inline qstr pt_name(qstr place) {
 }
 
 // Calls a function that does nothing, as MicroPython's compiler would have made it: looks whether
-// there is stack, runs what was scheduled and raises what waits to be raised.
+// there is stack, runs scheduled callbacks and raises pending exceptions.
 void pt_pause(void);
 mp_obj_t pt_new_memoryview(void *start);
 mp_obj_t pt_number_at(char typecode, const void *number);
@@ -105,7 +105,7 @@ static inline void *pt_with_type(void *object, const mp_obj_type_t *type) {
     return object;
 }
 
-// ---- what is done with them
+// ---- functions of them
 
 #define mp_load_attr(o, place) (mp_fun_table.load_attr(o, pt_name(place)))
 #define mp_store_attr(o, place, value) (mp_fun_table.store_attr(o, pt_name(place), value))

@@ -29,7 +29,7 @@ static inline int32_t pt_band_blocks(const pt_band *b) {
     return (b->g->out[1] + b->patches - 1) / b->patches;
 }
 
-// Of scratch: what is there once, and for each row of the input. A sum may read a word behind.
+// Scratch: bytes for the band, and bytes for each row of the input. A sum may read a word behind.
 static inline uint32_t pt_band_fixed(const pt_band *b) {
     return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + 8;
 }
@@ -69,8 +69,8 @@ void pt_begin_band(pt_band *b, int32_t outputs, void *block);
 // again: bands follow one another.
 void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
 
-// What convolves: a build for another core only says how much scratch a board with the extension
-// needs.
+// The convolution itself. A build for another core only computes the scratch of a board with the
+// extension.
 #if defined(PT_PATCHES_DSP)
 #define PT_BAND_FORM(convolve) convolve
 #else

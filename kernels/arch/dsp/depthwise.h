@@ -91,7 +91,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
 #undef PT_EXTEND
 #undef PT_JOIN
 
-// Of the rows at stride 1, each with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
+// Adds the rows at stride 1, each with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
 
 #ifdef PT_LOADS_BESIDE
 
@@ -147,7 +147,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "smlatb r1, r4, r8, r1\n\t"         \
     "smlad r1, r5, r9, r1\n\t"
 
-// Of a row at stride 2, with its x0x1 to x8x9.
+// Adds the rows at stride 2, each with its x0x1 to x8x9.
 #define PT_FOUR_AT_STRIDE_2    \
     PT_ROW_AT_STRIDE_2("row0") \
     PT_ROW_AT_STRIDE_2("row1") \

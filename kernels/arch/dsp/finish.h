@@ -4,7 +4,7 @@
 
 // clang-format off
 
-// The steps of a sum: an unrolled loop that is entered behind what it has too many.
+// The steps of a sum: an unrolled loop that is entered behind its excess steps.
 #define SUM(step, spare)         \
     "ldr " spare ", %[skip]\n\t" \
     "add pc, " spare "\n\t"      \

@@ -10,7 +10,7 @@ static inline int32_t pt_whole_depth(const pt_layer *layer) {
     return (layer->depth + 3) & ~3;
 }
 
-// What the loops over channels keep in memory: all registers are taken inside.
+// State of the loops over channels in memory: all registers are taken inside.
 typedef struct pt_pair {
     uintptr_t first, second;
 } pt_pair;

@@ -57,7 +57,7 @@ enum { PT_STEP_BYTES = 40 };
 
 #endif
 
-// So many steps, one of which is entered. Behind them r2 and r3 are free, and no others if there are more.
+// Steps, one of which is entered. Behind them r2 and r3 are free, and no others if there are more.
 #define PAIR_STEPS(unrolled)             \
     "2:\n\t"                             \
     ".rept " unrolled "\n\t"             \

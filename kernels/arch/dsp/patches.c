@@ -281,7 +281,7 @@ pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, ui
     "smlad %[s2], r1, %[odd], %[s2]\n\t"    \
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
-// Of one patch alone the second's outputs go where its own come after.
+// With one patch alone, the second's outputs are written first and then overwritten by the patch's.
 static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;

@@ -10,7 +10,7 @@
 
 enum { PATCHES = 6, FEWEST_CHANNELS = 8 };
 
-// What is needed of a channel when its sums are done.
+// The values of a channel that finish its sums.
 typedef struct finish {
     int32_t multiplier, right, rounding;
     int32_t bias; // doubled, of the next channel

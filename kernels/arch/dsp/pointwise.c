@@ -23,7 +23,7 @@ enum {
     FEW_PREPARED = 48,
 };
 
-// Of the weights of two channels, and what a sum may read behind the values.
+// Bytes of the weights of two channels, and those that a sum may read behind the values.
 static uint32_t fixed_bytes(const pt_geometry *g) {
     return 32 + 4 * (uint32_t)g->channels + 8;
 }
@@ -82,7 +82,7 @@ static bool suits_rows(int32_t n, bool prepared) {
 
 // clang-format off
 
-// Of two channels, `channels` weights behind one another.
+// Widens the weights of two channels, `channels` weights behind one another.
 static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
     const int8_t *v = w + channels, *end = v;
     __asm__ volatile(

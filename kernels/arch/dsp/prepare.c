@@ -20,8 +20,8 @@ uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to) {
     return to;
 }
 
-// Of each two channels the doubled biases, the widened weights, then of each multiplier, right
-// shift and rounding. Nothing of the last of an odd number.
+// Writes for each two channels the doubled biases, the widened weights, then for each channel
+// multiplier, right shift and rounding. Leaves out the last of an odd number.
 void pt_prepare_layer_dsp(const pt_layer *layer, void *to) {
     const pt_channels *output = &layer->output;
     uint32_t *words = to;
@@ -37,7 +37,7 @@ void pt_prepare_layer_dsp(const pt_layer *layer, void *to) {
     }
 }
 
-// Of each four values those of four rows, as the pairs (k0, k2) and (k1, k3).
+// Writes the values of four rows in turn, four at a time, as the pairs (k0, k2) and (k1, k3).
 void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to) {
     const int8_t *end = w + pt_prepared_outputs(p->outputs) * p->depth;
     uint32_t *words = to;

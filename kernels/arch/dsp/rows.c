@@ -9,7 +9,7 @@
 #include "../wide.h"
 #include "loop.h"
 
-// What the loops over outputs keep in memory: all registers are taken inside.
+// State of the loops over outputs in memory: all registers are taken inside.
 typedef struct loop {
     const uint32_t *start, *end; // of the packed row
     uint32_t enter;              // bytes of code of the steps that are left out, then an address
@@ -39,7 +39,7 @@ enum { UNROLLED = 4 };
     "3:\n\t"                                 \
     "str r0, %[first]\n\t"
 
-// The steps of the sums, half a step first where `first` says so.
+// The steps of the sums, after half a step if `first` is set.
 #define STEPS(half_step, step)               \
     "ldr pc, %[first]\n\t"                   \
     ".balign 4\n"                            \
@@ -295,7 +295,7 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
         multiply_few(g, addends, n, w, y);
         return;
     }
-    // What is left of less than three goes with some that are done already.
+    // The last one or two are computed together with some that are done already.
     for (int32_t some; done < n; done += some) {
         some = (n - done) / 3 * 3;
         if (some == 0) {

@@ -147,7 +147,7 @@ static void transform_prepared(const uint32_t *w, int32_t channels, uint32_t *to
 
 // clang-format on
 
-// Two channels, of which `o` is the first, from what pt_prepare_layer_dsp made of them.
+// Two channels, of which `o` is the first, as pt_prepare_layer_dsp prepared them.
 static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth, uint32_t *to) {
     const int32_t step = depth_of(g);
     memcpy(to, from, 8);

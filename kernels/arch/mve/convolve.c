@@ -119,7 +119,7 @@ static inline void copy_rows(int8_t *to, const int8_t *from, int32_t rows, int32
         : "lr", "q0", "cc", "memory");
 }
 
-// What of the window at (y, column) lies in the image; the rest is padding.
+// Clips the window at (y, column) to the image; the rest is padding.
 static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, int8_t *line) {
     const pt_geometry *g = x->g;
     int32_t size = g->kernel[1] * g->channels, step = g->in[1] * g->pixel;
@@ -144,7 +144,7 @@ static inline void pack_line(const int8_t *line, int32_t depth, int8_t *patch) {
 }
 
 // Four neighbouring patches of three short rows, 17 to 32 bytes together: as lines of three stores,
-// each of which covers what the one before wrote too much.
+// each of which overwrites the excess bytes of the one before.
 static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t bytes, int32_t step,
                                    int32_t line_step) {
     int8_t line[3 * 16];
@@ -178,7 +178,7 @@ static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t by
     // clang-format on
 }
 
-// How patches are packed whose rows lie in one piece each.
+// Packing of patches whose rows lie in one piece each.
 typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
 
 static packing choose_packing(const pt_geometry *g, int32_t depth) {
@@ -283,7 +283,7 @@ static void pack_pixels(const convolution *x, uint32x4_t numbers) {
 
 // ---- channels
 
-// The bias with what the input's offset adds to the sums.
+// The bias with the input's offset times the sum of the weights.
 static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
     int32_t depth = layer->depth, offset = layer->offset;
     const int8_t *weights = layer->weights + first * depth;
@@ -391,7 +391,7 @@ static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, i
     // clang-format on
 }
 
-// What four neighbouring patches see: columns from the given one on, of three rows.
+// Packs the pixels of four neighbouring patches: columns from the given one on, of three rows.
 static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t column) {
     const pt_geometry *g = x->g;
     int32_t columns = (PATCHES - 1) * g->stride[1] + 3, left = column < 0 ? -column : 0;

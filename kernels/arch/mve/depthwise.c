@@ -269,8 +269,8 @@ static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int3
                        vctp8q((uint32_t)n));
 }
 
-// Of n channels from `first` on: the weights at their four places in a window of four columns of
-// four lines, bias with what the input's offset adds, multiplier and shift.
+// Writes for n channels from `first` on the weights at their four positions in a window of four
+// columns of four lines, bias with the input's offset times the weights, multiplier and shift.
 static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) {
     static const uint32_t places[4][4] = {
         {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
@@ -412,7 +412,7 @@ typedef struct pixel {
 
 PT_SIZE(pixel, 16);
 
-// What 16 channels need. Lanes hold the even channels of 8, then the odd ones.
+// Parameters of 16 channels. Lanes hold the even channels of 8, then the odd ones.
 typedef struct lanes {
     int32_t one, offset;
     int32_t multipliers[LANES], shifts[LANES];
@@ -469,7 +469,7 @@ static bool find_spans(const pt_geometry *g, uint32_t d, spans *s) {
     return true;
 }
 
-// A pixel is the sum of what its row and what its column add to each field.
+// A pixel is the sum of the parts of its row and of its column in each field.
 static void add_row(image *x, int32_t i, int32_t to[4]) {
     spans *s = &x->along[0];
     int32_t at, y = find_span(x->g, 0, i, s, &at), first = s->first[at];
@@ -535,7 +535,7 @@ static inline void add_products(int32_t *to, int32x4x2_t bias, int16x8_t sum, in
     vst1q_s32(to + 4, vaddq_s32(bias.val[1], vmulltq_int_s16(sum, offset)));
 }
 
-// The biases with what the input's offset adds to the sums.
+// The biases with the input's offset times the sums of the weights.
 static NOINLINE void make_biases(const image *x, const int32_t *bias) {
     const spans *down = &x->along[0], *across = &x->along[1];
     lanes *record = x->record;
@@ -719,7 +719,7 @@ static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_layer *layer,
 
 // ---- any window, any parameters
 
-// Four output channels: what they need at every pixel.
+// Parameters of four output channels, used at every pixel.
 typedef struct four {
     const pt_geometry *g;
     const pt_layer *layer;

@@ -179,7 +179,7 @@ static inline bool pt_is_ordinary(float factor) {
 
 // clang-format on
 
-// 16 at a time, and what is no number to 0.
+// 16 at a time, and NaN to 0.
 static __attribute__((noinline)) void pt_quantize_any(const float *x, int8_t *q, int32_t times,
                                                       uint32_t inverse, int32_t zero_point) {
     union {

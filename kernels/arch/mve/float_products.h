@@ -187,7 +187,7 @@ PT_INLINE void pt_do_gathered_runs(pt_runs *r, pt_sums_of_rows *s, uint32x4_t at
                : "r"(r12), [at] "w"(at));
 }
 
-// How the blocks of four rows walk over the taps.
+// The walk of the blocks of four rows over the taps.
 typedef struct pt_quad_walk {
     pt_tap_walk taps; // of the other blocks
     pt_runs runs;     // where each block sets a and b

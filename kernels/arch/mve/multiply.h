@@ -8,7 +8,7 @@
 
 // Four patches at a time, by four rows of weights at a time.
 //
-// Patches are packed 16 bytes of each in turn; what lies beyond their ends may be anything. Rows of
+// Patches are packed 16 bytes of each in turn; bytes beyond their ends may have any value. Rows of
 // weights lie one behind the other, at any alignment; not a byte beyond the last is read. Output
 // [patch][channel] is sum + bias requantized: 8 bits saturated, for shifts in -31..-1 and
 // multipliers from 0 up.
@@ -190,7 +190,7 @@ PT_OFFSET(pt_quads, out, 44);
     PT_WITH_ROWS(add, q0, r6, next_row, lr)                    \
     next_patch
 
-// The patches that stay in registers: at so many bytes.
+// The patches that stay in registers, at a number of bytes.
 #define PT_HOLD(first, second, third, fourth) \
     "vldrw.u32 q3, [r5, #" #first "]\n\t"     \
     "vldrw.u32 q4, [r5, #" #second "]\n\t"    \
@@ -409,7 +409,7 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
 // ---- windows of 3 x 3
 
 // Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
-// of 16 bytes at stride 1, nine at stride 2. The weights are multiples of 4. `rounds` says which:
+// of 16 bytes at stride 1, nine at stride 2. The weights are multiples of 4, chosen by `rounds`:
 typedef enum pt_windows {
     PT_WINDOWS_16,
     PT_WINDOWS_32,
@@ -433,7 +433,7 @@ PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 
 #define PT_WITH(add, sum, column, tap) \
     "vmladav" #add ".s8 " #sum ", " #column ", " #tap "\n\t"
 
-// 16 channels of pixel i of a row of so many, and of tap i.
+// 16 channels of pixel i of a row of `channels`, and of tap i.
 #define PT_COLUMN(columns, q, part, i) \
     "vldrw.u32 " #q ", [r5, #16*(" #columns "*" #part "+" #i ")]\n\t"
 
@@ -556,7 +556,7 @@ PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 
     "subs r7, #1\n\t"                                \
     "bne " label "b\n\t"
 
-// The code for so many channels. The second row's address is that of the row of taps before.
+// The code for a number of channels. The second row's address is that of the row of taps before.
 #define PT_WINDOWS(channels, label, rows) \
     PT_KEEP_CODE(label)                   \
     "add r3, r1, #6*" #channels "\n"      \

@@ -13,7 +13,7 @@ enum {
     MAX_DEPTH = 1 << 16 // with which sums of products are below 2^30
 };
 
-// Groups of four rows of weights: what the loops read on their way.
+// Groups of four rows of weights, in the order in which the loops read them.
 typedef struct groups {
     int32_t multiplier, shift, offset, one;
     const int8_t *x;
@@ -266,7 +266,7 @@ static int64_t largest(const int32_t *values, int32_t n) {
     return size;
 }
 
-// Whether no sum leaves int32, if that matters.
+// True if no sum leaves int32, or it does not matter.
 static bool stays_exact(const pt_linear *p, int64_t row_sum) {
     if (!p->exact_addends) {
         return true;

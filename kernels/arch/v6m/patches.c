@@ -192,7 +192,7 @@ static uint32_t *add_fours(uint32_t *words, const int8_t *values, int32_t count)
     return to;
 }
 
-// Of patch i, 0 or 1, of such a block.
+// Packs values of patch i, 0 or 1, of such a block.
 static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, int32_t count) {
     int32_t whole = count & ~3;
     if (i) {

@@ -1,6 +1,6 @@
 // ARMv6-M: a MULS makes two products. Two of them, with values of one pair and weights of one
 // channel, fit into 16 bits each, unless all are -128. All are added in 32 bits, and the sums of
-// the second patch alone beside it: ASRS leaves in the carry what a negative sum of the first has
+// the second patch alone beside it: ASRS leaves in the carry that a negative sum of the first has
 // borrowed from the second.
 #ifndef PT_ARCH_V6M_PRODUCTS_H
 #define PT_ARCH_V6M_PRODUCTS_H
@@ -102,7 +102,7 @@ PT_SIZE(pt_pairs, 80);
     "adds r1, #1\n\t"                            \
     "5:\n\t"
 
-// Of one pair, by words of four weights.
+// Multiplies one pair, by words of four weights.
 #define PT_FOUR            \
     "ldmia r1!, {r5}\n\t"  \
     "sxtb r2, r5\n\t"      \
@@ -307,7 +307,7 @@ static __attribute__((noinline)) void pt_multiply_2x1(pt_pairs *p, const void *w
                        "cc", "memory");
 }
 
-// Of patches 0 and 1.
+// Multiplies patches 0 and 1.
 static __attribute__((noinline)) void pt_multiply_1x1(pt_pairs *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_pairs *end __asm__("lr") = p + 1;

@@ -86,7 +86,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
 
 #undef PT_STORE_PAIR
 
-// Of a row at stride 1, with three of its x0 to x5 at a time; r8, r9 and r10 have the weights.
+// Adds a row at stride 1, with three of its x0 to x5 at a time; r8, r9 and r10 have the weights.
 #define PT_FOUR_AT_STRIDE_1         \
     "ldm %[channel]!, {r8-r11}\n\t" \
     "ldm %[row]!, {r4-r6}\n\t"      \
@@ -117,7 +117,7 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "mla r1, r3, r10, r1\n\t"       \
     "add %[row], r11\n\t"
 
-// Of a row at stride 2, with three of its x0 to x8 at a time.
+// Adds a row at stride 2, with three of its x0 to x8 at a time.
 #define PT_FOUR_AT_STRIDE_2         \
     "ldm %[channel]!, {r8-r11}\n\t" \
     "ldm %[row]!, {r4-r6}\n\t"      \

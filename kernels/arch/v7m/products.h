@@ -16,7 +16,7 @@ typedef struct pt_pairs {
     const uint32_t *patches;
     int32_t depth;
     const int8_t *weights, *end;
-    int32_t first[2]; // of sums, of all and of the second patch: what takes the PT_HALVES out
+    int32_t first[2]; // of sums, of all and of the second patch: they take the PT_HALVES out
 } pt_pairs;
 
 PT_OFFSET(pt_pairs, bias, 0);

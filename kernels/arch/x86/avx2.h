@@ -38,7 +38,7 @@ static inline PT_AVX2 __m256i pt_load8(const int32_t *values) {
     return _mm256_loadu_si256((const __m256i *)(const void *)values);
 }
 
-// Of channels `o` to o + 7.
+// The scales of channels `o` to o + 7.
 static inline PT_AVX2 pt_scale8 pt_scale_of_8(const pt_channels *output, int32_t o) {
     return pt_make_scale8(output->bias ? pt_load8(output->bias + o) : _mm256_setzero_si256(),
                           pt_load8(output->multipliers + o), pt_load8(output->shifts + o),
@@ -49,7 +49,7 @@ static inline PT_AVX2 __m256i pt_load4_twice(const int32_t *values) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)values));
 }
 
-// Of channels `o` to o + 3, twice.
+// The scales of channels `o` to o + 3, twice.
 static inline PT_AVX2 pt_scale8 pt_scale_of_4_twice(const pt_channels *output, int32_t o) {
     return pt_make_scale8(output->bias ? pt_load4_twice(output->bias + o) : _mm256_setzero_si256(),
                           pt_load4_twice(output->multipliers + o),

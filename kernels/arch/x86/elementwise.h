@@ -1,7 +1,7 @@
 // Quantization by vectors of SSE2, which all x86 processors of 64 bits have.
 #include <emmintrin.h>
 
-// As pt_quantize_value: what lies beyond 2^22 is on the same side of int8's limits, NaN is 0.
+// As pt_quantize_value: values beyond 2^22 are on the same side of int8's limits, NaN is 0.
 static inline __m128i pt_quantize_four(const float *x, __m128 inverse, __m128i zero_points) {
     const __m128 most = _mm_set1_ps(0x1p22f), least = _mm_set1_ps(-0x1p22f);
     __m128 scaled = _mm_mul_ps(_mm_loadu_ps(x), inverse);

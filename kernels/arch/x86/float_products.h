@@ -14,7 +14,7 @@
 
 enum { LANES = 8 };
 
-// What the lanes of a vector are: neighbours in b; each second one; or neighbours that see their
+// Lanes of a vector: neighbours in b; each second one; or neighbours that see their
 // own neighbours, see pt_products.padded.
 typedef enum pt_lane_order { NEXT, SECOND, PADDED } pt_lane_order;
 
@@ -38,8 +38,8 @@ PT_INLINE void sum_vectors_of(const pt_products *p, const pt_tap_walk *w, const 
                               const int rows, const int vectors, const pt_lane_order order) {
     const int32_t n = p->columns.length < LANES ? p->columns.length : LANES;
     const int32_t first = (edges & PT_FIRST_COLUMN) != 0, last = (edges & PT_LAST_COLUMN) != 0;
-    // What the first vector reads for the first of three taps, any for the second, and the last for
-    // the third
+    // Reads of the first vector for the first of three taps, of any for the second, and of the last
+    // for the third
     const __m256i left = lanes_from(first, n), all = lanes_from(0, n),
                   right = lanes_from(0, n - last);
     const int taps = order == PADDED ? 3 : 1;

@@ -18,7 +18,7 @@ static int32_t padded_depth(int32_t depth, int32_t lanes) {
     return (depth + lanes - 1) & -lanes;
 }
 
-// How many of n patches are widened together.
+// Returns the number of patches, of n, that are widened together.
 static int32_t patches_of(int32_t padded, int32_t n) {
     int32_t most = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_ROOM / padded;
     return n < most ? n : most;
@@ -55,7 +55,7 @@ static inline __m128i widen_8(const int8_t *values) {
     return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
 }
 
-// Of each vector the sum.
+// Returns the sum of each vector.
 static inline __m128i sum_of_each(__m128i a, __m128i b, __m128i c, __m128i d) {
     __m128i ab = _mm_add_epi32(_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
     __m128i cd = _mm_add_epi32(_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
@@ -117,7 +117,7 @@ static inline PT_AVX2 __m256i widen_16(const int8_t *values) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)values));
 }
 
-// Of each half of each vector the sum.
+// Returns the sum of each half of each vector.
 static inline PT_AVX2 __m256i sum_of_halves(__m256i a, __m256i b, __m256i c, __m256i d) {
     __m256i ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
     __m256i cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));

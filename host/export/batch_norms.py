@@ -1,12 +1,15 @@
 """Batch norms of inference, in the layer before them: in the weights of a convolution whose result
 nothing else takes, and in those of a linear layer, where the Cortex-M quantizer follows. It would leave
 any other one in float: those of images and sequences become depthwise convolutions with kernels of one
-element, which have int8 kernels.
+element, which have int8 kernels. One without running statistics stays in float: it computes them in
+each run.
 
 Other layers may take the same weights: they stay as they are, and the layer gets its own.
 
 Importing it imports torch.
 """
+
+import operator
 
 import torch
 
@@ -18,6 +21,7 @@ _CONVOLUTIONS = (
     _ATEN.conv3d.default, _ATEN.conv3d.padding)
 _TRANSPOSED = (_ATEN.conv_transpose1d.default, _ATEN.conv_transpose2d.input)
 _DECOMPOSED = _ATEN._native_batch_norm_legit_no_training.default
+_WITHOUT_STATISTICS = _ATEN._native_batch_norm_legit.no_stats
 _DEPTHWISE = {3: _ATEN.conv1d.default, 4: _ATEN.conv2d.default}  # by rank
 
 
@@ -44,8 +48,22 @@ def replace(graph: torch.fx.GraphModule) -> None:
             _into_linear(graph, node, source)
         elif _rank(node) in _DEPTHWISE:
             _as_convolution(graph, node)
+    _keep_without_statistics(graph)
     graph.graph.eliminate_dead_code()
     graph.recompile()
+
+
+def _keep_without_statistics(graph):
+    """Give batch norms without running statistics the operator that takes none: the quantizer would
+    look for them."""
+    for node in graph.graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default):
+        x, weight, bias, mean, _, is_training, momentum, eps, _ = node.args
+        if is_training and mean is None:
+            with graph.graph.inserting_before(node):
+                norm = graph.graph.call_function(_WITHOUT_STATISTICS,
+                                                 (x, weight, bias, True, momentum, eps))
+            norm.meta = {"nn_module_stack": node.meta.get("nn_module_stack", {})}
+            node.target, node.args = operator.getitem, (norm, 0)
 
 
 def _name(graph):

@@ -32,6 +32,7 @@ _SHUFFLES = (
 
 # Operators whose results a program copies, to be contiguous
 _PERMUTATIONS = (_ATEN.permute.default, _ATEN.transpose.int)
+_IS_COPIED = "picotorch_is_copied"  # key in the meta of other nodes whose results are copied so
 
 # Operators that take several tensors of one dim order
 _JOINTS = (
@@ -62,6 +63,46 @@ def name_convolutions(graph: torch.fx.GraphModule) -> None:
             node.target = _ATEN.conv2d.default if dims == _IMAGE_DIMS else _ATEN.conv1d.default
             node.args = (x, weight, bias, stride, padding, dilation, groups)
     graph.recompile()
+
+
+def replace_circular_pads(graph: torch.fx.GraphModule) -> None:
+    """Replace circular padding by slices that cat joins, which have int8 kernels. Slices of an image
+    are contiguous."""
+    for node in graph.graph.find_nodes(op="call_function", target=_ATEN.pad.default):
+        if len(node.args) > 2 and node.args[2] == "circular":
+            dim = node.meta["val"].dim()
+            result = _call(graph, node, _ATEN.clone.default, node.args[0],
+                           memory_format=torch.contiguous_format)
+            for before, after in zip(node.args[1][::2], node.args[1][1::2], strict=True):
+                dim -= 1
+                result = _padded_circularly(graph, node, result, dim, before, after)
+            node.replace_all_uses_with(result)
+            graph.graph.erase_node(node)
+    graph.recompile()
+
+
+def _padded_circularly(graph, node, x, dim, before, after):
+    """Pad one dim. Negative numbers crop it first."""
+    size = x.meta["val"].shape[dim]
+    first, last = max(-before, 0), size + min(after, 0)
+    slices = []
+    for start, end in ((last - before, last), (first, last), (first, first + after)):
+        if end - start == size:
+            slices.append(x)
+        elif end > start:
+            slices.append(_call(graph, node, _ATEN.slice.Tensor, x, dim, start, end))
+            slices[-1].meta[_IS_COPIED] = True
+    return _call(graph, node, _ATEN.cat.default, slices, dim) if len(slices) > 1 else slices[0]
+
+
+def _call(graph, node, operator, *args, **options):
+    """Insert a call before a node, for the same module."""
+    with graph.graph.inserting_before(node):
+        made = graph.graph.call_function(operator, args, options)
+    given = torch.fx.node.map_arg(args, lambda one: one.meta["val"])
+    made.meta = {"val": operator(*given, **options),
+                 "nn_module_stack": node.meta.get("nn_module_stack", {})}
+    return made
 
 
 # ---- constants
@@ -165,7 +206,8 @@ class _Copies(torch.fx.Interpreter):
         elif node.target in _PAIRS:
             self._match_ranks(node)
         result = super().run_node(node)
-        return result.contiguous() if node.target in _PERMUTATIONS else result
+        is_copied = node.target in _PERMUTATIONS or _IS_COPIED in node.meta
+        return result.contiguous() if is_copied else result
 
     def _match_ranks(self, node):
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.

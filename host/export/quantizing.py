@@ -51,6 +51,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     Weights and buffers of the exported module stay as they are."""
     graph, samples = copy.deepcopy(_functional(exported).module(check_guards=False)), list(samples)
     preparing.name_convolutions(graph)
+    preparing.replace_circular_pads(graph)
     batch_norms.replace(graph)
     sequences.as_images(graph)
     if preparing.takes_images(graph):

@@ -5,6 +5,7 @@ import click
 from .. import show
 
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
+_ROUGH = 20  # dB: the error is a tenth of the values, as root mean squares
 _ADVICE = 2  # lines of advice in a report
 
 
@@ -76,15 +77,22 @@ def _show_outputs(entry):
                   f"{output['magnitude']:.3g} (SQNR {_decibels(output['sqnr'])})")
     far = [output for output in entry["outputs"] if is_far(output)]
     if far:
-        numbers = ", ".join(str(output["output"]) for output in far)
         has_none = any(output["sqnr"] is None for output in far)
-        show.line(f"WARNING: output {numbers} is far from PyTorch's, with an SQNR below {_FAR} dB"
+        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with an SQNR below {_FAR} dB"
                   f"{' or values that are not finite' if has_none else ''}. Do not use this program as "
                   "it is: calibrate with more samples; write the first layer with a low SQNR with "
                   "other operators; or export it without --quantize")
+    rough = [output for output in entry["outputs"] if not is_far(output) and output["sqnr"] < _ROUGH]
+    if rough:
+        show.line(f"WARNING: output {_numbers(rough)} has an SQNR below {_ROUGH} dB: its errors are "
+                  "more than a tenth of its values. Check the accuracy with --evaluate and labels")
     if entry["accuracy"]:
         pytorch, program = entry["accuracy"]["pytorch"], entry["accuracy"]["program"]
         click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
+
+
+def _numbers(outputs):
+    return ", ".join(str(output["output"]) for output in outputs)
 
 
 def is_far(output: dict) -> bool:

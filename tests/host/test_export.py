@@ -161,12 +161,15 @@ REPORT = {"model": "net", "output": "o.pte", "bytes_before": 2, "bytes": 1, "met
           "layer_samples": 1, "layers": [], "accuracy": None}
 
 
-@pytest.mark.parametrize("sqnr, is_warned", [(-3.0, True), (14.9, True), (15.1, False), (None, True)])
-def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_warned):
+@pytest.mark.parametrize("sqnr, is_far, is_rough", [
+    (-3.0, True, False), (14.9, True, False), (15.1, False, True), (19.9, False, True),
+    (20.1, False, False), (None, True, False)])
+def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_far, is_rough):
     outputs = [{"output": 0, "sqnr": sqnr, "largest": 1.0, "magnitude": 1.0}]
     report.show_text({**REPORT, "outputs": outputs})
     text = capsys.readouterr().out
-    assert ("WARNING: output 0 is far from PyTorch's, with an SQNR below 15 dB" in text) == is_warned
+    assert ("WARNING: output 0 is far from PyTorch's, with an SQNR below 15 dB" in text) == is_far
+    assert ("WARNING: output 0 has an SQNR below 20 dB" in text) == is_rough
     assert "No difference by layer" in text  # there is none in this report
 
 

@@ -28,8 +28,8 @@ _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "fre
 
 
 class Instruction(NamedTuple):
-    """index: place in the method. kind: InstructionArguments number. call: name of the operator or of
-    what it does. arguments, outputs: indexes of values. destination: of a jump."""
+    """index: position in the method. kind: InstructionArguments number. call: name of the operator
+    or of the control flow. arguments, outputs: indexes of values. destination: of a jump."""
 
     index: int
     kind: int

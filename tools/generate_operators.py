@@ -6,7 +6,7 @@
 
 operators.lock names every operator that there ever was by its number: lines are added, never changed,
 so that a number that stands in a pool or an image means the same operator for ever.
-operator_arguments.h has an enum for each operator, the places of its arguments. --folder names another
+operator_arguments.h has an enum for each operator, the indexes of its arguments. --folder names another
 folder with the list.
 """
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "kernels" / "core"
 LIST, LOCK, HEADER = "operators.def", "operators.lock", "operator_arguments.h"
 
 NOTICE = """\
-// Written by tools/generate_operators.py from operators.def: the places of the arguments of each
+// Written by tools/generate_operators.py from operators.def: the indexes of the arguments of each
 // operator. A constant is called after the operator, then the argument; the overload is left out where
 // it only names outputs, the namespace where it is aten's or no other operator has the same name.
 #ifndef PT_OPERATOR_ARGUMENTS_H

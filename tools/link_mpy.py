@@ -49,7 +49,7 @@ FLASH_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
 @dataclass(frozen=True)
 class Arch:
     """number: of sys.implementation._mpy. absolute: the relocation of a word that is an address;
-    harmless: those that do not depend on where the module is; far: calls of what is at a fixed place,
+    harmless: those that do not depend on where the module is; far: calls of a fixed address,
     which the linker makes by an absolute address."""
 
     number: int
@@ -61,7 +61,7 @@ class Arch:
 
 
 # Numbers of the ELF supplements: Arm's REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31; x86-64's
-# PC32, PLT32; RISC-V's between two places of the module, and what the linker has finished with.
+# PC32, PLT32; RISC-V's between two addresses of the module, and those that the linker has resolved.
 _ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}),
         frozenset({0, 10, 26, 30}))
 _RISCV = (1, frozenset({16, 17, 18, 19, 23, 24, 25, *range(33, 41), 43, 44, 45, *range(51, 58)}),
@@ -113,51 +113,51 @@ class Elf:
         return [(self._text(strings, name), value) for name, value, _, _, _, _ in rows]
 
     def relocations(self, target):
-        """(place, kind, number of the symbol) of each relocation of section number `target`."""
+        """(offset, kind, number of the symbol) of each relocation of section number `target`."""
         for row in self.sections:
             if row[1] in (REL, RELA) and row[7] == target:
                 word = "Q" if self.is_64 else "I"
                 size = 8 if self.is_64 else 4
                 layout = f"<{word}{word}" + (f"{size}x" if row[1] == RELA else "")
-                for place, info in struct.iter_unpack(layout, self.contents(row)):
+                for offset, info in struct.iter_unpack(layout, self.contents(row)):
                     shift = 32 if self.is_64 else 8
-                    yield place, info & ((1 << shift) - 1), info >> shift
+                    yield offset, info & ((1 << shift) - 1), info >> shift
 
 
 def words_to_relocate(elf, arch, target, image):
-    """The places of words that hold addresses. LinkError for what depends on the address otherwise.
+    """The offsets of words that hold addresses. LinkError for what depends on the address otherwise.
 
     image: the addresses of what stays where it is."""
     symbols = elf.symbols()
-    places = set()
-    for place, kind, number in elf.relocations(target):
+    offsets = set()
+    for offset, kind, number in elf.relocations(target):
         name, value = symbols[number]
         if kind == arch.absolute:
-            if place % arch.word:
-                raise LinkError(f"the address of {name} at {place:#x} is not aligned")
-            places.add(place)
+            if offset % arch.word:
+                raise LinkError(f"the address of {name} at {offset:#x} is not aligned")
+            offsets.add(offset)
         elif (kind not in arch.got and (kind not in arch.harmless or value >= LENT)
               or value in image and kind not in arch.far):
-            raise LinkError(f"relocation {kind} of {name or hex(value)} at {place:#x}")
+            raise LinkError(f"relocation {kind} of {name or hex(value)} at {offset:#x}")
     values = dict(symbols)
-    return places | set(range(values["pt_got_start"], values["pt_got_end"], arch.word))
+    return offsets | set(range(values["pt_got_start"], values["pt_got_end"], arch.word))
 
 
-def relocate(text, arch, places, own, image):
-    """[(place, kind)], and what is lent taken out of the words: only offsets in it stay. own: ranges of
-    the module's addresses."""
+def relocate(text, arch, offsets, own, image):
+    """Return [(offset, kind)], and leave only offsets in words that refer to lent memory. own: ranges
+    of the module's addresses."""
     layout = "<Q" if arch.word == 8 else "<I"
     relocations = []
-    for place in sorted(places):
-        (value,) = struct.unpack_from(layout, text, place)
+    for offset in sorted(offsets):
+        (value,) = struct.unpack_from(layout, text, offset)
         if value in image:
             continue
         kind = (value - LENT) // LENT_STEP if value >= LENT else 0
         if kind > MOST_KINDS or not kind and not any(value in addresses for addresses in own):
-            raise LinkError(f"{value:#x} at {place:#x} is no address of the module")
+            raise LinkError(f"{value:#x} at {offset:#x} is no address of the module")
         if kind:
-            struct.pack_into(layout, text, place, (value - LENT) % LENT_STEP)
-        relocations.append((place, kind))
+            struct.pack_into(layout, text, offset, (value - LENT) % LENT_STEP)
+        relocations.append((offset, kind))
     return relocations
 
 
@@ -171,10 +171,10 @@ def flash_of(elf, number):
     section = elf.sections[number]
     addresses = addresses_of(section)
     symbols = elf.symbols()
-    for place, kind, i in elf.relocations(number):
+    for offset, kind, i in elf.relocations(number):
         name, value = symbols[i]
         if kind and value not in addresses:
-            raise LinkError(f"the image needs {name or hex(value)} at {place:#x}")
+            raise LinkError(f"the image needs {name or hex(value)} at {offset:#x}")
     size = struct.calcsize(FLASH_HEADER)
     contents = elf.contents(section)[size:]
     header = struct.pack(FLASH_HEADER, FLASH_MAGIC, section[5], zlib.crc32(contents), 0)
@@ -194,28 +194,28 @@ def encode_relocations(relocations, word):
     out = bytearray()
     behind = None
     while relocations:
-        place, kind = relocations[0]
+        offset, kind = relocations[0]
         n = 1
         if kind < FIRST_SINGLE:
-            while n < len(relocations) and relocations[n] == (place + n * word, kind):
+            while n < len(relocations) and relocations[n] == (offset + n * word, kind):
                 n += 1
-        moves = place != behind
+        moves = offset != behind
         operation = kind << 1 | (n > 1) if kind < FIRST_SINGLE else kind
         out.append(operation << 1 | moves)
         if moves:
-            out += number(place // word << 1)
+            out += number(offset // word << 1)
         if n > 1:
             out += number(n)
-        behind = place + n * word
+        behind = offset + n * word
         del relocations[:n]
     out.append(END_OF_RELOCATIONS)
     return bytes(out)
 
 
 def read_names(path):
-    """The names of names.h, by their places: 1, 2, 3 ..."""
+    """The names of names.h, by their indexes: 1, 2, 3 ..."""
     found = re.findall(r"#define MP_QSTR_(\w*) (\d+)", path.read_text())
-    if [int(place) for _, place in found] != list(range(1, len(found) + 1)):
+    if [int(index) for _, index in found] != list(range(1, len(found) + 1)):
         raise LinkError(f"{path} does not count its names")
     return [name for name, _ in found]
 
@@ -241,8 +241,8 @@ def make_mpy(elf, arch, names, filename, left_out):
     if in_memory:
         raise LinkError(f"sections beside .text: {', '.join(in_memory)}")
     own = [range(len(text) + 1), addresses_of(texts)]
-    places = words_to_relocate(elf, arch, target, addresses)
-    relocations = relocate(text, arch, places, own, addresses)
+    offsets = words_to_relocate(elf, arch, target, addresses)
+    relocations = relocate(text, arch, offsets, own, addresses)
     out = bytearray([ord("M"), MPY_VERSION, arch.number << 2 | MPY_SUB_VERSION, SMALL_INT_BITS])
     out += number(1 + len(names)) + number(0)
     for name in (filename, *names):

@@ -474,7 +474,7 @@ def parse_arguments():
         help="build with the kernels that FOLDER/operators.def names; the result is in FOLDER, too",
     )
     parser.add_argument("--flash", metavar="ADDRESS",
-                        help="of the native module: link its kernels for this place in flash")
+                        help="of the native module: link its kernels for this address in flash")
     parser.add_argument("--images", action="store_true", help="of the native module: for images only")
     parser.add_argument("--fast", action="store_true", help="of the native module: faster and larger")
     return parser.parse_args()

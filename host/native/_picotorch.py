@@ -499,7 +499,7 @@ class Method(_Caller):
         self._structs = ()  # that the library refers to while the method is loaded
         self._held = {}  # memories of load, by their numbers
         # Others, the oldest first: they are here before the library refers to them, whatever number it
-        # will give them, since an interrupt may come at any place.
+        # will give them, since an interrupt may come at any time.
         self._given = []
 
     def _memories(self):

@@ -1,7 +1,7 @@
 """Mutable buffers that several methods of a program use, as they do in ExecuTorch's runtime.
 
 MemoryPlanningPass(share_mutable_buffers=True) puts them into a planned buffer after the first, at the
-same place in each method. The first holds what an execution computes: no two methods share it here.
+same offset in each method. The first holds what an execution computes: no two methods share it here.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAll
 
 
 def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
-    """The planned buffers of a method in order, with (place, bytes, dtype) of their tensors."""
+    """The planned buffers of a method in order, with (offset, bytes, dtype) of their tensors."""
     sizes = planned_sizes(meta, {})
     found: dict[Buffer, set] = {(i, size): set() for i, size in enumerate(sizes)}
     values = Values(meta.program, meta.plan)
@@ -58,5 +58,6 @@ def _shared(methods: Iterable[dict[Buffer, set]]) -> set[Buffer]:
             if buffer[0] > 0 and all_of_it and _apart(sorted(all_of_it))}
 
 
-def _apart(places):
-    return all(place + nbytes <= following for (place, nbytes, _), (following, *_) in pairwise(places))
+def _apart(tensors):
+    return all(offset + nbytes <= following
+               for (offset, nbytes, _), (following, *_) in pairwise(tensors))

@@ -16,7 +16,7 @@ _SYMTAB, _NOBITS, _REL = 2, 8, 9
 _ALLOC, _MERGE_STRINGS = 0x2, 0x30
 _UNDEFINED, _FIRST_RESERVED = 0, 0xFF00
 _LOCAL = 0
-_ABS32 = 2  # the only relocation whose addend is needed here: the place in a section of strings
+_ABS32 = 2  # the only relocation whose addend is needed here: the offset in a section of strings
 
 
 @dataclass

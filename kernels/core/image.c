@@ -277,7 +277,7 @@ static int measure(walk *w, const pt_value *value, uint32_t *most) {
                : bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
 }
 
-// Many tensors have the shape of one before: sizes that are the same lie in one place.
+// Many tensors have the shape of one before: equal sizes are stored once.
 static int check_tensor(walk *w, const pt_value *value) {
     uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
     const pt_value *one = w->measured[i];

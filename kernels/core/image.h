@@ -94,7 +94,7 @@ static inline uint32_t pt_vector(const pt_program *image, uint32_t position, con
 bool pt_begins_image(const void *data, uint32_t size);
 // Adds up the words between two positions.
 void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);
-// Checks all records: every number in them that means a place, an index or a size.
+// Checks all records: every number in them that means a position, an index or a size.
 int pt_walk_image(const pt_program *image, pt_error *error);
 
 int pt_image_load(pt_method *m, const pt_memories *memories, const pt_options *options,

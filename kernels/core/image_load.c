@@ -38,7 +38,7 @@ static void put_initial_values(const pt_method *m) {
     }
 }
 
-// From the method's start on the pool is its own memory, in which places count from 0.
+// From the method's start on the pool is its own memory, in which positions count from 0.
 static int take_pool(pt_method *m, pt_error *error) {
     uint32_t bytes = pt_image_method_of(&m->plan)->changing_bytes;
     pt_context *c = &m->c;

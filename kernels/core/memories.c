@@ -41,16 +41,16 @@ static bool share_bytes(const pt_context *c, const pt_value *x, uint32_t x_words
 
 // In references, which tell before all memories are known: those share no bytes, but for further
 // ones.
-bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
-    const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[place]);
-    uint32_t words = words_of(c, args[place], x);
+bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_ref *args) {
+    const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[argument]);
+    uint32_t words = words_of(c, args[argument], x);
     for (uint32_t i = 0; i < n && words > 0; i++) {
         const pt_value *y = pt_tensor_record(c, args[i]);
-        if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && y && i != place &&
+        if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && y && i != argument &&
             share_bytes(c, x, words, y, words_of(c, args[i], y))) {
             return false;
         }
-        if (!y || i == place || y->data >> PT_REF_OFFSET_BITS != x->data >> PT_REF_OFFSET_BITS ||
+        if (!y || i == argument || y->data >> PT_REF_OFFSET_BITS != x->data >> PT_REF_OFFSET_BITS ||
             y->data >= x->data + words) {
             continue;
         }

@@ -1,4 +1,4 @@
-// Written by tools/generate_operators.py from operators.def: the places of the arguments of each
+// Written by tools/generate_operators.py from operators.def: the indexes of the arguments of each
 // operator. A constant is called after the operator, then the argument; the overload is left out where
 // it only names outputs, the namespace where it is aten's or no other operator has the same name.
 #ifndef PT_OPERATOR_ARGUMENTS_H

@@ -18,7 +18,7 @@
 //
 // What is trusted and what is not: no byte of a file is. pt_program_open and pt_data_open check
 // that tables, vectors, strings and segments lie inside the file (PT_VERIFY_STRICT). Every number
-// in it that means a place, an index or a size is checked where it is used, before a record is
+// in it that means a position, an index or a size is checked where it is used, before a record is
 // written. A method that is loaded reads nothing that was not checked. PT_VERIFY_MINIMAL is for
 // files whose bytes are known to be good.
 #ifndef PICOTORCH_H

@@ -22,7 +22,7 @@ enum {
     MAX_VALUES = 65535,
     KERNELS_KEPT = 20,         // numbers of the program's first operators
     LONGEST_WALK = 1 << 18,    // instructions, of all walks to the destinations of jumps
-    JUMP_ARGUMENTS = 3,        // condition, place and index of the destination
+    JUMP_ARGUMENTS = 3,        // condition, position and index of the destination
     MOVE_ARGUMENTS = 2,        // source, target
     MOST_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
@@ -44,7 +44,7 @@ typedef struct loader {
     uint32_t size_bytes;
     uint64_t list_bytes;
     uint64_t instruction_bytes;
-    uint32_t variable_at; // places in the pool
+    uint32_t variable_at; // positions in the pool
     uint32_t size_at;
     uint32_t list_at;
     uint32_t instruction_at;
@@ -672,7 +672,7 @@ static int write_call(loader *l, const pt_plan_walk *w, pt_instruction *to) {
     return PT_ERROR_OK;
 }
 
-// The destination stays an index until the place of every instruction is known.
+// The destination stays an index until the position of every instruction is known.
 static int write_jump(loader *l, const pt_plan_walk *w, pt_instruction *to) {
     if (w->other < 0 || (uint32_t)w->other > w->length) {
         return bad(l, PT_SUBJECT_INSTRUCTION, (uint32_t)w->other,
@@ -704,8 +704,8 @@ static int write_instruction(loader *l, const pt_plan_walk *w, pt_instruction *t
     }
 }
 
-// Gives every jump the place of its destination. Goes on from the last one where it can. The sum of
-// the walks is bounded: jumps to and fro across a long program would make loading quadratic.
+// Gives every jump the position of its destination. Goes on from the last one where it can. The sum
+// of the walks is bounded: jumps to and fro across a long program would make loading quadratic.
 static int resolve_jumps(loader *l) {
     const pt_instruction *first =
         (const pt_instruction *)(const void *)(l->c->memory[PT_MEMORY_POOL] + l->instruction_at);

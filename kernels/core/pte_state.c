@@ -66,9 +66,9 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
     if (!t.allocation || t.nbytes == 0) {
         return PT_ERROR_OK;
     }
-    pt_ref place = 0; // not where it lies: a view may lie in memory that is smaller, or constant
-    PT_TRY(pt_find_planned(m, r, &t, index, &place, error));
-    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), index, error);
+    pt_ref to = 0; // not where it lies: a view may lie in memory that is smaller, or constant
+    PT_TRY(pt_find_planned(m, r, &t, index, &to, error));
+    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, to), index, error);
 }
 
 // The data files: what lies between planned buffers and external memories, but for further ones.

@@ -1,4 +1,4 @@
-// Reading a FlatBuffer whose every place is checked.
+// Reading a FlatBuffer whose every position is checked.
 #include "reader.h"
 #include <string.h>
 

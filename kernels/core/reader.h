@@ -1,9 +1,10 @@
 // Reading a FlatBuffer: little-endian, every table and vector at a multiple of 4, every vtable at
 // one of 2.
 //
-// A pt_reader checks every place that it reads. Where one leads outside it gives 0 and sets `bad`,
-// which stays: who reads looks at it once, before anything is done with what was read. Position 0,
-// where no object can lie, stands for what the file leaves out: its fields are 0, its length is 0.
+// A pt_reader checks every position that it reads. Where one leads outside it gives 0 and sets
+// `bad`, which stays: who reads looks at it once, before anything is done with what was read.
+// Position 0, where no object can lie, stands for what the file leaves out: its fields are 0, its
+// length is 0.
 //
 // The functions on pointers trust the file: they are for what was checked before.
 //

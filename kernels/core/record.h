@@ -23,7 +23,7 @@ typedef struct pt_value {
                       // high half. Of a dynamic tensor the word before the sizes is the most
                       // elements that it may have
     pt_ref dim_order; // tensor: reference to uint8_t[rank]
-    uint16_t index;   // place among the program's values; records are sorted by it
+    uint16_t index;   // number among the program's values; records are sorted by it
     uint8_t type;
     uint8_t flags; // rank in the low bits
 } pt_value;
@@ -99,7 +99,7 @@ static inline pt_instruction *pt_next_instruction(const pt_instruction *instruct
     return (pt_instruction *)(uintptr_t)(instruction->args + instruction->n_args);
 }
 
-// The place of the next instruction, in a method that has them.
+// The place of the next instruction's temp memory, in a method that has them.
 static inline const pt_temp_place *pt_place_of(const pt_context *c) {
     return (const pt_temp_place *)(const void *)pt_at(c, c->places) + c->instruction;
 }
@@ -264,8 +264,8 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 // `data`, PT_MEMORIES when the temp memory or that of events does, PT_MEMORY_NONE when none does.
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
                          uint32_t end);
-// True when tensor `place` of n arguments shares no memory with another of them.
-bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args);
+// True when tensor `argument` of n arguments shares no memory with another of them.
+bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_ref *args);
 // True when a place shares no byte with a tensor of this call.
 bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_place *place);
 // True when an instruction of the started method writes to a tensor in this memory.

@@ -90,12 +90,12 @@ void pt_strides(const pt_tensor *t, int32_t *strides) {
 }
 
 pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim) {
-    uint32_t outer = 1, inner = 1, place = 0;
-    for (; place < t->rank && t->dim_order[place] != dim; place++) {
-        outer *= (uint32_t)t->sizes[t->dim_order[place]];
+    uint32_t outer = 1, inner = 1, position = 0;
+    for (; position < t->rank && t->dim_order[position] != dim; position++) {
+        outer *= (uint32_t)t->sizes[t->dim_order[position]];
     }
-    while (++place < t->rank) {
-        inner *= (uint32_t)t->sizes[t->dim_order[place]];
+    while (++position < t->rank) {
+        inner *= (uint32_t)t->sizes[t->dim_order[position]];
     }
     return (pt_lanes){(int32_t)outer, t->rank ? t->sizes[dim] : 1, (int32_t)inner};
 }

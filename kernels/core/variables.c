@@ -90,9 +90,9 @@ static bool put_variable(const pt_context *c, pt_value *variable, uint32_t index
         number = pt_get_scalar(c, program);
     }
     *variable = (pt_value){.index = (uint16_t)index};
-    pt_ref place =
+    pt_ref record =
         pt_make_ref(PT_MEMORY_POOL, (uint32_t)((uint8_t *)variable - c->memory[PT_MEMORY_POOL]));
-    pt_set_scalar(c, place, number);
+    pt_set_scalar(c, record, number);
     return true;
 }
 

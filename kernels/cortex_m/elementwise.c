@@ -1,4 +1,4 @@
-// Operators on pairs of equal places of int8 tensors, and on single values by a table.
+// Operators on pairs of int8 elements at equal positions, and on single values by a table.
 #include "../arch/elementwise.h"
 #include "../arch/scale.h"
 #include "../core/operator_arguments.h"

@@ -1,7 +1,7 @@
 #include "image_parts.h"
 #include "convolution.h"
 
-// `n` places along dim d of the output, from `first` on; `step` is that of the input along it.
+// `n` positions along dim d of the output, from `first` on; `step` is that of the input along it.
 static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int32_t n,
                                  const int8_t *in, int32_t step) {
     g->out[d] = n;

@@ -26,7 +26,7 @@ int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]);
 
 // True when the dims of more than one element lie in memory in the order `dims`.
 bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims);
-// True when equal places in memory are equal elements of both, whose sizes are the same.
+// True when equal offsets in memory are equal elements of both, whose sizes are the same.
 bool pt_same_layout(const pt_tensor *a, const pt_tensor *b);
 // Refuses an output that is not of the dtype, sizes and layout of `in`.
 int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
@@ -53,8 +53,8 @@ typedef struct pt_window {
     int32_t kernel[2], stride[2], padding[2], dilation[2];
 } pt_window;
 
-// Number of places `stride` apart, at least one for room that is not negative. Room is a size and
-// at most two paddings and a stride, so below 2**32.
+// Number of positions `stride` apart, at least one for room that is not negative. Room is a size
+// and at most two paddings and a stride, so below 2**32.
 int64_t pt_count_steps(int64_t room, int32_t stride);
 // Number of windows along dim d of `size` elements; 0 when none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);

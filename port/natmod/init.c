@@ -35,8 +35,8 @@ static void name_type(const mp_obj_type_t *type_in) {
 
 // ---- properties of this MicroPython
 
-static const mp_obj_type_t *type_named(qstr place) {
-    return MP_OBJ_TO_PTR(mp_fun_table.load_global(pt_name(place)));
+static const mp_obj_type_t *type_named(qstr index) {
+    return MP_OBJ_TO_PTR(mp_fun_table.load_global(pt_name(index)));
 }
 
 static void find_types(void) {
@@ -111,8 +111,8 @@ static const uint8_t pause_code[] = {0x00,
 
 // ---- the module
 
-static void store(const mp_obj_fun_bc_t *self, qstr place, mp_obj_t value) {
-    mp_fun_table.dict_store(MP_OBJ_FROM_PTR(self->context->module.globals), MP_OBJ_NEW_QSTR(place),
+static void store(const mp_obj_fun_bc_t *self, qstr index, mp_obj_t value) {
+    mp_fun_table.dict_store(MP_OBJ_FROM_PTR(self->context->module.globals), MP_OBJ_NEW_QSTR(index),
                             value);
 }
 

@@ -29,8 +29,8 @@ typedef struct pt_native {
 extern pt_native pt_micropython;
 extern const uint16_t mp_native_qstr_table[];
 
-static inline qstr pt_name(qstr place) {
-    return mp_native_qstr_table[place];
+static inline qstr pt_name(qstr index) {
+    return mp_native_qstr_table[index];
 }
 
 // Calls a function that does nothing, as MicroPython's compiler would have made it: looks whether
@@ -59,8 +59,8 @@ const char *pt_get_text(mp_obj_t text, size_t *length);
 #define mp_const_none ((mp_obj_t)mp_fun_table.const_none)
 #define mp_const_false ((mp_obj_t)mp_fun_table.const_false)
 #define mp_const_true ((mp_obj_t)mp_fun_table.const_true)
-#define MP_OBJ_NEW_QSTR(place) (mp_fun_table.native_to_obj(pt_name(place), MP_NATIVE_TYPE_QSTR))
-#define MP_ROM_QSTR(place) ((mp_obj_t)((mp_uint_t)(place) << 3 | 2)) // for mpy_init
+#define MP_OBJ_NEW_QSTR(index) (mp_fun_table.native_to_obj(pt_name(index), MP_NATIVE_TYPE_QSTR))
+#define MP_ROM_QSTR(index) ((mp_obj_t)((mp_uint_t)(index) << 3 | 2)) // for mpy_init
 #define mp_obj_is_type(o, type) mp_obj_is_exact_type(o, type)
 #define mp_type_bytes (*pt_micropython.type_bytes)
 #define mp_type_float (*pt_micropython.type_float)
@@ -107,11 +107,11 @@ static inline void *pt_with_type(void *object, const mp_obj_type_t *type) {
 
 // ---- functions of them
 
-#define mp_load_attr(o, place) (mp_fun_table.load_attr(o, pt_name(place)))
-#define mp_store_attr(o, place, value) (mp_fun_table.store_attr(o, pt_name(place), value))
-#define mp_load_method(o, place, into) (mp_fun_table.load_method(o, pt_name(place), into))
-#define mp_load_method_maybe(o, place, into) \
-    (mp_fun_table.load_method_maybe(o, pt_name(place), into))
+#define mp_load_attr(o, index) (mp_fun_table.load_attr(o, pt_name(index)))
+#define mp_store_attr(o, index, value) (mp_fun_table.store_attr(o, pt_name(index), value))
+#define mp_load_method(o, index, into) (mp_fun_table.load_method(o, pt_name(index), into))
+#define mp_load_method_maybe(o, index, into) \
+    (mp_fun_table.load_method_maybe(o, pt_name(index), into))
 #define mp_call_method_n_kw(n, n_kw, call) (mp_fun_table.call_method_n_kw(n, n_kw, call))
 #define mp_binary_op(op, a, b) (mp_fun_table.binary_op(op, a, b))
 #define mp_arg_check_num(n, n_kw, least, most, takes_kw) \

@@ -72,7 +72,7 @@ class Method:
         self.execute = self.library.execute
         self.get_output = self.library.get_output
         self.program = None
-        self.unloads = 0  # how often it gave its place back
+        self.unloads = 0  # how often it gave its memory back
         self.name = ""
         self.data_map = None
         self._asked = None  # name of an attribute

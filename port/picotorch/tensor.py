@@ -25,7 +25,7 @@ _Arrays = getattr(_picotorch, "Arrays", object)  # of the host: numpy()
 
 
 class TensorInfo:
-    """Sizes, dtype and place of a tensor, as the program or a data file gives them."""
+    """Sizes, dtype and memory of a tensor, as the program or a data file gives them."""
 
     def __init__(self, fields):
         self._fields = fields  # see pt_tensor_tuple

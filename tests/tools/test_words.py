@@ -43,3 +43,12 @@ def test_comments(folder):
         for text in comments(path):
             found = re.match(rf"(?!Where\b){FRAGMENT}|.*\b(anew|so many|what is no)\b", text)
             assert found is None, f"{path.relative_to(ROOT)}: {text}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+                                  *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_pages(page):
+    """A sentence begins with its subject, and commands print or state things: they say nothing."""
+    found = re.search(r"(^|[.;:|] )What\b.*|.*\b(anew|so many|says (so|what|which)|what is no)\b.*",
+                      page.read_text(), re.MULTILINE)
+    assert found is None, found[0]

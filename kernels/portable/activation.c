@@ -65,9 +65,9 @@ static void clamp_row(int32_t n, float *out_floats, const float *in_floats, cons
     const pt_bits *in = (const pt_bits *)(const void *)in_floats;
     for (; n > 0; n--) {
         uint32_t x = (in++)->u;
-        uint32_t place = order(x);
-        uint32_t y = place < lowest ? low.u : x;
-        if (place > highest && place <= ORDER_INFINITY) {
+        uint32_t rank = order(x);
+        uint32_t y = rank < lowest ? low.u : x;
+        if (rank > highest && rank <= ORDER_INFINITY) {
             y = high.u;
         }
         (out++)->u = y;

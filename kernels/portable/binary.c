@@ -3,7 +3,7 @@
 #include "elementwise.h"
 #include "half.h"
 
-// Places of the arguments, by form.
+// Positions of the arguments, by form.
 typedef struct operand_form {
     uint8_t a, b, out;
     uint8_t alpha;  // 0 if the form has none

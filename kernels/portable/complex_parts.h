@@ -2,7 +2,7 @@
 // once for float64. PT_WHOLE is the dtype whose parts are of that type.
 //
 // Products and quotients are computed as PyTorch does, so what is infinite becomes NaN in the same
-// places: a real operand is one with an imaginary part of 0.
+// positions: a real operand is one with an imaginary part of 0.
 
 #define NUMBER PT_PARTS(number)
 

@@ -85,8 +85,8 @@ static void read_images(const pt_tensor *t, images *m) {
     }
 }
 
-// Where two tensors meet along a spatial dim, at tap k: place i of the narrow one, from `first` on,
-// at place i * stride + shift of the broad one.
+// Where two tensors meet along a spatial dim, at tap k: position i of the narrow one, from `first`
+// on, at position i * stride + shift of the broad one.
 typedef struct meeting {
     int32_t first, length;
     int32_t stride, shift;
@@ -112,8 +112,8 @@ static meeting meet(const pt_context *c, const pt_ref *args, uint32_t i, int32_t
     return m;
 }
 
-// One tap of the kernel, of all pairs of channels: the sums over images and places. Transposed, the
-// convolution's output is the broad one, otherwise its input; the weight's first dim counts the
+// One tap of the kernel, of all pairs of channels: the sums over images and positions. Transposed,
+// the convolution's output is the broad one, otherwise its input; the weight's first dim counts the
 // channels of the narrow one.
 NOINLINE int sum_tap(pt_context *c, const pt_ref *args, const pt_tensor *out, const int32_t *tap) {
     const bool transposed = pt_get_bool(c, args[CONVOLUTION_BACKWARD_TRANSPOSED]);

@@ -18,8 +18,8 @@ void pt_copy_flat(const pt_tensor *to, const pt_tensor *from);
 int pt_copy_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 int pt_convert_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 
-// Part of a tensor along a dim: `count` places from `start`, `step` apart. `drop`: the other side
-// of the copy lacks the dim, and count is 1.
+// Part of a tensor along a dim: `count` positions from `start`, `step` apart. `drop`: the other
+// side of the copy lacks the dim, and count is 1.
 typedef struct pt_section {
     uint32_t dim;
     int32_t start, count, step;

@@ -41,7 +41,7 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     return error ? error : pt_expect_sizes(c, args[REPLICATION_PAD1D_OUT], self.rank, sizes);
 }
 
-// One place of dim `dim` to another.
+// One position of dim `dim` to another.
 static int copy_place(pt_context *c, const pt_tensor *t, uint32_t dim, int32_t to, int32_t from) {
     pt_walk w;
     pt_copy_start(&w, t, t);
@@ -110,7 +110,7 @@ static bool cuts(const pt_context *c, const pt_ref *args, edges e) {
     return any;
 }
 
-// First what is inside, then dim by dim what is before and behind: what a dim takes from places
+// First what is inside, then dim by dim what is before and behind: what a dim takes from positions
 // that are not padded yet, the dims after it write once more.
 static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     pt_tensor self = pt_get_tensor(c, args[REPLICATION_PAD1D_SELF]);

@@ -69,7 +69,7 @@ static int32_t smallest_factor(int32_t n) {
 
 // ---- the operators
 
-// A call. Arguments of the three stand at the same places: self, dim, normalization.
+// A call. Arguments of the three stand at the same positions: self, dim, normalization.
 typedef struct fft {
     pt_tensor in, out;
     kind kind;

@@ -1,6 +1,6 @@
 // grid_sampler_2d: (input, grid, interpolation_mode, padding_mode, align_corners, out). Each output
-// pixel is taken from the place of the input, (N, C, H, W), that grid, (N, H, W, 2), names as x and
-// y from -1 to 1.
+// pixel is taken from the position of the input, (N, C, H, W), that grid, (N, H, W, 2), names as x
+// and y from -1 to 1.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "grid_sampling.h"

@@ -59,15 +59,15 @@ APART float in_dtype(double x, uint8_t dtype) {
 APART int32_t bin_of_float(double x, double low, double high, int32_t bins, uint8_t dtype) {
     const float beyond = in_dtype((float)x - (float)low, dtype);
     const float times = in_dtype(beyond * in_dtype(bins, dtype), dtype);
-    const float place = in_dtype(times / in_dtype((float)high - (float)low, dtype), dtype);
+    const float position = in_dtype(times / in_dtype((float)high - (float)low, dtype), dtype);
     const float most = 0x7FFFFF80; // which an int32_t and a float hold
-    const int32_t bin = (int32_t)(place < most ? place : most);
+    const int32_t bin = (int32_t)(position < most ? position : most);
     return bin < bins ? bin : bins - 1;
 }
 
 APART int32_t bin_of_double(double x, double low, double high, int32_t bins) {
-    const double place = (x - low) * bins / (high - low);
-    const int32_t bin = (int32_t)(place < INT32_MAX ? place : INT32_MAX);
+    const double position = (x - low) * bins / (high - low);
+    const int32_t bin = (int32_t)(position < INT32_MAX ? position : INT32_MAX);
     return bin < bins ? bin : bins - 1;
 }
 

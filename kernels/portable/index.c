@@ -118,8 +118,8 @@ static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
     // columns] of a maximum or [bags].
     const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
                          (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
-    const int32_t places = is_fast ? 0 : indices.sizes[0];
-    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT1], 1, &places));
+    const int32_t positions = is_fast ? 0 : indices.sizes[0];
+    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT1], 1, &positions));
     PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT2], 1, forward_only ? offsets.sizes : sizes));
     return pt_expect_sizes(c, args[EMBEDDING_BAG_OUT3], mode == BAG_MAX ? 2 : 1, sizes);
 }

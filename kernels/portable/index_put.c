@@ -1,6 +1,6 @@
 // index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Values,
 // broadcast, go where the indices point in a copy of self, or in self; they may be added to what is
-// there. Where several go to the same place the last one stays.
+// there. Where several go to the same position the last one stays.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
@@ -100,7 +100,7 @@ static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt
     return error || !p->has_masks ? error : check_values(c, self, &values, p);
 }
 
-enum { PLACE = 32 }; // steps of a place of the indices beside its elements
+enum { POSITION = 32 }; // steps of a position of the indices beside its elements
 static int put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     int32_t sizes[2 * PT_MAX_RANK];
@@ -110,7 +110,7 @@ static int put(pt_context *c, const pt_ref *args, const pt_tensor *self, const p
     }
     int32_t n = (int32_t)pt_product(p->sizes, p->rank);
     for (int32_t at = 0; at < n; at++) {
-        PT_TRY(pt_count_work(c, PLACE));
+        PT_TRY(pt_count_work(c, POSITION));
         PT_TRY(put_picked(c, args, self, &values, p, at));
     }
     return PT_ERROR_OK;

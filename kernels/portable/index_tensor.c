@@ -20,7 +20,7 @@ static int index_tensor_check(pt_context *c, const pt_ref *args) {
     return error || p.has_masks ? error : expect_picked(c, args, &self, &p);
 }
 
-// Copies the elements of self that place `at` of the broadcast indices picks.
+// Copies the elements of self that position `at` of the broadcast indices picks.
 static int copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, int32_t at) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);

@@ -150,7 +150,7 @@ uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *size
     return kept + p->rank;
 }
 
-// The element of an index of these sizes that place `at` of the broadcast ones means.
+// The element of an index of these sizes that position `at` of the broadcast ones means.
 static int32_t element_at(const pt_picks *p, uint32_t rank, const int32_t *sizes, int32_t at) {
     int32_t element = 0, stride = 1;
     for (uint32_t i = p->rank; i-- > p->rank - rank;) {

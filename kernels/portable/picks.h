@@ -25,9 +25,10 @@ int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_te
 // The sizes of the result; returns its rank, which may be above PT_MAX_RANK. `sizes` has room for
 // twice as many.
 uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *sizes);
-// The place in the result of the dim of self that `kept` dims without an index precede.
+// The position in the result of the dim of self that `kept` dims without an index precede.
 uint32_t pt_picked_dim(const pt_picks *p, uint32_t kept);
-// Where the elements that place `at` of the broadcast indices picks begin, by the strides of self.
+// Where the elements that position `at` of the broadcast indices picks begin, by the strides of
+// self.
 int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_tensor *self,
                 const int32_t *strides, int32_t at);
 // Where they begin in the result, by its strides.

@@ -1,4 +1,4 @@
-// pixel_shuffle and pixel_unshuffle: channels to places of an image, and back.
+// pixel_shuffle and pixel_unshuffle: channels to positions of an image, and back.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"

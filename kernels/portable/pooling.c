@@ -85,7 +85,7 @@ pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t 
         first += outside * dilation;
         taps -= outside;
     }
-    int32_t room = size - first; // places from the first tap to the end
+    int32_t room = size - first; // positions from the first tap to the end
     room = room <= 0 ? 0 : dilation == 1 ? room : (room - 1) / dilation + 1;
     return (pt_pool_span){first, taps < room ? taps : room};
 }

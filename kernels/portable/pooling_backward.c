@@ -61,10 +61,11 @@ static int run_backward(pt_context *c, const pt_ref *args) {
             for (int32_t y = 0; y < last[-2]; y++) {
                 PT_TRY(pt_count_product(c, last[-1], 2));
                 for (int32_t x = 0; x < last[-1]; x++) {
-                    const int32_t place =
+                    const int32_t position =
                         (int32_t)((const int64_t *)indices.data)[n * index[0] + k * index[1] +
                                                                  y * index[2] + x * index[3]];
-                    add(&out, n * to[0] + k * to[1] + place / width * to[2] + place % width * to[3],
+                    add(&out,
+                        n * to[0] + k * to[1] + position / width * to[2] + position % width * to[3],
                         &grad, n * from[0] + k * from[1] + y * from[2] + x * from[3]);
                 }
             }

@@ -212,7 +212,7 @@ static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_
     }
 }
 
-// The output of a row at a place, given by its offsets in b and out.
+// The output of a row at a position, given by its offsets in b and out.
 NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t row, int32_t b_at,
                      int32_t out_at) {
     number sum = {.u = 0}; // which is 0 for all

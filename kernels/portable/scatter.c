@@ -1,6 +1,6 @@
 // scatter, scatter_add and scatter_reduce: a copy of self in which elements go where a tensor of
 // indices along a dim says. All indices are checked before the first element is written; where
-// several elements of scatter go to the same place the last one stays.
+// several elements of scatter go to the same position the last one stays.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"

@@ -112,8 +112,8 @@ static int check_searchsorted(pt_context *c, const pt_ref *args) {
 
 // The first of `n` sorted elements, from `first` on and `step` apart, before which element `at` of
 // self can be put; the last one if `right`.
-static int32_t find_place(const pt_tensor *sorted, int32_t first, int32_t step, int32_t n,
-                          const pt_tensor *self, int32_t at, bool right) {
+static int32_t find_position(const pt_tensor *sorted, int32_t first, int32_t step, int32_t n,
+                             const pt_tensor *self, int32_t at, bool right) {
     const uint8_t dtype = pt_promote(sorted->dtype, self->dtype);
     int32_t low = 0, high = n;
     while (low < high) {
@@ -151,9 +151,10 @@ static int search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref to, bool
     do {
         for (int32_t i = 0; i < w.n; i++) {
             PT_TRY(pt_count_elements(c, 32)); // one for each comparison
-            const int32_t place = find_place(&sorted, w.offset[2] + i * w.strides[2][0], step, n,
-                                             &self, w.offset[1] + i * w.strides[1][0], right);
-            pt_store_int(out.data, w.offset[0] + i * w.strides[0][0], out.dtype, place);
+            const int32_t position =
+                find_position(&sorted, w.offset[2] + i * w.strides[2][0], step, n, &self,
+                              w.offset[1] + i * w.strides[1][0], right);
+            pt_store_int(out.data, w.offset[0] + i * w.strides[0][0], out.dtype, position);
         }
     } while (pt_walk_next(c, &w));
     return w.error;

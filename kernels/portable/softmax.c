@@ -5,30 +5,30 @@
 #include "element.h"
 #include "half.h"
 
-// The place of `dim`, which counts from the end if it is negative.
-static uint32_t place_of(const pt_tensor *t, int64_t dim) {
+// The axis of `dim`, which counts from the end if it is negative.
+static uint32_t axis_of(const pt_tensor *t, int64_t dim) {
     return (uint32_t)(dim < 0 ? dim + t->rank : dim);
 }
 
 static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
-    uint32_t place;
-    int error = pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &place);
+    uint32_t axis;
+    int error = pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &axis);
     return error ? error : pt_expect_sizes(c, out_arg, in->rank, in->sizes);
 }
 
-// Prepares a walk over the first elements of the lanes along dim `place`; the next elements of a
+// Prepares a walk over the first elements of the lanes along dim `axis`; the next elements of a
 // lane are steps[0] on in out, steps[1] in in.
-static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, uint32_t place,
+static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, uint32_t axis,
                        int32_t steps[2]) {
     w->rank = out->rank;
     w->operands = 2;
     pt_strides(out, w->strides[0]);
     pt_strides(in, w->strides[1]);
     for (uint32_t d = 0; d < out->rank; d++) {
-        w->sizes[d] = d == place ? 1 : out->sizes[d];
+        w->sizes[d] = d == axis ? 1 : out->sizes[d];
     }
     for (uint32_t k = 0; k < 2; k++) {
-        steps[k] = w->strides[k][place];
+        steps[k] = w->strides[k][axis];
         w->offset[k] = 0;
     }
     pt_walk_start(w);
@@ -37,7 +37,7 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 // ---- softmax
 
 // Shortcut of a run, of few float32 elements in one dim order: 1 + where the dim stands in it.
-enum { MOST_PLACES = 14 };
+enum { MOST_POSITIONS = 14 };
 
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[SOFTMAX_SELF]);
@@ -50,17 +50,17 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }
     PT_TRY(check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
-    uint32_t place = place_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
+    uint32_t axis = axis_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
     if (pt_is_half(in.dtype)) {
-        pt_ask_scratch(c, (in.rank ? (uint32_t)in.sizes[place] : 1) * (uint32_t)sizeof(float));
+        pt_ask_scratch(c, (in.rank ? (uint32_t)in.sizes[axis] : 1) * (uint32_t)sizeof(float));
     }
     uint32_t position = 0;
-    while (position < in.rank && in.dim_order[position] != place) {
+    while (position < in.rank && in.dim_order[position] != axis) {
         position++;
     }
     int32_t n = pt_numel(&in);
     bool few = in.dtype == PT_DTYPE_FLOAT && n > 0 && n < PT_PIECE && position < in.rank &&
-               position < MOST_PLACES && pt_same_dim_order(&in, &out);
+               position < MOST_POSITIONS && pt_same_dim_order(&in, &out);
     return pt_note_shortcut(c, few ? 1 + position : 0);
 }
 
@@ -192,14 +192,14 @@ static int run_lane(pt_context *c, const softmax *s, int32_t to, int32_t from, i
 }
 
 // Every lane of tensors whose dim orders differ.
-static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *s, uint32_t place) {
+static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *s, uint32_t axis) {
     pt_walk w;
     int32_t steps[2];
-    walk_lanes(&w, &s->out, &s->in, place, steps);
+    walk_lanes(&w, &s->out, &s->in, axis, steps);
     do {
         for (int32_t i = 0; i < w.n; i++) {
             PT_TRY(run_lane(c, s, w.offset[0] + i * w.strides[0][0],
-                            w.offset[1] + i * w.strides[1][0], s->out.sizes[place], steps));
+                            w.offset[1] + i * w.strides[1][0], s->out.sizes[axis], steps));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
@@ -235,10 +235,10 @@ static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args
     if (pt_numel(&s.in) == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t place = place_of(&s.in, pt_get_int(c, args[SOFTMAX_DIM]));
-    pt_lanes all = pt_lanes_of(&s.in, place);
+    uint32_t axis = axis_of(&s.in, pt_get_int(c, args[SOFTMAX_DIM]));
+    pt_lanes all = pt_lanes_of(&s.in, axis);
     if (!pt_same_dim_order(&s.in, &s.out)) {
-        return softmax_walk(c, &s, place);
+        return softmax_walk(c, &s, axis);
     }
     const int32_t steps[] = {all.inner, all.inner};
     for (int32_t i = 0; i < all.outer; i++) {
@@ -251,8 +251,8 @@ static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args
 }
 
 static int run_softmax(pt_context *c, const pt_ref *args, int (*run)(const lanes *)) {
-    const uint32_t place = pt_shortcut(c);
-    return place ? run_small(c, args, run, place - 1) : run_lanes(c, args, run);
+    const uint32_t shortcut = pt_shortcut(c);
+    return shortcut ? run_small(c, args, run, shortcut - 1) : run_lanes(c, args, run);
 }
 
 static int softmax_run(pt_context *c, const pt_ref *args) {
@@ -326,15 +326,15 @@ static int multiply_lane(pt_context *c, const pt_tensor *out, int32_t i, const p
 }
 
 static __attribute__((noinline)) int cumulate_walk(pt_context *c, const pt_tensor *out,
-                                                   const pt_tensor *in, uint32_t place,
+                                                   const pt_tensor *in, uint32_t axis,
                                                    cumulate_function *lane) {
     pt_walk w;
     int32_t steps[2];
-    walk_lanes(&w, out, in, place, steps);
+    walk_lanes(&w, out, in, axis, steps);
     do {
         for (int32_t i = 0; i < w.n; i++) {
             PT_TRY(lane(c, out, w.offset[0] + i * w.strides[0][0], in,
-                        w.offset[1] + i * w.strides[1][0], out->sizes[place], steps));
+                        w.offset[1] + i * w.strides[1][0], out->sizes[axis], steps));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
@@ -347,7 +347,7 @@ static int cumulate(pt_context *c, const pt_ref *args, pt_ref to, cumulate_funct
         return PT_ERROR_OK;
     }
     if (out.rank > 0) {
-        return cumulate_walk(c, &out, &in, place_of(&in, pt_get_int(c, args[CUMSUM_DIM])), lane);
+        return cumulate_walk(c, &out, &in, axis_of(&in, pt_get_int(c, args[CUMSUM_DIM])), lane);
     }
     pt_convert_element(out.data, 0, out.dtype, in.data, 0, in.dtype);
     return PT_ERROR_OK;

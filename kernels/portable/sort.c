@@ -44,7 +44,7 @@ static bool precedes(const lane *l, int32_t i, int32_t j) {
     return i < j ? !is_greater(l, a, b) : is_greater(l, b, a);
 }
 
-// Puts `index` at place i of the heap, or below it: what it passes moves up.
+// Puts `index` at position i of the heap, or below it: what it passes moves up.
 static int sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
     for (int32_t below = 2 * i + 1; below < h->size; below = 2 * i + 1) {
         PT_TRY(pt_count_elements(c, 1));

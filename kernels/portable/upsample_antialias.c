@@ -80,8 +80,8 @@ typedef struct axis {
     float *weights;
 } axis;
 
-static int32_t cut(float place, int32_t most) {
-    return !(place > 0) ? 0 : place < (float)most ? (int32_t)place : most;
+static int32_t cut(float position, int32_t most) {
+    return !(position > 0) ? 0 : position < (float)most ? (int32_t)position : most;
 }
 
 static void weigh(axis *x, int32_t at) {

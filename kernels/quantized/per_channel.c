@@ -1,5 +1,5 @@
-// A scale and zero point for each place of one dim (per channel), or for each row of the last dim
-// (per token).
+// A scale and zero point for each position of one dim (per channel), or for each row of the last
+// dim (per token).
 #include "../core/operator_arguments.h"
 #include "../portable/arguments.h"
 #include "affine.h"
@@ -46,7 +46,7 @@ static int64_t zero_point_of(const pt_tensor *zero_points, int32_t channel) {
 // ---- quantize: (input, scales, zero_points, [axis,] quant_min, quant_max, dtype, out), the last
 // four up to args[last]
 
-// Places before the output.
+// Positions before the output.
 enum {
     QUANT_MIN = QUANTIZE_PER_CHANNEL_OUT - QUANTIZE_PER_CHANNEL_QUANT_MIN,
     QUANT_MAX = QUANTIZE_PER_CHANNEL_OUT - QUANTIZE_PER_CHANNEL_QUANT_MAX,
@@ -123,7 +123,7 @@ const pt_kernel pt_quantized_decomposed_quantize_per_token_out =
 // ---- dequantize: (input, scales, zero_points, [axis,] quant_min, quant_max, dtype, out_dtype,
 // out), the last three up to args[last]
 
-// Places before the output.
+// Positions before the output.
 enum {
     IN_DTYPE = DEQUANTIZE_PER_CHANNEL_OUT - DEQUANTIZE_PER_CHANNEL_DTYPE,
     OUT_DTYPE = DEQUANTIZE_PER_CHANNEL_OUT - DEQUANTIZE_PER_CHANNEL_OUT_DTYPE,

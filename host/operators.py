@@ -36,13 +36,15 @@ OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or list
 WRITTEN = OUTPUTS + "NA"  # all results
 CHANGED, NOT_FILLED, SCRATCH = "C", "E", "X"
 
-_ENTRY = re.compile(r'^PT_OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$', re.MULTILINE)
+_ENTRY = re.compile(r'^PT_(RARE_)?OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$',
+                    re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Operator:
     """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, a letter of the signature
-    and a name for each argument, its line in the list."""
+    and a name for each argument, its line in the list. is_rare: builds with all kernels and little room
+    leave it out."""
 
     number: int
     name: str
@@ -50,13 +52,20 @@ class Operator:
     signature: str
     arguments: tuple[str, ...]
     line: str
+    is_rare: bool = False
 
 
 def known_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
-    found = [Operator(int(match[1]), match[2], match[3], match[4], tuple(match[5].split()), match[0])
+    found = [Operator(int(match[2]), *match.group(3, 4, 5), tuple(match[6].split()), match[0],
+                      match[1] is not None)
              for match in _ENTRY.finditer(LIST.read_text())]
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
+
+
+def common_operators() -> set[str]:
+    """Return the names of all but the rare ones."""
+    return {name for name, operator in known_operators().items() if not operator.is_rare}
 
 
 def built_operators() -> dict[str, int]:

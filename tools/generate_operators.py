@@ -28,7 +28,7 @@ NOTICE = """\
 #ifndef PT_OPERATOR_ARGUMENTS_H
 #define PT_OPERATOR_ARGUMENTS_H
 """
-ENTRY = re.compile(r'PT_OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
+ENTRY = re.compile(r'PT_(?:RARE_)?OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
 OUTPUTS = "OoWCENA"
 NUMBERS = 1 << 16  # what an instruction in a pool has room for
 

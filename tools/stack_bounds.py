@@ -49,7 +49,7 @@ ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_flo
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
 CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_place_unplanned")
 
-_OPERATOR = re.compile(r'^PT_OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
+_OPERATOR = re.compile(r'^PT_(?:RARE_)?OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
 _REPLACED = re.compile(r"#define (pt_\w+) (pt_\w+)")
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")

@@ -9,7 +9,7 @@ from picotorch import Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
 from ..firmware import kernels_in_flash, native_module, rp2, selective
-from ..operators import FEATURE_TITLES, in_words, known_operators, needed_operators
+from ..operators import common_operators, in_words, known_operators, needed_operators
 from .files import Tell, copy_files, do, free_in, is_there, remove_part
 from .link import Link
 from .session import facts_of, machine_of, version_of
@@ -153,27 +153,28 @@ def _firmware_for(machine):
 def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
     """The module for a board with these facts (session.facts_of, of a heap without picotorch): the
     first that the heap has room for, of these: that with all kernels, if it is built and has the
-    features; one with the kernels for the operators, and for those that the board's has; then the
-    small ones of both kinds. The last of them if the heap has room for none.
+    features and operators; one with the kernels for the operators, and for those that the board's
+    has; then the small ones of both kinds. The last of them if the heap has room for none.
 
     Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
-    and for features that the module with all kernels lacks, NotFound where none is built for it,
-    both where none can be built.
+    and for features and rare operators that the module with all kernels lacks, NotFound where none is
+    built for it, both where none can be built.
     """
     arches = arches_of(facts, board)
     kept = found.features if found.features and selective.has_sources() else frozenset()
     features = wanted.features | kept
+    operators = {*wanted.operators, *(found.operators if selective.has_sources() else ())}
     runs = [arch for arch in arches if arch in wanted.arches]
     if arches and not runs and not wanted.small:
         raise fail(NOT_SUPPORTED, f"the model is an image without the weights that {arches[0]} needs",
                    board, remedy="compile it with --no-prepare, or for its core")
     module = None
-    for module in _modules(arches, runs, sorted({*wanted.operators, *found.operators}), features,
-                           wanted.small and "images" not in kept):
+    small = wanted.small and "images" not in kept
+    for module in _modules(arches, runs, operators, features, small):
         if _heap_for(module, wanted) <= facts["heap_free"]:
             break
     if module is None:
-        raise _not_built(facts, runs or arches, features, board)
+        raise _not_built(facts, runs or arches, operators, features, board)
     return module
 
 
@@ -245,11 +246,11 @@ def _modules(arches, runs, operators, features, small):
     for is_small, run in [(False, runs), (True, arches if small else [])]:
         kind = native_module.Kind(features, is_small)
         for built in _built(run, kind):
-            if features <= native_module.features_of_file(built):
+            if not _lacking(built, operators, features):
                 yield Module(built, is_small)
                 break
         if run and selective.has_sources():
-            yield Module(native_module.link(run[0], operators, kind), is_small)
+            yield Module(native_module.link(run[0], sorted(operators), kind), is_small)
 
 
 def _built(arches, kind):
@@ -257,13 +258,17 @@ def _built(arches, kind):
     return [path for arch in arches if (path := BUILD / kind.folder(arch) / MODULE).is_file()]
 
 
-def _not_built(facts, arches, features, board):
+def _lacking(built, operators, features):
+    """Name what a module with all kernels lacks of these."""
+    return in_words(operators - common_operators(), features - native_module.features_of_file(built))
+
+
+def _not_built(facts, arches, operators, features, board):
     built = [path for small in (False, True)
              for path in _built(arches, native_module.Kind(small=small))]
     if built:
-        lacking = features - native_module.features_of_file(built[0])
         return fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(
-            FEATURE_TITLES[name] for name in sorted(lacking)), board,
+            _lacking(built[0], operators, features)), board,
             remedy=_firmware_for(facts["machine"]) if rp2.board_of(facts["machine"]) else
             "build one for the model: picotorch natmod --models, in picotorch's repository")
     name = arches[0] if arches else f"number {facts['mpy'] >> 10 & 0xF}"

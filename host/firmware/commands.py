@@ -116,9 +116,9 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 def natmod(first, models, small, arches, output, board, frozen, firmware, as_json):
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
-    Without models it has all kernels, is small and takes .pte files. With models it takes what they
-    are: .pte files, images (.ptm) or both; a module for images alone is smallest. FOLDER gets
-    ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
+    Without models it has all but rare kernels, is small and takes .pte files. With models it takes
+    what they are: .pte files, images (.ptm) or both; a module for images alone is smallest. FOLDER
+    gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
     install.py, which selects the architecture on the board.
 
     MicroPython copies the module into its heap, except the texts of errors, which are read from the

@@ -26,7 +26,14 @@ from picotorch.errors import (
 
 from .. import show
 from ..files import write
-from ..operators import FEATURES, in_words, known_operators, needed_features, needed_operators
+from ..operators import (
+    FEATURES,
+    common_operators,
+    in_words,
+    known_operators,
+    needed_features,
+    needed_operators,
+)
 from ..twin import open_program
 from . import native_module, rp2, selective, uf2
 from .frozen_models import check_names
@@ -132,7 +139,7 @@ def _make(board, programs, models):
     if programs:
         names, features = needed_operators(programs), needed_features(programs)
     else:
-        names = common_operators().union(needed_operators(models))
+        names = operators_in_flash().union(needed_operators(models))
         features = COMMON_FEATURES | needed_features(models)
     folder = native_module.select(names, board, native_module.Kind(frozenset(features)))
     module = native_module.make(BOARDS[board].arch, folder, "--flash", hex(BOARDS[board].start))
@@ -144,7 +151,7 @@ def _prebuilt(board, programs, models):
     folder = native_module.BUILD / board
     if not (folder / KERNELS).is_file():
         selective.check_sources(board, "native module")
-    names = common_operators()
+    names = operators_in_flash()
     missing = {*needed_operators(programs), *needed_operators(models)} - names
     features = needed_features(programs) | needed_features(models)
     lacking = in_words(missing, features - COMMON_FEATURES)
@@ -160,12 +167,12 @@ def _in_firmware(board):
     return f"flash a firmware with them inside: picotorch firmware --board {board} --models"
 
 
-def common_operators() -> set[str]:
-    """List all but gradients, random numbers, bags of embeddings, histograms, unique elements,
-    nonzero_static, antialiased resizes and 3-d pools, which have no room."""
-    rare = re.compile(
+def operators_in_flash() -> set[str]:
+    """List all but rare ones, gradients, random numbers, bags of embeddings, histograms, unique
+    elements, nonzero_static, antialiased resizes and 3-d pools, which have no room."""
+    too_large = re.compile(
         "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|pool3d|adaptive_max")
-    return {name for name in known_operators() if not rare.search(name)}
+    return {name for name in common_operators() if not too_large.search(name)}
 
 
 def check_firmware(file: bytes, board: str) -> None:

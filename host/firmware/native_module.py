@@ -19,7 +19,14 @@ from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 
 from .. import show, twin
 from ..files import read_file, write
-from ..operators import FEATURES, WIDE_FORMS, known_operators, needed_features, needed_operators
+from ..operators import (
+    FEATURES,
+    WIDE_FORMS,
+    common_operators,
+    known_operators,
+    needed_features,
+    needed_operators,
+)
 from ..size.firmware_map import sections
 from . import selective
 
@@ -134,14 +141,14 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
           small: bool = False) -> dict:
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
-    programs: link only the kernels that these need, and what reads files of their formats; all
-    kernels, for .pte files, where there are none. small: see Kind. Raises NotSupported for an image
-    that the module would refuse, InvalidArgument for an install.py in the folder that is not ours,
-    NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
+    programs: link only the kernels that these need, and what reads files of their formats; all but
+    the rare kernels, for .pte files, where there are none. small: see Kind. Raises NotSupported for an
+    image that the module would refuse, InvalidArgument for an install.py in the folder that is not
+    ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
     """
     check_images(arches, programs, small)
     check_package(output)
-    names = needed_operators(programs) if programs else sorted(known_operators())
+    names = needed_operators(programs) if programs else sorted(common_operators())
     kind = kind_for(programs, small)
     parts = {}
     for arch in arches:

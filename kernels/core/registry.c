@@ -5,11 +5,18 @@
 // PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
 // PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, without complex tensors,
 // PT_NO_COMPLEX, without 3-d convolutions, PT_NO_VOLUMES, and without convolutions that gain by a
-// form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
+// form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS. A build that has room for
+// nearly all operators only leaves out the rare ones, PT_NO_RARE.
 #include "record.h"
 
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
+#endif
+
+#ifdef PT_NO_RARE
+#define PT_RARE_OPERATOR(number, name, symbol, signature, arguments)
+#else
+#define PT_RARE_OPERATOR PT_OPERATOR
 #endif
 
 #define PT_OPERATOR(number, name, symbol, signature, arguments) extern const pt_kernel pt_##symbol;

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import picotorch
 import pytest
+from picotorch import Error
 from picotorch.host.compile import image_writer
 from picotorch.host.connected import (
     attached,
@@ -456,6 +457,24 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
         module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
         assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
     assert len(module) < 100_000 and not chosen.small
+
+
+RARE = "aten::bincount.out"
+
+
+def test_a_native_module_with_a_rare_kernel(board, native_modules, monkeypatch):
+    """The one with all kernels has none: without the repository it is named."""
+    wanted = dataclasses.replace(WANTED, operators=[RARE, "aten::add.out"])
+    with link.Link(board.port) as conversation:
+        facts = installing.facts_of(conversation)
+    with pytest.raises(Error, match=f"NotSupported .*all kernels has no kernels for {RARE}; build one"):
+        installing.choose(facts, installing.Installed(), wanted, "")
+    monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
+    module = installing.choose(facts, installing.Installed(), wanted, "")
+    assert RARE.encode() in module.file.read_bytes() and not module.small
+    kept = installing.Installed(operators=frozenset([RARE]))
+    assert installing.choose(facts, kept, WANTED, "").file != (
+        native_modules / "armv7m-fast" / "_picotorch.mpy")
 
 
 def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, board, native_modules,

@@ -10,7 +10,7 @@ import pytest
 from picotorch import Error
 from picotorch.host.compile import image_writer
 from picotorch.host.firmware import kernels_in_flash, native_module, rp2, selective, uf2
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import common_operators
 from picotorch.host.run import pico
 from picotorch.host.twin import open_program
 from support import on_pico, stock
@@ -35,13 +35,13 @@ def package(firmware, tmp_path_factory):
     """All kernels and int8 ds_cnn."""
     folder = tmp_path_factory.mktemp("package")
     entry = kernels_in_flash.build(BOARD, {}, [("model", MODEL.read_bytes())], firmware, folder)
-    rare = {"aten::max_pool2d_with_indices_backward.grad_input", *(f"aten::{name}.out" for name in (
+    left_out = {"aten::max_pool2d_with_indices_backward.grad_input", *(f"aten::{name}.out" for name in (
         "convolution_backward", "rand", "randn", "rand_like", "randn_like", "randint", "randperm",
         "_embedding_bag", "_embedding_bag_forward_only", "histc", "nonzero_static", "avg_pool3d",
         "_upsample_bilinear2d_aa", "_adaptive_avg_pool3d", "max_pool3d_with_indices",
         "adaptive_max_pool2d", "adaptive_max_pool3d")),
         "aten::randint.low_out", "aten::_unique2.out"}
-    assert set(entry["operators"]) == known_operators().keys() - rare
+    assert set(entry["operators"]) == common_operators() - left_out
     return folder
 
 
@@ -235,7 +235,7 @@ def test_a_wheel_makes_the_files_that_a_checkout_makes(package, wheel, tmp_path)
     made, expected = ({path.relative_to(root): path.read_bytes() for path in root.rglob("*.*")}
                       for root in (folder, package))
     assert made == expected
-    assert set(entry["operators"]) == kernels_in_flash.common_operators()
+    assert set(entry["operators"]) == kernels_in_flash.operators_in_flash()
 
 
 @pytest.mark.parametrize(("name", "code", "said"), [

@@ -15,7 +15,7 @@ from picotorch import PARTS
 from picotorch.host import operators
 from picotorch.host.boards.boards import load_board
 from picotorch.host.firmware import selective
-from picotorch.host.operators import built_operators
+from picotorch.host.operators import built_operators, common_operators
 from picotorch.host.run.emulator import firmware_path
 from picotorch.host.size.elf import flash_bytes
 from picotorch.host.size.firmware_map import sections
@@ -40,8 +40,9 @@ def test_the_list_of_operators_is_that_of_the_twin():
     assert {one.name: one.number for one in KNOWN.values()} == built_operators()
 
 
-def registry(folder, names):
-    """The registry with these operators, as a library; its kernels are empty."""
+def registry(folder, names, *options):
+    """The registry with these operators, as a library that is compiled with these options; its kernels
+    are empty."""
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
     symbols = sorted({KNOWN[name].symbol for name in names})
@@ -53,7 +54,7 @@ def registry(folder, names):
     subprocess.run(["gcc", "-shared", "-fPIC", "-std=c99", "-Wall", "-Wextra", "-Werror",
                     "-fsanitize=undefined", "-fno-sanitize-recover", f"-I{core}",
                     f'-DPT_OPERATORS="{folder}/operators.def"', core / "registry.c",
-                    folder / "kernels.c", "-o", library], check=True)
+                    folder / "kernels.c", *options, "-o", library], check=True)
     loaded = ctypes.CDLL(str(library))
     for function in ("pt_operator_name", "pt_operator_signature"):
         getattr(loaded, function).restype = ctypes.c_char_p
@@ -107,6 +108,16 @@ def test_operators_keep_their_numbers(tmp_path, selection):
         assert find(library, stranger) == -1
     assert not library.pt_operator_kernel(0xFFFF)
     assert library.pt_operator_signature(0xFFFF) == b"" and not arguments(library, 0xFFFF)
+
+
+def test_a_build_may_leave_out_rare_operators(tmp_path):
+    """It knows the others by name and number."""
+    library, common = registry(tmp_path / "common", list(KNOWN), "-DPT_NO_RARE"), common_operators()
+    assert 0 < len(KNOWN) - len(common)
+    for operator in KNOWN.values():
+        linked = operator.name in common
+        assert find(library, operator.name) == (operator.number if linked else -1)
+        assert bool(library.pt_operator_kernel(operator.number)) == linked
 
 
 def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):

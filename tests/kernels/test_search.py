@@ -150,6 +150,36 @@ def test_a_histogram_over_its_own_numbers_stays_inside():
     assert len(call(HISTC, x, 4, 0, 3, x)) == 4
 
 
+BINCOUNT = "aten::bincount.out"
+COUNTED = np.int32([1, 3, 1])
+
+
+def test_weights_are_added_in_the_order_of_the_elements():
+    """As float32s if they are, one after the other."""
+    weights = np.float32([1e8, 1, -1e8, 3])
+    found = call(BINCOUNT, np.int8([0, 0, 0, 0]), weights, 0, np.zeros(1, np.float32))
+    assert found.tolist() == [3]
+    found = call(BINCOUNT, np.int8([0, 0, 0, 0]), np.float64(weights), 0, np.zeros(1))
+    assert found.tolist() == [4]
+
+
+@pytest.mark.parametrize("x, weights, least, out, words, stage", [
+    (COUNTED, None, 0, np.zeros(3, np.int64), "sizes", "run"),
+    (COUNTED, None, 5, np.zeros(4, np.int64), "sizes", "run"),
+    (np.int32([1, -1]), None, 0, np.zeros(2, np.int64), "below 0 or too large", "run"),
+    (np.int64([1 << 31]), None, 0, np.zeros(2, np.int64), "below 0 or too large", "run"),
+    (COUNTED, None, -1, np.zeros(4, np.int64), "minlength is not in", "check"),
+    (COUNTED, None, 0, np.zeros(4, np.int32), "the output must be int64", "check"),
+    (COUNTED, np.float32(COUNTED), 0, np.zeros(4), "the output must be int64", "check"),
+    (COUNTED, np.float32([1, 2]), 0, np.zeros(4, np.float32), "the sizes of weights", "check"),
+    (np.float32(COUNTED), None, 0, np.zeros(4, np.int64), "integers only", "check"),
+    (COUNTED[None], None, 0, np.zeros(4, np.int64), "must have 1 dim", "check")])
+def test_counts_are_refused(x, weights, least, out, words, stage):
+    with pytest.raises(KernelError, match=words) as caught:
+        call(BINCOUNT, x, weights, least, out)
+    assert caught.value.stage == stage
+
+
 def test_boundaries_have_one_dim():
     with pytest.raises(KernelError, match="boundaries must have 1 dim"):
         call("aten::bucketize.Tensor_out", np.zeros((2, 3)), np.zeros((2, 3)), False, False,

@@ -115,6 +115,7 @@ def reductions():
         yield f"aten::{name}.out", (X, 1, None, out(2, 3, 4))
     yield "aten::logcumsumexp.out", (X, 1, out(2, 3, 4))
     yield "aten::histc.out", (X, 5, 0, 1.0, out(5))
+    yield "aten::bincount.out", (np.int32([3, 1, 3]), floats(3), 2, out(4))
     found = [out(2, 4), out(2, 4, dtype=np.int64)]
     yield "aten::kthvalue.values", (X, 2, 1, False, *found)
     yield "aten::median.dim_values", (X, 1, False, *found)

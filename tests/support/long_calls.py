@@ -109,6 +109,7 @@ def reductions():
         yield f"aten::{name}.out", (floats(N), 0, None, out(N))
     yield "aten::logcumsumexp.out", (floats(N), 0, out(N))
     yield "aten::histc.out", (floats(N), 10, 0.0, 1.0, out(10))
+    yield "aten::bincount.out", (np.zeros(N, np.int8), None, 1, out(1, dtype=np.int64))
     yield "aten::kthvalue.values", (floats(N), 3, 0, False, out(), out(dtype=np.int64))
     yield "aten::median.dim_values", (floats(N), 0, False, out(), out(dtype=np.int64))
     yield "aten::median.out", (X, out())

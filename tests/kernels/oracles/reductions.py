@@ -197,6 +197,18 @@ def sort(draw, operator):
     return Sample([draw.tensor(x), *stable, dim, descending], expected)
 
 
+@oracle("aten::bincount.out")
+def bincount(draw, operator):
+    """Weights that are not float32 are added as float64; numpy adds all of them so."""
+    x = draw.random.integers(0, 9, draw.int(0, 12)).astype(draw.pick("uint8", "int8", "int32", "int64"))
+    dtype, least = draw.pick(None, "bool", "int32", "float16", "float32", "float64"), draw.int(0, 12)
+    weights = None if dtype is None else draw.small(x.shape, dtype)
+    counts = np.bincount(x, weights, least)
+    if weights is not None:
+        counts = counts.astype("float32" if dtype == "float32" else "float64")
+    return Sample([x, weights, least], counts)
+
+
 @oracle("aten::kthvalue.values", "aten::median.dim_values")
 def kth(draw, operator):
     """The median is the lower of two, and the first NaN where there is one."""

@@ -271,6 +271,25 @@ def unique(data: Data) -> Model:
 
 
 @fixture
+def bincount(data: Data) -> Model:
+    """How often each of the numbers below 9 comes, and the sums of weights: aten::bincount, which
+    ExecuTorch has no kernel for. The exporter wants a bound."""
+
+    def counts(x, weights):
+        found = torch.bincount(x), torch.bincount(x, weights, 9)
+        for one in found:
+            torch._check(one.shape[0] <= 9)
+        return found
+
+    return Model(
+        Function(counts),
+        (data.integers(20, low=0, high=9), data.floats(20)),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )
+
+
+@fixture
 def triangles(data: Data) -> Model:
     """aten::tril_indices and aten::triu_indices, which ExecuTorch has no kernels for."""
 

@@ -157,7 +157,9 @@ static int run_bincount(pt_context *c, const pt_ref *args) {
     }
     PT_TRY(pt_expect_sizes(c, args[BINCOUNT_OUT], 1, &size));
     const pt_tensor out = pt_get_tensor(c, args[BINCOUNT_OUT]);
-    PT_TRY(pt_check_apart(c, &out, &self));
+    if (n > 0) {
+        PT_TRY(pt_check_apart(c, &out, &self));
+    }
     for (int32_t i = 0; i < size; i++) {
         PT_TRY(pt_count_work(c, 1));
         pt_store_int(out.data, i, out.dtype, 0);

@@ -1,12 +1,15 @@
-// Operators that order the elements along a dim: topk, sort, kthvalue, median, unique. Of equal
-// elements the first comes first, a NaN counts as greater than all.
+// Operators that order the elements along a dim: topk, sort, kthvalue, median, mode, unique; and those
+// that compare neighbours: cummax, cummin, unique_consecutive. Of equal elements the first comes
+// first, a NaN counts as greater than all.
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
 // n log k comparisons, and no memory but that of the indices.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "extrema.h"
+#include "order.h"
 #include "reduction.h"
+#include <string.h>
 
 // `size` elements of `data` from `first` on, `step` apart.
 typedef struct lane {
@@ -89,6 +92,13 @@ static int order_heap(pt_context *c, heap *h, const lane *l) {
     return PT_ERROR_OK;
 }
 
+int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order) {
+    const lane l = {t->data, 0, 1, pt_numel(t), t->dtype, descending};
+    heap h = {order, 1, 0};
+    PT_TRY(keep_first(c, &h, &l, l.size));
+    return order_heap(c, &h, &l);
+}
+
 // ---- topk, sort
 
 static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, pt_ref values_arg,
@@ -124,7 +134,11 @@ static int check_topk(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[TOPK_INDICES], self.rank, sizes);
 }
 
-// Orders one lane and writes it to values from offset `to` on.
+// Writes one lane to values from offset `to` on, and to the heap's indices.
+typedef int write_function(pt_context *c, const lane *l, heap *h, const pt_tensor *values,
+                           int32_t to, int32_t to_step, int32_t k);
+
+// The first k elements in order.
 static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
                       int32_t to_step, int32_t k) {
     PT_TRY(keep_first(c, h, l, k));
@@ -139,7 +153,7 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
 // Writes as many elements along the dim of each lane as the outputs have there. `outs`: values and
 // indices.
 static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs,
-                       bool descending) {
+                       bool descending, write_function *write) {
     const pt_tensor self_tensor = pt_get_tensor(c, self_arg), *self = &self_tensor;
     const pt_tensor values_tensor = pt_get_tensor(c, outs[0]), *values = &values_tensor;
     const pt_tensor indices_tensor = pt_get_tensor(c, outs[1]), *indices = &indices_tensor;
@@ -170,7 +184,7 @@ static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
         for (int32_t i = 0; i < w.n; i++) {
             heap h = {(int64_t *)indices->data + w.offset[2] + i * w.strides[2][0], steps[2], 0};
             l.first = w.offset[1] + i * w.strides[1][0];
-            PT_TRY(write_lane(c, &l, &h, values, w.offset[0] + i * w.strides[0][0], steps[0], k));
+            PT_TRY(write(c, &l, &h, values, w.offset[0] + i * w.strides[0][0], steps[0], k));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
@@ -178,7 +192,7 @@ static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
 
 static int run_topk(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[TOPK_SELF], args[TOPK_DIM], &args[TOPK_VALUES],
-                       pt_get_bool(c, args[TOPK_LARGEST]));
+                       pt_get_bool(c, args[TOPK_LARGEST]), write_lane);
 }
 
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
@@ -198,7 +212,7 @@ static int check_sort(pt_context *c, const pt_ref *args) {
 
 static int run_sort(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES],
-                       pt_get_bool(c, args[SORT_DESCENDING]));
+                       pt_get_bool(c, args[SORT_DESCENDING]), write_lane);
 }
 
 static int check_sort_stable(pt_context *c, const pt_ref *args) {
@@ -207,11 +221,48 @@ static int check_sort_stable(pt_context *c, const pt_ref *args) {
 
 static int run_sort_stable(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM], &args[SORT_STABLE_VALUES],
-                       pt_get_bool(c, args[SORT_STABLE_DESCENDING]));
+                       pt_get_bool(c, args[SORT_STABLE_DESCENDING]), write_lane);
 }
 
 const pt_kernel pt_aten_sort_values = PT_KERNEL(check_sort, run_sort);
 const pt_kernel pt_aten_sort_values_stable = PT_KERNEL(check_sort_stable, run_sort_stable);
+
+// ---- cummax, cummin: the greatest and the least so far; of equal ones the last, but a NaN before
+// all
+
+static int cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
+                         int32_t to_step, int32_t k) {
+    int32_t best = 0;
+    for (int32_t i = 0; i < k; i++, to += to_step) {
+        const int32_t at = l->first + i * l->step, best_at = l->first + best * l->step;
+        PT_TRY(pt_count_elements(c, 1));
+        if (pt_beats(l->data, at, best_at, l->dtype, l->descending) ||
+            !pt_beats(l->data, best_at, at, l->dtype, l->descending)) {
+            best = i;
+        }
+        set(h, i, best);
+        pt_convert_element(values->data, to, values->dtype, l->data, l->first + best * l->step,
+                           l->dtype);
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_cumulated(pt_context *c, const pt_ref *args) {
+    return check_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES]);
+}
+
+static int run_cummax(pt_context *c, const pt_ref *args) {
+    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], false,
+                       cumulate_lane);
+}
+
+static int run_cummin(pt_context *c, const pt_ref *args) {
+    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], true,
+                       cumulate_lane);
+}
+
+const pt_kernel pt_aten_cummax_out = PT_KERNEL(check_cumulated, run_cummax);
+const pt_kernel pt_aten_cummin_out = PT_KERNEL(check_cumulated, run_cummin);
 
 // ---- kthvalue, median: the last of the first k, from 1 on
 
@@ -343,6 +394,64 @@ static int run_median(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);
 
+// ---- mode: (self, dim, keepdim, values, indices), the least of the most frequent elements; of
+// equal ones the last, as of PyTorch's up to 16
+
+static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
+    return pt_is_floating(t->dtype)
+               ? pt_load_double(t->data, i, t->dtype) == pt_load_double(t->data, j, t->dtype)
+               : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
+}
+
+static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
+    const lane l = {r->in.data, from, r->step, r->n, r->in.dtype, false};
+    heap h = {(int64_t *)(void *)r->c->scratch, 1, 0};
+    int32_t first = 0, most = 0;
+    PT_TRY(keep_first(r->c, &h, &l, l.size));
+    PT_TRY(order_heap(r->c, &h, &l));
+    for (int32_t i = 0; i < l.size; i++) {
+        const int32_t at = from + get(&h, i) * l.step;
+        PT_TRY(pt_count_elements(r->c, 1));
+        if (!are_equal(&r->in, from + get(&h, first) * l.step, at)) {
+            first = i;
+        }
+        if (i - first >= most) {
+            most = i - first + 1;
+            *index = get(&h, i);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static void store_mode(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    int32_t index = 0;
+    r->error = find_mode(r, from, &index);
+    pt_convert_element(r->out.data, to, r->out.dtype, r->in.data, from + index * r->step,
+                       r->in.dtype);
+    ((int64_t *)r->indices.data)[index_to] = index;
+}
+
+static int check_mode(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[MODE_SELF]);
+    uint32_t dim;
+    PT_TRY(check_kth(c, &self, &args[MODE_DIM], 0, true));
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[MODE_DIM]), self.rank, &dim));
+    pt_ask_scratch(c, (self.rank ? (uint32_t)self.sizes[dim] : 1) * (uint32_t)sizeof(int64_t));
+    return PT_ERROR_OK;
+}
+
+static int run_mode(pt_context *c, const pt_ref *args) {
+    pt_reduction r;
+    uint32_t dim;
+    r.in = pt_get_tensor(c, args[MODE_SELF]);
+    r.out = pt_get_tensor(c, args[MODE_VALUES]);
+    r.indices = pt_get_tensor(c, args[MODE_INDICES]);
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[MODE_DIM]), r.in.rank, &dim));
+    return pt_reduce(c, &r, 1u << dim, pt_get_bool(c, args[MODE_KEEPDIM]), store_mode);
+}
+
+const pt_kernel pt_aten_mode_values = PT_KERNEL(check_mode, run_mode);
+
 // ---- unique: (self, sorted, return_inverse, return_counts, out, inverse, counts). Always sorted;
 // what is not asked for has no elements. The output gets its size when it runs.
 
@@ -377,19 +486,10 @@ static int check_unique(pt_context *c, const pt_ref *args) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the inverse has another dim order");
 }
 
-static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
-    return pt_is_floating(t->dtype)
-               ? pt_load_double(t->data, i, t->dtype) == pt_load_double(t->data, j, t->dtype)
-               : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
-}
-
 // Puts the indices of n elements in order, each times two, plus one where the element differs from
 // the one before; *groups becomes how many do.
 static int group(pt_context *c, const pt_tensor *self, int64_t *order, int32_t n, int32_t *groups) {
-    const lane l = {self->data, 0, 1, n, self->dtype, false};
-    heap h = {order, 1, 0};
-    PT_TRY(keep_first(c, &h, &l, n));
-    PT_TRY(order_heap(c, &h, &l));
+    PT_TRY(pt_order(c, self, false, order));
     *groups = 0;
     for (int32_t i = 0; i < n; i++) {
         PT_TRY(pt_count_elements(c, 1));
@@ -437,3 +537,134 @@ static int run_unique(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten__unique2_out = PT_KERNEL(check_unique, run_unique);
+
+// ---- unique_consecutive: (self, return_inverse, return_counts, dim, out, inverse, counts): slices
+// along the dim, or elements, that differ from the one before. Along a dim, inverse and counts are
+// there in any case; else what is not asked for has no elements. The output gets its size when it
+// runs.
+
+typedef struct runs {
+    pt_tensor self;
+    pt_lanes lanes;
+    int32_t groups;
+    void *out;                 // NULL: they are counted only
+    int64_t *inverse, *counts; // NULL: not asked for
+} runs;
+
+static int check_runs(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[UNIQUE_CONSECUTIVE_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[UNIQUE_CONSECUTIVE_OUT0]);
+    const pt_ref to = args[UNIQUE_CONSECUTIVE_OUT1];
+    const int32_t none = 0;
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    if (!(self.flags & out.flags & PT_VALUE_CONTIGUOUS)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "input and output must be contiguous");
+    }
+    if (pt_get_tensor(c, to).dtype != PT_DTYPE_LONG ||
+        pt_get_tensor(c, args[UNIQUE_CONSECUTIVE_OUT2]).dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "inverse and counts must be int64");
+    }
+    if (!pt_is_none(args[UNIQUE_CONSECUTIVE_DIM])) {
+        uint32_t dim;
+        PT_TRY(pt_read_dim(c, pt_get_int(c, args[UNIQUE_CONSECUTIVE_DIM]), self.rank, &dim));
+        if (self.rank == 0 || out.rank != self.rank) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output has another rank");
+        }
+        return pt_expect_sizes(c, to, 1, &self.sizes[dim]);
+    }
+    if (out.rank != 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have 1 dim");
+    }
+    if (!pt_get_bool(c, args[UNIQUE_CONSECUTIVE_RETURN_COUNTS])) {
+        PT_TRY(pt_expect_sizes(c, args[UNIQUE_CONSECUTIVE_OUT2], 1, &none));
+    }
+    const bool inverts = pt_get_bool(c, args[UNIQUE_CONSECUTIVE_RETURN_INVERSE]);
+    PT_TRY(pt_expect_sizes(c, to, inverts ? self.rank : 1, inverts ? self.sizes : &none));
+    return pt_get_tensor(c, to).flags & PT_VALUE_CONTIGUOUS
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the inverse must be contiguous");
+}
+
+static int compare_slices(pt_context *c, const runs *r, int32_t i, int32_t j, bool *differ) {
+    const pt_lanes *l = &r->lanes;
+    for (int32_t o = 0; o < l->outer && !*differ; o++) {
+        const int32_t start = o * l->size * l->inner;
+        for (int32_t k = start; k < start + l->inner && !*differ; k++) {
+            PT_TRY(pt_count_elements(c, 1));
+            *differ = !are_equal(&r->self, k + i * l->inner, k + j * l->inner);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int copy_slice(pt_context *c, const runs *r, int32_t to, int32_t from) {
+    const pt_lanes *l = &r->lanes;
+    for (int32_t o = 0; o < l->outer; o++) {
+        const int32_t at = (o * r->groups + to) * l->inner, of = (o * l->size + from) * l->inner;
+        for (int32_t k = 0; k < l->inner; k++) {
+            PT_TRY(pt_count_elements(c, 1));
+            pt_convert_element(r->out, at + k, r->self.dtype, r->self.data, of + k, r->self.dtype);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int find_runs(pt_context *c, const runs *r, int32_t *groups) {
+    *groups = 0;
+    for (int32_t i = 0; i < r->lanes.size; i++) {
+        bool differ = i == 0;
+        PT_TRY(compare_slices(c, r, i - 1, i, &differ));
+        PT_TRY(pt_count_work(c, 1));
+        if (differ && r->out) {
+            PT_TRY(copy_slice(c, r, *groups, i));
+        }
+        *groups += differ;
+        if (r->counts) {
+            r->counts[*groups - 1] = differ ? 1 : r->counts[*groups - 1] + 1;
+        }
+        if (r->inverse) {
+            r->inverse[i] = *groups - 1;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int run_runs(pt_context *c, const pt_ref *args) {
+    const bool flat = pt_is_none(args[UNIQUE_CONSECUTIVE_DIM]);
+    const bool inverts = !flat || pt_get_bool(c, args[UNIQUE_CONSECUTIVE_RETURN_INVERSE]);
+    const bool counts = !flat || pt_get_bool(c, args[UNIQUE_CONSECUTIVE_RETURN_COUNTS]);
+    runs r = {.self = pt_get_tensor(c, args[UNIQUE_CONSECUTIVE_SELF])};
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t dim = 0, rank = 1;
+    r.lanes = (pt_lanes){1, pt_numel(&r.self), 1};
+    if (!flat) {
+        rank = r.self.rank;
+        PT_TRY(pt_read_dim(c, pt_get_int(c, args[UNIQUE_CONSECUTIVE_DIM]), rank, &dim));
+        if (r.lanes.size == 0 && r.self.sizes[dim] > 0) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "another size than the dim's is 0");
+        }
+        r.lanes = pt_lanes_of(&r.self, dim);
+        memcpy(sizes, r.self.sizes, rank * sizeof(*sizes));
+    }
+    PT_TRY(find_runs(c, &r, &r.groups));
+    sizes[dim] = r.groups;
+    PT_TRY(pt_expect_sizes(c, args[UNIQUE_CONSECUTIVE_OUT0], rank, sizes));
+    if (counts) {
+        PT_TRY(pt_expect_sizes(c, args[UNIQUE_CONSECUTIVE_OUT2], 1, &r.groups));
+    }
+    for (uint32_t i = UNIQUE_CONSECUTIVE_OUT0; i <= UNIQUE_CONSECUTIVE_OUT2; i++) {
+        const pt_tensor out = pt_get_tensor(c, args[i]);
+        if (pt_numel(&out) > 0) {
+            PT_TRY(pt_check_apart(c, &out, &r.self)); // else other slices may differ then
+        }
+    }
+    r.out = pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT0]);
+    r.inverse = inverts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT1]) : NULL;
+    r.counts = counts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT2]) : NULL;
+    return find_runs(c, &r, sizes); // as many
+}
+
+const pt_kernel pt_aten_unique_consecutive_out = PT_KERNEL(check_runs, run_runs);

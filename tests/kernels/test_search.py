@@ -150,6 +150,51 @@ def test_a_histogram_over_its_own_numbers_stays_inside():
     assert len(call(HISTC, x, 4, 0, 3, x)) == 4
 
 
+@pytest.mark.parametrize("x, value, index", [
+    ([2, 1, 2, 1], 1, 3), ([3, NAN, NAN], 3, 0), ([NAN, NAN], NAN, 0), ([0.0, -0.0, 1], -0.0, 1)])
+def test_the_least_of_the_most_frequent(x, value, index):
+    """No NaN equals another. Of equal elements the last is named."""
+    values, indices = call("aten::mode.values", np.float32(x), 0, False, np.zeros((), np.float32),
+                           np.zeros((), np.int64))
+    np.testing.assert_array_equal(values, np.float32(value))
+    assert np.signbit(values) == np.signbit(value) and indices == index
+
+
+def test_a_nan_stays_the_greatest_and_the_least():
+    x = np.float32([1, NAN, 5, NAN, -2])
+    for name in ("cummax", "cummin"):
+        values, indices = call(f"aten::{name}.out", x, 0, np.zeros_like(x), np.zeros(5, np.int64))
+        np.testing.assert_array_equal(values, [1, NAN, NAN, NAN, NAN])
+        assert indices.tolist() == [0, 1, 1, 3, 3]
+
+
+CONSECUTIVE = "aten::unique_consecutive.out"
+ROWS = np.int32([[1, 2], [1, 2], [0, 2]])
+
+
+def test_slices_along_a_dim_have_an_inverse_and_counts_in_any_case():
+    """As the exporter plans them."""
+    found = call(CONSECUTIVE, ROWS, False, False, -2, np.zeros((2, 2), np.int32),
+                 np.zeros(3, np.int64), np.zeros(2, np.int64))
+    assert [one.tolist() for one in found] == [[[1, 2], [0, 2]], [0, 0, 1], [2, 1]]
+    empty = call(CONSECUTIVE, ROWS[:0], False, False, 0, np.zeros((0, 2), np.int32),
+                 np.zeros(0, np.int64), np.zeros(0, np.int64))
+    assert [one.shape for one in empty] == [(0, 2), (0,), (0,)]
+
+
+@pytest.mark.parametrize("x, dim, outputs, words", [
+    (ROWS, None, [np.zeros(3, np.int32), (0,), (0,)], "sizes"),
+    (ROWS, None, [np.zeros((5, 1), np.int32), (0,), (0,)], "must have 1 dim"),
+    (ROWS, 0, [np.zeros(5, np.int32), (3,), (2,)], "another rank"),
+    (ROWS, 2, [np.zeros((2, 2), np.int32), (3,), (2,)], "dim"),
+    (np.zeros((2, 0), np.int32), 0, [np.zeros((1, 0), np.int32), (2,), (1,)], "another size"),
+    (np.array(1, np.int32), 0, [np.zeros(1, np.int32), (1,), (1,)], "another rank")])
+def test_slices_are_refused(x, dim, outputs, words):
+    out, *sizes = outputs
+    with pytest.raises(KernelError, match=words):
+        call(CONSECUTIVE, x, False, False, dim, out, *(np.zeros(one, np.int64) for one in sizes))
+
+
 BINCOUNT = "aten::bincount.out"
 COUNTED = np.int32([1, 3, 1])
 

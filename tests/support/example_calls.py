@@ -121,6 +121,9 @@ def reductions():
     yield "aten::median.dim_values", (X, 1, False, *found)
     yield "aten::median.out", (X, out())
     places = [out(2, 3, 4), out(2, 3, 4, dtype=np.int64)]
+    yield "aten::mode.values", (X, 1, False, *found)
+    yield "aten::cummax.out", (X, 1, *places)
+    yield "aten::cummin.out", (X, 1, *places)
     yield "aten::sort.values", (X, 1, False, *places)
     yield "aten::sort.values_stable", (X, True, 1, False, *places)
     yield "aten::mean.dtype_out", (X, None, out())
@@ -240,6 +243,9 @@ def put():
     yield "aten::masked_select.out", (X, mask[:, None], out(16))
     yield "aten::_unique2.out", (np.int32([3, 1, 3, 2]), True, True, True, out(3, dtype=np.int32),
                                  out(4, dtype=np.int64), out(3, dtype=np.int64))
+    yield "aten::unique_consecutive.out", (np.int32([3, 3, 1, 3]), True, True, None,
+                                           out(3, dtype=np.int32), out(4, dtype=np.int64),
+                                           out(3, dtype=np.int64))
     yield "aten::nonzero.out", (np.array([[0, 1], [2, 0], [3, 4]]), out(4, 2, dtype=np.int64))
     yield ("aten::nonzero_static.out",
            (np.array([[0, 1], [2, 0], [3, 4]]), 6, -1, out(6, 2, dtype=np.int64)))
@@ -300,6 +306,12 @@ def images():
     yield "aten::grid_sampler_2d.out", (IMAGE, grid, 0, 2, False, out(2, 4, 3, 2))
     yield "aten::_cdist_forward.out", (X, floats(2, 2, 4), 2.0, None, out(2, 3, 2))
     yield "aten::_pdist_forward.out", (MATRIX, 1.0, out(3))
+    boxes = floats(5, 2)
+    yield "torchvision::nms.out", (np.concatenate([boxes, boxes + 1], 1), floats(5), 1.0,
+                                   out(5, dtype=np.int64))
+    regions = np.float32([[0, 0, 1, 2, 3], [1, 1, 0, 3, 3]])
+    yield "torchvision::roi_align.out", (floats(2, 3, 4, 5), regions, 0.5, 2, 2, -1, False,
+                                         out(2, 3, 2, 2))
 
 
 def normalizations():

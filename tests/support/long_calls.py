@@ -113,6 +113,9 @@ def reductions():
     yield "aten::kthvalue.values", (floats(N), 3, 0, False, out(), out(dtype=np.int64))
     yield "aten::median.dim_values", (floats(N), 0, False, out(), out(dtype=np.int64))
     yield "aten::median.out", (X, out())
+    yield "aten::mode.values", (floats(N), 0, False, out(), out(dtype=np.int64))
+    for name in ("cummax", "cummin"):
+        yield f"aten::{name}.out", (floats(N), 0, out(N), out(N, dtype=np.int64))
     yield "aten::sort.values", (floats(N), 0, False, out(N), out(N, dtype=np.int64))
     yield "aten::sort.values_stable", (floats(N), True, 0, False, out(N), out(N, dtype=np.int64))
     yield "aten::mean.dtype_out", (X, None, out())
@@ -202,6 +205,9 @@ def put():
     yield "aten::masked_select.out", (floats(N), mask, out(N))
     yield "aten::_unique2.out", (np.ones(N, np.int32), True, False, True, out(1, dtype=np.int32),
                                  out(0, dtype=np.int64), out(1, dtype=np.int64))
+    yield "aten::unique_consecutive.out", (np.zeros(N, np.int8), False, False, None,
+                                           out(1, dtype=np.int8), out(0, dtype=np.int64),
+                                           out(0, dtype=np.int64))
     yield "aten::nonzero.out", (np.ones(N), out(N, 1, dtype=np.int64))
     yield "aten::nonzero_static.out", (np.ones(N), 1, -1, out(1, 1, dtype=np.int64))
     yield "aten::repeat_interleave.Tensor_out", (np.array([1, N - 1]), N, out(N, dtype=np.int64))
@@ -261,6 +267,10 @@ def images():
     yield ("aten::_cdist_forward.out",
            (floats(64, 64), floats(64, 64), 2.0, None, out(64, 64)))
     yield "aten::_pdist_forward.out", (floats(64, 64), 1.0, out(63 * 32))
+    boxes = np.zeros((512, 4), np.float32) + np.float32([0, 0, 1, 1])
+    yield "torchvision::nms.out", (boxes, floats(512), 1.0, out(512, dtype=np.int64))
+    yield "torchvision::roi_align.out", (floats(1, 16, 9, 9), np.float32([[0, 0, 0, 9, 9]]), 1.0, 4,
+                                         4, 32, True, out(1, 16, 4, 4))
 
 
 def normalizations():

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     picked,
     products,
     reductions,
+    regions,
 )
 from .sample import ORACLES as ORACLES
 from .sample import Draw as Draw

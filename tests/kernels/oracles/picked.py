@@ -274,6 +274,25 @@ def unique(draw, operator):
                   order="contiguous")
 
 
+@oracle("aten::unique_consecutive.out")
+def unique_consecutive(draw, operator):
+    """Slices along a dim have an inverse and counts in any case. Each NaN is one of its own."""
+    dtype = draw.pick("bool", "uint8", "int64", "float16", "float32", "float64")
+    x = draw.small(draw.shape(least=1, smallest=1), dtype)
+    x = (np.where(x == 4, np.nan, x // 2) if x.dtype.kind == "f" else x // 2).astype(dtype)
+    dim = draw.pick(None, draw.dim(x.ndim))
+    inverts, counts = draw.chance(), draw.chance()
+    slices = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0).reshape(x.shape[dim], -1)
+    differ = [True, *(slices[1:] != slices[:-1]).any(1)]
+    found = x.ravel()[differ] if dim is None else x.compress(differ, dim)
+    inverse = np.cumsum(differ) - 1
+    numbers = np.bincount(inverse) if counts or dim is not None else np.zeros(0, "int64")
+    if dim is None:
+        inverse = inverse.reshape(x.shape) if inverts else np.zeros(0, "int64")
+    return Sample([draw.contiguous(x), inverts, counts, dim], [found, inverse, numbers],
+                  order="contiguous")
+
+
 @oracle("aten::nonzero.out")
 def nonzero(draw, operator):
     x = draw.small(draw.shape(), draw.pick("bool", *ADDED))

@@ -197,6 +197,46 @@ def sort(draw, operator):
     return Sample([draw.tensor(x), *stable, dim, descending], expected)
 
 
+def along(function, x, dim):
+    """What a function of a lane gives for each along the dim: an array for each of its results."""
+    lanes = np.moveaxis(x, dim, -1)
+    found = [function(lane) for lane in lanes.reshape(-1, lanes.shape[-1])]
+    return [np.moveaxis(np.array(one).reshape(*lanes.shape[:-1], -1), -1, dim)
+            for one in zip(*found, strict=True)]
+
+
+@oracle("aten::mode.values")
+def mode(draw, operator):
+    """The least of the most frequent elements, and where the last of them is. No NaN is another."""
+    def last(lane):
+        least = max(sorted(set(lane[lane == lane].tolist())), key=lane.tolist().count, default=np.nan)
+        return ([np.flatnonzero(lane == least)[-1]] if least == least else
+                [np.flatnonzero(lane != lane)[0]]),
+
+    x, dim, _ = ordered(draw, DTYPES, smallest=1)
+    keep, (places,) = draw.chance(), along(last, x, dim)
+    expected = [np.take_along_axis(x, places, dim), places]
+    if not keep:
+        expected = [one.squeeze(dim) for one in expected]
+    return Sample([draw.tensor(x), dim, keep], expected)
+
+
+@oracle("aten::cummax.out", "aten::cummin.out")
+def cumulated_extrema(draw, operator):
+    """The last of equal elements; a NaN is above all, and below all."""
+    def places(lane):
+        best, found = 0, []
+        for i, one in enumerate(lane):
+            further = one >= lane[best] if "max" in operator else one <= lane[best]
+            best = i if one != one or further else best
+            found.append(best)
+        return found,
+
+    x, dim, _ = ordered(draw, DTYPES, smallest=1)
+    found, = along(places, x, dim)
+    return Sample([draw.tensor(x), dim], [np.take_along_axis(x, found, dim), found])
+
+
 @oracle("aten::bincount.out")
 def bincount(draw, operator):
     """Weights that are not float32 are added as float64; numpy adds all of them so."""

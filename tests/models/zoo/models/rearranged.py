@@ -271,6 +271,23 @@ def unique(data: Data) -> Model:
 
 
 @fixture
+def unique_consecutive(data: Data) -> Model:
+    """Numbers, and rows, that differ from those before: aten::unique_consecutive, which ExecuTorch
+    has no kernel for."""
+
+    def parts(x, rows):
+        numbers = torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+        return *numbers, torch.unique_consecutive(rows, dim=0)
+
+    return Model(
+        Function(parts),
+        (data.integers(3, 8, low=0, high=2), data.integers(9, 2, low=0, high=2)),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )
+
+
+@fixture
 def bincount(data: Data) -> Model:
     """How often each of the numbers below 9 comes, and the sums of weights: aten::bincount, which
     ExecuTorch has no kernel for. The exporter wants a bound."""

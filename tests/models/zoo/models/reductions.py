@@ -105,3 +105,14 @@ def medians(data: Data) -> Model:
         edge=NOT_CORE,
         executorch_fails=True,
     )
+
+
+@fixture
+def modes(data: Data) -> Model:
+    """aten::mode, aten::cummax and aten::cummin, which ExecuTorch has no kernels for."""
+    return Model(
+        Function(lambda x, n: (*n.mode(1), *x.cummax(0), *n.cummin(-1))),
+        (data.floats(4, 6), data.integers(3, 8, low=0, high=4)),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )

@@ -1,0 +1,11 @@
+// The order of elements, for operators that go through them so.
+#ifndef PT_PORTABLE_ORDER_H
+#define PT_PORTABLE_ORDER_H
+
+#include "../core/kernel.h"
+
+// Writes the indices of all elements of t, in PT_DTYPES_ALL, in the order of their values: of equal
+// elements the first comes first, a NaN counts as greater than all.
+int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
+
+#endif

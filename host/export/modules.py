@@ -20,6 +20,7 @@ from picotorch.errors import (
     fail,
 )
 
+from . import torchvision_operators
 from .building import Source, cause, explained
 from .steps import Steps, quiet
 
@@ -98,6 +99,7 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
             raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {cause(error)}", name,
                        remedy="give the shapes and dtypes that the module takes") from None
     with steps.step("exporting it with torch.export"):
+        torchvision_operators.register(torch)
         try:
             exported = torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes,
                                            strict=False)
@@ -116,6 +118,7 @@ def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps:
             exported = torch.export.load(io.BytesIO(data))
         except Exception as error:
             raise fail(INVALID_PROGRAM, f"torch.export.load: {cause(error)}", name) from None
+    torchvision_operators.register(torch)
     if inputs is None and exported.example_inputs is None:
         raise fail(INVALID_ARGUMENT, "the file has no example inputs", name,
                    remedy="give --inputs in.npz with arrays in0, in1 ...")

@@ -26,6 +26,7 @@ from models.zoo.models import (  # noqa: F401
     rearranged,
     reductions,
     refused,
+    regions,
     reported,
     shapes,
     spectra,

@@ -1,0 +1,31 @@
+"""What torch.export and ExecuTorch's exporter lack of torchvision's operators nms and roi_align: their
+forms with outputs, and a bound of the boxes that nms keeps, without which no memory is planned.
+"""
+
+_OPERATORS = {
+    "nms": "(Tensor dets, Tensor scores, float iou_threshold, *, Tensor(a!) out) -> Tensor(a!)",
+    "roi_align": "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
+                 "SymInt pooled_width, int sampling_ratio, bool aligned, *, Tensor(a!) out) "
+                 "-> Tensor(a!)",
+}
+
+
+def register(torch) -> None:
+    """Registers it for those operators that something has defined, as torchvision does if it is
+    imported, once."""
+    for name, schema in _OPERATORS.items():
+        operator = getattr(torch.ops.torchvision, name, None)
+        if operator is not None and "out" not in operator.overloads():
+            torch.library.define(f"torchvision::{name}.out", schema)
+            if name == "nms":
+                torch.library.register_fake("torchvision::nms", _nms_for(torch), allow_override=True)
+
+
+def _nms_for(torch):
+    def nms(dets, scores, iou_threshold):
+        boxes = dets.shape[0]
+        most = boxes if isinstance(boxes, int) else None
+        kept = torch.library.get_ctx().new_dynamic_size(min=0, max=most)
+        torch._check(kept <= boxes)
+        return dets.new_empty(kept, dtype=torch.int64)
+    return nms

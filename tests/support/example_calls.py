@@ -372,6 +372,24 @@ def affine():
     yield name("mixed_mm"), (floats(2, 3), int8, scales, None, out(2, 4))
 
 
+def linear_algebra():
+    """Two matrices, far from singular, symmetric and positive definite."""
+    a = floats(2, 3, 3) * 0.25
+    a = np.float32(a + a.transpose(0, 2, 1) + 2 * np.eye(3))
+    b, info = floats(2, 3, 4), out(2, dtype=np.int32)
+    factors = (out(2, 3, 3), out(2, 3, dtype=np.int32))
+    yield "aten::linalg_inv_ex.inverse", (a, False, out(2, 3, 3), info)
+    yield "aten::_linalg_solve_ex.result", (a, b, True, False, out(2, 3, 4), *factors, info)
+    yield "aten::_linalg_det.result", (a, out(2), *factors)
+    yield "aten::_linalg_slogdet.sign", (a, out(2), out(2), *factors)
+    yield "aten::linalg_lu_factor_ex.out", (a, True, False, *factors, info)
+    yield "aten::linalg_cholesky_ex.L", (a, False, False, out(2, 3, 3), info)
+    yield "aten::linalg_solve_triangular.out", (a, b, True, True, False, out(2, 3, 4))
+    yield "aten::linalg_qr.out", (b, "reduced", out(2, 3, 3), out(2, 3, 4))
+    yield "aten::_linalg_svd.U", (b, False, True, None, out(2, 3, 3), out(2, 3), out(2, 3, 4))
+    yield "aten::_linalg_eigh.eigenvalues", (a, "L", True, out(2, 3), out(2, 3, 3))
+
+
 def complex_floats(*sizes):
     return (floats(*sizes) + 1j * floats(*sizes)).astype(np.complex64)
 
@@ -390,5 +408,5 @@ def complexes():
 
 
 FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, put, products, images,
-            normalizations, cortex_m, affine, complexes)
+            normalizations, cortex_m, affine, linear_algebra, complexes)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}

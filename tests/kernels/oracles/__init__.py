@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     cortex_m,
     drawn,
     elementwise,
+    linear_algebra,
     normalizations,
     numbers,
     picked,

@@ -13,6 +13,7 @@ from models.zoo.models import (  # noqa: F401
     external_data,
     halves,
     keywords,
+    linear_algebra,
     matrices,
     memory,
     mlperf_tiny,

@@ -1,0 +1,77 @@
+// What the operators of linear algebra share: matrices of float32 or float64 in tensors of any dim
+// order, over all dims but the last two, which are broadcast.
+//
+// The functions of a family are in a header that its C file includes twice, behind linalg_float.h
+// and behind linalg_double.h. Scratch grows with one matrix, whose size has no other limit.
+#ifndef PT_PORTABLE_LINALG_H
+#define PT_PORTABLE_LINALG_H
+
+#include "double_math.h"
+
+// A matrix in the memory of a tensor; a vector is a column, a number one element.
+typedef struct pt_matrix {
+    void *data; // of the tensor
+    int32_t at; // its first element there
+    int32_t rows, columns;
+    int32_t down, right; // elements from one row to the next, from one column to the next
+} pt_matrix;
+
+static inline pt_matrix pt_transposed(pt_matrix m) {
+    return (pt_matrix){m.data, m.at, m.columns, m.rows, m.right, m.down};
+}
+
+// The dims that count the matrices of one or more tensors.
+typedef struct pt_batch {
+    uint32_t rank;
+    int32_t sizes[PT_MAX_RANK];
+} pt_batch;
+
+// Those of a tensor: all but the last `inner`.
+pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
+// Broadcasts a batch with that of another tensor; false if they do not fit.
+bool pt_join_batch(pt_batch *b, const pt_tensor *t, uint32_t inner);
+// The number of matrices in a batch that a tensor has.
+int32_t pt_batch_count(const pt_batch *b);
+// Matrix i of a batch in a tensor; `inner` is 2, 1 of vectors, 0 of numbers.
+pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, int32_t i);
+
+// Refuses what has no matrices of float32 or float64.
+int pt_check_matrices(pt_context *c, const pt_tensor *t);
+// The same of what has no square ones.
+int pt_check_square(pt_context *c, const pt_tensor *t);
+enum { PT_NO_COLUMNS = -1 };
+// Refuses another dtype than that of `in`, then expects a batch of rows x columns, or of vectors if
+// `columns` is PT_NO_COLUMNS, or of numbers if `rows` is, too.
+int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, const pt_batch *b, int32_t rows,
+                       int32_t columns);
+// Expects no elements, in one dim: of an output that is not wanted.
+int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
+// Expects an int32 for each matrix, which is not 0 where one failed.
+int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
+// Asks for scratch of `reals` elements of `dtype` and `ints` of int32.
+int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints);
+// Counts the work that each matrix takes beside its elements.
+static inline int pt_count_matrix(pt_context *c) {
+    return pt_count_work(c, 16);
+}
+// For a run: the error where a caller wants one instead of an `info` that is not 0.
+int pt_check_info(pt_context *c, bool wanted, int32_t info, const char *reason);
+
+// For a run: stores that of matrix i.
+void pt_store_info(const pt_tensor *info, const pt_batch *b, int32_t i, int32_t value);
+
+#define PT_REASON_FIT "the operands do not fit together"
+#define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"
+#define PT_REASON_BROADCAST "the operands do not broadcast"
+
+// The kernel of an operator, and that of a build with float64: see core/feature_kernels.h. The
+// check of both refuses float64 without pt_float64.
+#define PT_LINALG_KERNEL(name, symbol, wide_symbol)                                          \
+    static int name##_run(pt_context *c, const pt_ref *args) {                               \
+        return pt_get_tensor(c, args[0]).dtype == PT_DTYPE_DOUBLE ? name##_run_f64(c, args)  \
+                                                                  : name##_run_f32(c, args); \
+    }                                                                                        \
+    const pt_kernel pt_##symbol = PT_KERNEL(name##_check, name##_run_f32);                   \
+    const pt_kernel pt_##wide_symbol = PT_KERNEL(name##_check, name##_run);
+
+#endif

@@ -1,0 +1,33 @@
+// A = Q R by Householder's reflections. The signs of R's diagonal are LAPACK's.
+#include "../core/operator_arguments.h"
+#include "arguments.h"
+#include "linalg.h"
+
+static bool has_q(const pt_context *c, const pt_ref *args) {
+    return !pt_string_is(c, args[LINALG_QR_MODE], "r");
+}
+
+static int qr_check(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[LINALG_QR_A]);
+    const bool complete = pt_string_is(c, args[LINALG_QR_MODE], "complete");
+    PT_TRY(pt_check_matrices(c, &a));
+    if (!complete && has_q(c, args) && !pt_string_is(c, args[LINALG_QR_MODE], "reduced")) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "mode must be reduced, complete or r");
+    }
+    const pt_batch b = pt_batch_of(&a, 2);
+    const int32_t rows = a.sizes[a.rank - 2], columns = a.sizes[a.rank - 1];
+    const int32_t fewer = rows < columns ? rows : columns, inner = complete ? rows : fewer;
+    const uint64_t elements = (uint64_t)rows * (uint64_t)columns;
+    PT_TRY(pt_ask_matrices(c, a.dtype, elements + (uint64_t)fewer + (uint64_t)rows, 0));
+    PT_TRY(has_q(c, args) ? pt_expect_matrices(c, args[LINALG_QR_Q], a.dtype, &b, rows, inner)
+                          : pt_expect_none(c, args[LINALG_QR_Q], a.dtype));
+    return pt_expect_matrices(c, args[LINALG_QR_R], a.dtype, &b, inner, columns);
+}
+
+#include "linalg_float.h"
+#include "linalg_qr_real.h"
+
+#include "linalg_double.h"
+#include "linalg_qr_real.h"
+
+PT_LINALG_KERNEL(qr, aten_linalg_qr_out, wide_linalg_qr_out)

@@ -1,0 +1,57 @@
+// Singular values and vectors, A = U S Vh, by Jacobi's rotations of the columns of A, or of its
+// transpose if it has more columns than rows (Hestenes: Inversion of matrices by
+// biorthogonalization, 1958).
+//
+// The signs of the vectors are any; so are those of equal singular values, and those that stand for
+// 0. As in PyTorch, a matrix with an infinity or a NaN is an error.
+#include "../core/operator_arguments.h"
+#include "linalg.h"
+
+typedef struct decomposition {
+    pt_tensor a;
+    pt_batch batch;
+    bool wide;             // the transpose is decomposed
+    bool has_vectors;      // U and Vh are wanted
+    int32_t rows, columns; // of what is decomposed
+    int32_t wanted;        // left vectors of it
+} decomposition;
+
+static decomposition read_decomposition(const pt_context *c, const pt_ref *args) {
+    decomposition d;
+    d.a = pt_get_tensor(c, args[LINALG_SVD_A]);
+    const int32_t rows = d.a.sizes[d.a.rank - 2], columns = d.a.sizes[d.a.rank - 1];
+    d.wide = columns > rows;
+    d.rows = d.wide ? columns : rows;
+    d.columns = d.wide ? rows : columns;
+    d.has_vectors = pt_get_bool(c, args[LINALG_SVD_COMPUTE_UV]);
+    d.wanted = d.has_vectors && pt_get_bool(c, args[LINALG_SVD_FULL_MATRICES]) ? d.rows : d.columns;
+    d.batch = pt_batch_of(&d.a, 2);
+    return d;
+}
+
+static int svd_check(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[LINALG_SVD_A]);
+    PT_TRY(pt_check_matrices(c, &a));
+    const decomposition d = read_decomposition(c, args);
+    const uint64_t rows = (uint64_t)d.rows, columns = (uint64_t)d.columns;
+    PT_TRY(pt_ask_matrices(
+        c, a.dtype, rows * (uint64_t)d.wanted + columns + (d.has_vectors ? columns * columns : 0),
+        0));
+    PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_S], a.dtype, &d.batch, d.columns, PT_NO_COLUMNS));
+    if (!d.has_vectors) {
+        PT_TRY(pt_expect_none(c, args[LINALG_SVD_U], a.dtype));
+        return pt_expect_none(c, args[LINALG_SVD_VH], a.dtype);
+    }
+    const int32_t left = d.wide ? d.columns : d.wanted, right = d.wide ? d.wanted : d.columns;
+    PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_U], a.dtype, &d.batch, a.sizes[a.rank - 2], left));
+    return pt_expect_matrices(c, args[LINALG_SVD_VH], a.dtype, &d.batch, right,
+                              a.sizes[a.rank - 1]);
+}
+
+#include "linalg_float.h"
+#include "linalg_svd_real.h"
+
+#include "linalg_double.h"
+#include "linalg_svd_real.h"
+
+PT_LINALG_KERNEL(svd, aten__linalg_svd_U, wide_linalg_svd_U)

@@ -1,0 +1,34 @@
+// Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations. The values are in
+// order, the smallest first; the signs of the vectors are any, and so are the vectors of equal
+// values. As in PyTorch, one triangle is read, and an infinity or a NaN in it is an error.
+#include "../core/operator_arguments.h"
+#include "arguments.h"
+#include "linalg.h"
+
+static bool is_upper(const pt_context *c, pt_ref uplo) {
+    return pt_string_is(c, uplo, "U") || pt_string_is(c, uplo, "u");
+}
+
+static int eigh_check(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[LINALG_EIGH_A]);
+    const pt_ref uplo = args[LINALG_EIGH_UPLO];
+    PT_TRY(pt_check_square(c, &a));
+    if (!is_upper(c, uplo) && !pt_string_is(c, uplo, "L") && !pt_string_is(c, uplo, "l")) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "UPLO must be L or U");
+    }
+    const pt_batch b = pt_batch_of(&a, 2);
+    const int32_t n = a.sizes[a.rank - 1];
+    const bool has_vectors = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]);
+    PT_TRY(pt_ask_matrices(c, a.dtype, (uint64_t)n * (uint64_t)n * (has_vectors ? 2 : 1), 0));
+    PT_TRY(pt_expect_matrices(c, args[LINALG_EIGH_EIGENVALUES], a.dtype, &b, n, PT_NO_COLUMNS));
+    return has_vectors ? pt_expect_matrices(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype, &b, n, n)
+                       : pt_expect_none(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype);
+}
+
+#include "linalg_float.h"
+#include "linalg_symmetric_real.h"
+
+#include "linalg_double.h"
+#include "linalg_symmetric_real.h"
+
+PT_LINALG_KERNEL(eigh, aten__linalg_eigh_eigenvalues, wide_linalg_eigh_eigenvalues)

@@ -1,0 +1,39 @@
+// Triangular matrices: the Cholesky factor of a matrix, and linear equations.
+#include "../core/operator_arguments.h"
+#include "linalg.h"
+
+static int triangular_check(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[LINALG_SOLVE_TRIANGULAR_SELF]);
+    const pt_tensor b = pt_get_tensor(c, args[LINALG_SOLVE_TRIANGULAR_B]);
+    const bool left = pt_get_bool(c, args[LINALG_SOLVE_TRIANGULAR_LEFT]);
+    PT_TRY(pt_check_square(c, &a));
+    const int32_t n = a.sizes[a.rank - 1];
+    if (b.dtype != a.dtype || b.rank < 2 || b.sizes[b.rank - (left ? 2 : 1)] != n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_FIT);
+    }
+    pt_batch batch = pt_batch_of(&a, 2);
+    if (!pt_join_batch(&batch, &b, 2)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+    }
+    PT_TRY(pt_ask_matrices(c, a.dtype, (uint64_t)n, 0));
+    return pt_expect_matrices(c, args[LINALG_SOLVE_TRIANGULAR_OUT], a.dtype, &batch,
+                              b.sizes[b.rank - 2], b.sizes[b.rank - 1]);
+}
+
+static int cholesky_check(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[LINALG_CHOLESKY_EX_SELF]);
+    PT_TRY(pt_check_square(c, &a));
+    const pt_batch b = pt_batch_of(&a, 2);
+    const int32_t n = a.sizes[a.rank - 1];
+    PT_TRY(pt_expect_matrices(c, args[LINALG_CHOLESKY_EX_L], a.dtype, &b, n, n));
+    return pt_expect_info(c, args[LINALG_CHOLESKY_EX_INFO], &b);
+}
+
+#include "linalg_float.h"
+#include "linalg_triangle_real.h"
+
+#include "linalg_double.h"
+#include "linalg_triangle_real.h"
+
+PT_LINALG_KERNEL(triangular, aten_linalg_solve_triangular_out, wide_linalg_solve_triangular_out)
+PT_LINALG_KERNEL(cholesky, aten_linalg_cholesky_ex_L, wide_linalg_cholesky_ex_L)

@@ -369,19 +369,19 @@ def affine():
 
 
 def linear_algebra():
-    a = np.float32(floats(96, 96) + 96 * np.eye(96))
+    a = np.float32(floats(128, 128) + 128 * np.eye(128))
     symmetric, info = np.float32(a + a.T), out(dtype=np.int32)
-    factors = (like(a), out(96, dtype=np.int32))
+    factors = (like(a), out(128, dtype=np.int32))
     yield "aten::linalg_inv_ex.inverse", (a, False, like(a), info)
-    yield "aten::_linalg_solve_ex.result", (a, SQUARE[:96], True, False, out(96, 512), *factors, info)
+    yield "aten::_linalg_solve_ex.result", (a, SQUARE[:128], True, False, out(128, 512), *factors, info)
     yield "aten::_linalg_det.result", (a, out(), *factors)
     yield "aten::_linalg_slogdet.sign", (a, out(), out(), *factors)
     yield "aten::linalg_lu_factor_ex.out", (a, True, False, *factors, info)
     yield "aten::linalg_cholesky_ex.L", (symmetric, False, False, like(a), info)
     yield "aten::linalg_solve_triangular.out", (a, a, True, True, False, like(a))
     yield "aten::linalg_qr.out", (a, "reduced", like(a), like(a))
-    yield "aten::_linalg_svd.U", (a, False, True, None, like(a), out(96), like(a))
-    yield "aten::_linalg_eigh.eigenvalues", (symmetric, "L", True, out(96), like(a))
+    yield "aten::_linalg_svd.U", (a, False, True, None, like(a), out(128), like(a))
+    yield "aten::_linalg_eigh.eigenvalues", (symmetric, "L", True, out(128), like(a))
 
 
 def complexes():

@@ -10,7 +10,7 @@ from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_ed
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 
-from . import batch_norms
+from . import batch_norms, matrix_errors
 
 _ATEN = torch.ops.aten
 
@@ -47,6 +47,7 @@ def lower_float(exported: torch.export.ExportedProgram) -> Lowered:
     """Lower with ExecuTorch's portable operators. Linear layers stay linear layers, and results of
     constants alone become constants."""
     exported = _with_batch_norms_in_convolutions(exported)
+    matrix_errors.into_operators(exported.graph)
     reference = exported.module(check_guards=False)
     config = EdgeCompileConfig(preserve_ops=[_ATEN.linear.default], _check_ir_validity=False)
     edge = to_edge(traced_from(exported), compile_config=config)

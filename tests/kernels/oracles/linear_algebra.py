@@ -15,7 +15,7 @@ UNIT = {"float32": 2e-5, "float64": 2e-13}
 
 @dataclasses.dataclass
 class Factors(Sample):
-    """`expected` gives the shapes of the outputs; of these `multiplied` makes pairs of arrays, which are
+    """`expected` gives the shapes of the outputs; of these `multiplied` makes pairs of arrays that are
     close to each other."""
 
     multiplied: object = None
@@ -27,7 +27,7 @@ class Factors(Sample):
 
 
 def drawn(draw, square=False):
-    """A batch of matrices that are far from singular where they are square, at least on their diagonal."""
+    """A batch of matrices, far from singular where they are square."""
     dtype = draw.pick("float32", "float64")
     batch = tuple(draw.int(0, 3) for _ in range(draw.int(0, 2)))
     rows = draw.int(0, 7)

@@ -40,7 +40,7 @@ int pt_check_matrices(pt_context *c, const pt_tensor *t);
 // The same of what has no square ones.
 int pt_check_square(pt_context *c, const pt_tensor *t);
 enum { PT_NO_COLUMNS = -1 };
-// Refuses another dtype than that of `in`, then expects a batch of rows x columns, or of vectors if
+// Refuses another dtype, then expects a batch of rows x columns, or of vectors if
 // `columns` is PT_NO_COLUMNS, or of numbers if `rows` is, too.
 int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, const pt_batch *b, int32_t rows,
                        int32_t columns);
@@ -56,7 +56,6 @@ static inline int pt_count_matrix(pt_context *c) {
 }
 // For a run: the error where a caller wants one instead of an `info` that is not 0.
 int pt_check_info(pt_context *c, bool wanted, int32_t info, const char *reason);
-
 // For a run: stores that of matrix i.
 void pt_store_info(const pt_tensor *info, const pt_batch *b, int32_t i, int32_t value);
 

@@ -1,7 +1,7 @@
 // What linalg_svd.c and linalg_symmetric.c share, for numbers of one type: Jacobi's rotations.
 //
 // Rotations of two columns at a time make a matrix more and more orthogonal, or diagonal. After the
-// last of PT_SWEEPS sweeps over all pairs it is taken as it is; 6 to 10 are usual.
+// last of SWEEPS sweeps over all pairs it is taken as it is; 6 to 10 are usual.
 enum { PT_TYPED(SWEEPS) = 30 };
 
 typedef struct PT_TYPED(rotation) {
@@ -41,8 +41,8 @@ static void PT_TYPED(make_identity)(PT_REAL *v, int32_t n) {
     }
 }
 
-// The power of 2 times which n elements are at most 1 and one of them more than 1/2, or nearly:
-// what is smaller still stays small. 0 if one of them is not finite.
+// The power of 2 that makes the largest of n magnitudes at most 1, and more than 1/2 unless it is
+// tiny. 0 if one of them is not finite.
 static PT_REAL PT_TYPED(scale_of)(const PT_REAL *x, int32_t n) {
     const PT_REAL most = PT_TYPED(largest)(x, n);
     PT_REAL scale = 1;

@@ -16,36 +16,38 @@ typedef struct decomposition {
     int32_t wanted;        // left vectors of it
 } decomposition;
 
-static decomposition read_decomposition(const pt_context *c, const pt_ref *args) {
-    decomposition d;
-    d.a = pt_get_tensor(c, args[LINALG_SVD_A]);
-    const int32_t rows = d.a.sizes[d.a.rank - 2], columns = d.a.sizes[d.a.rank - 1];
-    d.wide = columns > rows;
-    d.rows = d.wide ? columns : rows;
-    d.columns = d.wide ? rows : columns;
-    d.has_vectors = pt_get_bool(c, args[LINALG_SVD_COMPUTE_UV]);
-    d.wanted = d.has_vectors && pt_get_bool(c, args[LINALG_SVD_FULL_MATRICES]) ? d.rows : d.columns;
-    d.batch = pt_batch_of(&d.a, 2);
-    return d;
+static int read_decomposition(pt_context *c, const pt_ref *args, decomposition *d) {
+    d->a = pt_get_tensor(c, args[LINALG_SVD_A]);
+    PT_TRY(pt_check_matrices(c, &d->a));
+    const int32_t rows = d->a.sizes[d->a.rank - 2], columns = d->a.sizes[d->a.rank - 1];
+    d->wide = columns > rows;
+    d->rows = d->wide ? columns : rows;
+    d->columns = d->wide ? rows : columns;
+    d->has_vectors = pt_get_bool(c, args[LINALG_SVD_COMPUTE_UV]);
+    d->wanted =
+        d->has_vectors && pt_get_bool(c, args[LINALG_SVD_FULL_MATRICES]) ? d->rows : d->columns;
+    d->batch = pt_batch_of(&d->a, 2);
+    return PT_ERROR_OK;
 }
 
 static int svd_check(pt_context *c, const pt_ref *args) {
-    const pt_tensor a = pt_get_tensor(c, args[LINALG_SVD_A]);
-    PT_TRY(pt_check_matrices(c, &a));
-    const decomposition d = read_decomposition(c, args);
+    decomposition d;
+    PT_TRY(read_decomposition(c, args, &d));
+    const pt_tensor *const a = &d.a;
     const uint64_t rows = (uint64_t)d.rows, columns = (uint64_t)d.columns;
     PT_TRY(pt_ask_matrices(
-        c, a.dtype, rows * (uint64_t)d.wanted + columns + (d.has_vectors ? columns * columns : 0),
+        c, a->dtype, rows * (uint64_t)d.wanted + columns + (d.has_vectors ? columns * columns : 0),
         0));
-    PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_S], a.dtype, &d.batch, d.columns, PT_NO_COLUMNS));
+    PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_S], a->dtype, &d.batch, d.columns, PT_NO_COLUMNS));
     if (!d.has_vectors) {
-        PT_TRY(pt_expect_none(c, args[LINALG_SVD_U], a.dtype));
-        return pt_expect_none(c, args[LINALG_SVD_VH], a.dtype);
+        PT_TRY(pt_expect_none(c, args[LINALG_SVD_U], a->dtype));
+        return pt_expect_none(c, args[LINALG_SVD_VH], a->dtype);
     }
     const int32_t left = d.wide ? d.columns : d.wanted, right = d.wide ? d.wanted : d.columns;
-    PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_U], a.dtype, &d.batch, a.sizes[a.rank - 2], left));
-    return pt_expect_matrices(c, args[LINALG_SVD_VH], a.dtype, &d.batch, right,
-                              a.sizes[a.rank - 1]);
+    PT_TRY(
+        pt_expect_matrices(c, args[LINALG_SVD_U], a->dtype, &d.batch, a->sizes[a->rank - 2], left));
+    return pt_expect_matrices(c, args[LINALG_SVD_VH], a->dtype, &d.batch, right,
+                              a->sizes[a->rank - 1]);
 }
 
 #include "linalg_float.h"

@@ -139,7 +139,8 @@ static int PT_TYPED(decompose)(pt_context *c, SVD *f, pt_matrix m, int32_t wante
 }
 
 static int PT_TYPED(svd_run)(pt_context *c, const pt_ref *args) {
-    const decomposition d = read_decomposition(c, args);
+    decomposition d;
+    PT_TRY(read_decomposition(c, args, &d));
     const pt_tensor s = pt_get_tensor(c, args[LINALG_SVD_S]);
     const pt_tensor u = pt_get_tensor(c, args[LINALG_SVD_U]);
     const pt_tensor vh = pt_get_tensor(c, args[LINALG_SVD_VH]);

@@ -55,18 +55,17 @@ static PT_REAL PT_TYPED(rest)(pt_matrix a, pt_matrix l, int32_t i, int32_t j, in
     return sum;
 }
 
-// a = l l^T, row after row. Returns in *info how many columns are positive definite no more,
-// counted from 1, or 0: from that column on l has what is left of a.
+// a = l l^T, row after row. *info is the first column, counted from 1, up to which a is not
+// positive definite, or 0; from that column on l has elements of a.
 static int PT_TYPED(cholesky)(pt_context *c, pt_matrix a, pt_matrix l, int32_t *info) {
     int32_t columns = a.rows; // that are factored
     *info = 0;
     for (int32_t i = 0; i < a.rows; i++) {
         for (int32_t j = 0; j < i; j++) {
             PT_TRY(pt_count_work(c, j + 1));
-            PT_TYPED(put)
-            (l, i, j,
-             j < columns ? PT_TYPED(rest)(a, l, i, j, j) / PT_TYPED(get)(l, j, j)
-                         : PT_TYPED(get)(a, i, j));
+            PT_REAL x = PT_TYPED(rest)(a, l, i, j, j < columns ? j : 0);
+            x = j < columns ? x / PT_TYPED(get)(l, j, j) : x;
+            PT_TYPED(put)(l, i, j, x);
             PT_TYPED(put)(l, j, i, 0);
         }
         const PT_REAL d = PT_TYPED(rest)(a, l, i, i, i < columns ? i : 0);

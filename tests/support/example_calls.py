@@ -407,6 +407,14 @@ def complexes():
     yield "aten::_fft_c2r.out", (z, [0, 1], 2, 6, out(3, 6))
 
 
+def recurrent():
+    for name, gates in (("gru", 3), ("lstm", 4)):
+        rows, states = 4 * gates, gates - 2
+        yield f"picotorch::{name}.out", (
+            floats(5, 2, 3), floats(rows, 3), floats(rows, 4), floats(rows), None, None, None, False,
+            True, True, *[floats(2, 4)] * states, out(5, 2, 4), *outs(*[(2, 4)] * states))
+
+
 FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, put, products, images,
-            normalizations, cortex_m, affine, linear_algebra, complexes)
+            normalizations, cortex_m, affine, linear_algebra, complexes, recurrent)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}

@@ -399,6 +399,14 @@ def complexes():
     yield "aten::_fft_c2r.out", (z, [0, 1], 0, 1022, out(512, 1022))
 
 
+def recurrent():
+    for name, gates in (("gru", 3), ("lstm", 4)):
+        rows, states = 32 * gates, gates - 2
+        yield f"picotorch::{name}.out", (
+            floats(99, 2, 16), floats(rows, 16), int8(rows, 32), None, None, None, floats(rows), True,
+            False, True, *[None] * states, out(99, 2, 32), *(out(99, 32) for _ in range(states)))
+
+
 def arithmetic_of_complexes():
     z = complex_floats(512, 512)
     yield "aten::add.out", (z, z, 1, like(z))
@@ -411,6 +419,6 @@ def arithmetic_of_complexes():
 
 
 FAMILIES = (unary, binary, reductions, copies, made, picked, put, products, images, normalizations,
-            cortex_m, affine, linear_algebra, complexes)
+            cortex_m, affine, linear_algebra, complexes, recurrent)
 LONG = {operator: arguments for family in FAMILIES for operator, arguments in family()}
 LONG_COMPLEX = list(arithmetic_of_complexes())

@@ -142,10 +142,12 @@ def page():
         "executorch": [name for name in EXECUTORCH if not name.startswith("executorch_prim::")],
         "numbers": [name for name in EXECUTORCH if name.startswith("executorch_prim::")],
         "others": [name for name in known if name not in EXECUTORCH and name.startswith("aten::")],
+        "own": [name for name in known if name.startswith("picotorch::")],
     }
     texts = {place: table(operators) for place, operators in places.items()}
     texts["dialects"] = "".join(f"- `{name}`\n" for name in known
-                                if name not in EXECUTORCH and not name.startswith("aten::"))
+                                if name not in EXECUTORCH
+                                and not name.startswith(("aten::", "picotorch::")))
     return PLACE.sub(lambda found: found[1] + texts[found[2]] + found[3], PAGE.read_text())
 
 

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     numbers,
     picked,
     products,
+    recurrent,
     reductions,
     regions,
 )

@@ -22,6 +22,9 @@ _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
 _FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
 _ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
+# What an int8 program has beside layers, and layers whose weights are int8
+_NO_LAYERS = ("executorch_prim", "picotorch::")
+
 # What an int8 program may leave in float, and what helps
 _FLOAT_LAYERS = {
     "aten::convolution.out": "use Conv1d or Conv2d with constant weights, and with nothing between it "
@@ -174,7 +177,7 @@ def _float_layers(method):
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
         if (outputs and method.is_float(outputs[0]) and not _is_end(one)
-                and not one.call.startswith("executorch_prim")):
+                and not one.call.startswith(_NO_LAYERS)):
             by_call[one.call].append(one)
     for call, found in by_call.items():
         yield _advice(f"int8 leaves {call.removesuffix('.out')} in float", found,
@@ -197,8 +200,9 @@ def _unrolled(method):
         yield _advice(
             f"a recurrent layer was exported as {len(found)} steps, {len(method.instructions)} "
             "instructions in all", found, 0,
-            "export one step, a GRUCell or LSTMCell with the state as input and output or as a buffer, "
-            "and execute it for each step")
+            "export a GRU or LSTM with --fuse-rnn, which makes it one instruction; or export one step, "
+            "a GRUCell or LSTMCell with the state as input and output or as a buffer, and execute it "
+            "for each step")
 
 
 def _slow_first_layer(method):

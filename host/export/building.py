@@ -30,12 +30,13 @@ _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 class Wishes(NamedTuple):
     """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
     evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
-    where it is None."""
+    where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each."""
 
     quantize: dict[str, np.ndarray] | None = None
     core: str = CORE
     evaluate: dict[str, np.ndarray] | None = None
     int8_io: bool = False
+    fuse_rnn: bool = False
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
@@ -107,7 +108,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     lowering = imported(Steps())
     quantize, evaluate = (_samples(arrays, source) for arrays in (wishes.quantize, wishes.evaluate))
     try:
-        lowered = _lower(lowering, source, quantize, wishes.core, steps)
+        lowered = _lower(lowering, source, quantize, wishes, steps)
     except (Error, MemoryError):
         raise
     except Exception as error:
@@ -164,14 +165,14 @@ def _samples(arrays, source):
                    remedy="give arrays in0, in1 ... of (samples, *sizes of the input)") from None
 
 
-def _lower(lowering, source, quantize, core, steps):
+def _lower(lowering, source, quantize, wishes, steps):
     if quantize is None:
         with steps.step("lowering with ExecuTorch"):
-            return lowering.lower_float(source.exported)
+            return lowering.lower_float(source.exported, wishes.fuse_rnn)
     quantizing = _quantizing()
-    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {core}"):
+    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {wishes.core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
-        return quantizing.lower_int8(source.exported, samples, core)
+        return quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn)
 
 
 def _replanned(program, name, int8_io):

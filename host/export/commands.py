@@ -51,6 +51,9 @@ class _Model(InputFile):
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
+@click.option("--fuse-rnn", is_flag=True,
+              help="Make GRU, LSTM and their cells one instruction for each layer and direction. "
+              "ExecuTorch's own runtime lacks these operators.")
 @click.option("--shape", "shapes", multiple=True, type=_Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
@@ -60,7 +63,8 @@ class _Model(InputFile):
               help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
               "confine it.")
 @options.as_json
-def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unconfined, as_json):
+def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, inputs, unconfined,
+           as_json):
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -101,7 +105,7 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
     data = None if is_function else read_file(model)
     kind = None if is_function else torchscript.kind_of(data, model)
     if kind == torchscript.PTE:
-        _check_program_options(quantize, evaluate, shapes, inputs, unconfined)
+        _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined)
     elif int8_io and quantize is None:
         raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
     replaced = False
@@ -110,7 +114,7 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         check_output(output)
         replaced = output.exists()
     wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
-                             evaluate and read_arrays(evaluate), int8_io)
+                             evaluate and read_arrays(evaluate), int8_io, fuse_rnn)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
@@ -135,12 +139,14 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         sys.exit(1)
 
 
-def _check_program_options(quantize, evaluate, shapes, inputs, unconfined):
+def _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined):
     if shapes or inputs is not None or unconfined:
         raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript and .pt2")
     if quantize is not None or evaluate is not None:
         raise click.UsageError("--quantize and --evaluate are for modules: a program (.pte) cannot be "
                                "quantized")
+    if fuse_rnn:
+        raise click.UsageError("--fuse-rnn is for modules: a program (.pte) has lost its layers")
 
 
 def _default_output(model, is_function, kind):

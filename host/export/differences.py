@@ -69,7 +69,7 @@ class Stepper:
 
     def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
         """found(instruction, array) gets what each wanted instruction, by index, computes; of one
-        with several outputs, the first. The method must have no jumps."""
+        with several outputs, the first that has elements. The method must have no jumps."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         for instruction in self.instructions:
             self.method.step()
@@ -79,7 +79,8 @@ class Stepper:
         self.method.reset_execution()
 
     def _output(self, instruction):
-        value = next(iter(instruction.outputs), -1)
+        value = next((one for one in instruction.outputs if self.values.kind(one) != TENSOR
+                      or self.values.tensor(one).nbytes()), -1)
         if value < 0 or self.values.kind(value) != TENSOR:
             return None
         info, (buffer, offset) = self.values.tensor(value), self.values.planned(value)

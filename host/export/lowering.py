@@ -10,7 +10,7 @@ from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_ed
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 
-from . import batch_norms, matrix_errors
+from . import batch_norms, matrix_errors, recurrent
 
 _ATEN = torch.ops.aten
 
@@ -43,11 +43,14 @@ class Lowered(NamedTuple):
 # ---- float32
 
 
-def lower_float(exported: torch.export.ExportedProgram) -> Lowered:
-    """Lower with ExecuTorch's portable operators. Linear layers stay linear layers, and results of
-    constants alone become constants."""
+def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) -> Lowered:
+    """Lower with ExecuTorch's portable operators, and if fuse_rnn with recurrent layers in one
+    instruction each. Linear layers stay linear layers, and results of constants alone become
+    constants."""
     exported = _with_batch_norms_in_convolutions(exported)
     matrix_errors.into_operators(exported.graph)
+    if fuse_rnn:
+        exported = recurrent.fuse(exported)
     reference = exported.module(check_guards=False)
     config = EdgeCompileConfig(preserve_ops=[_ATEN.linear.default], _check_ir_validity=False)
     edge = to_edge(traced_from(exported), compile_config=config)
@@ -75,14 +78,17 @@ def traced_from(exported):
 
 
 def float_values(reference: torch.fx.GraphModule, arguments: tuple, names: set[str]) -> dict:
-    """{name: array} of the tensors of these names that the float graph computes."""
+    """{name: array} of the tensors of these names that the float graph computes; of several outputs,
+    the first that has elements."""
     found = {}
 
     class Interpreter(torch.fx.Interpreter):
         def run_node(self, node):
             value = super().run_node(node)
-            if node.name in names and isinstance(value, torch.Tensor):
-                found[node.name] = value.detach().numpy().copy()
+            outputs = value if isinstance(value, tuple | list) else [value]
+            tensors = [one for one in outputs if isinstance(one, torch.Tensor) and one.numel()]
+            if node.name in names and tensors:
+                found[node.name] = tensors[0].detach().numpy().copy()
             return value
 
     flat = torch.utils._pytree.tree_leaves(arguments)

@@ -27,7 +27,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from . import batch_norms, preparing, sequences
+from . import batch_norms, preparing, recurrent, sequences
 from .lowering import Lowered, finish, traced_from
 
 _ATEN = torch.ops.aten
@@ -46,10 +46,15 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
              _ATEN.alpha_dropout.default)
 
 
-def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str) -> Lowered:
+def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str,
+               fuse_rnn: bool = False) -> Lowered:
     """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
-    Weights and buffers of the exported module stay as they are."""
-    graph, samples = copy.deepcopy(_functional(exported).module(check_guards=False)), list(samples)
+    Weights and buffers of the exported module stay as they are. fuse_rnn: recurrent layers compute with
+    floats and int8 weights, an instruction each."""
+    exported = _functional(exported)
+    if fuse_rnn:
+        exported = recurrent.fuse(exported)
+    graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
     preparing.name_convolutions(graph)
     preparing.replace_circular_pads(graph)
     batch_norms.replace(graph)
@@ -69,6 +74,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
             prepared(*arguments)
     reference = _without_observers(copy.deepcopy(prepared))
     converted = convert_pt2e(prepared)
+    recurrent.quantize_weights(converted)
     quantized = _quantization(converted)
     edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
                    compile_config=cortex_m_edge_compile_config())

@@ -56,7 +56,7 @@ class Exported:
 
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = building.CORE,
-           evaluate: Any = None, labels: Any = None, int8_io: bool = False,
+           evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
            dynamic_shapes: Any = None, tell: Callable[[str], None] | None = None) -> Exported:
     """The program of an nn.Module, for inputs of these shapes.
 
@@ -64,7 +64,9 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     for a core of CORES; float32 without. evaluate: samples to compare with PyTorch on, those of
     quantize by default; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
     (samples, *sizes), and perhaps labels), such arrays by name, or an iterable of arguments of forward.
-    int8_io: inputs and outputs are the integers. tell: gets what is done, piece by piece.
+    int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
+    for each layer and direction; ExecuTorch's own runtime lacks these operators. tell: gets what is
+    done, piece by piece.
 
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
     does not take, NotSupported for what torch.export or ExecuTorch cannot export.
@@ -78,7 +80,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
         if evaluated is None:
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(labels)}
-    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io)
+    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn)
     with _in_its_mode(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)

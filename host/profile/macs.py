@@ -34,6 +34,12 @@ def _cortex_m_transposed(sizes, instruction):
     return _numel(sizes(instruction.arguments[0])) * _numel(sizes(instruction.arguments[1])[:3])
 
 
+def _recurrent(sizes, instruction):
+    """Each step of each of a batch takes all weights of the layer."""
+    return math.prod(sizes(instruction.arguments[0])[:2]) * sum(
+        _numel(sizes(instruction.arguments[i])) for i in (1, 2))
+
+
 _OPERATORS = {
     "aten::addmm.out": _inner_product,
     "aten::bmm.out": _inner_product,
@@ -47,6 +53,8 @@ _OPERATORS = {
     "cortex_m::quantized_linear.out": _inner_product,
     "cortex_m::quantized_transpose_conv2d.out": _cortex_m_transposed,
     "cortex_m::quantized_transpose_conv2d_nhwc.out": _cortex_m_transposed,
+    "picotorch::gru.out": _recurrent,
+    "picotorch::lstm.out": _recurrent,
     "quantized_decomposed::mixed_linear.out": _inner_product,
     "quantized_decomposed::mixed_mm.out": _inner_product,
 }

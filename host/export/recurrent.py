@@ -1,0 +1,181 @@
+"""Recurrent layers as one instruction each: the operators picotorch::gru and picotorch::lstm, one
+direction of one layer over all steps, which ExecuTorch's exporter writes as it does those of aten.
+
+Importing it imports torch, and registers the operators.
+"""
+
+import operator
+
+import torch
+
+_ATEN = torch.ops.aten
+
+_LIBRARY = torch.library.Library("picotorch", "DEF")
+_LAYER = ("Tensor input, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, "
+          "Tensor? scale_ih, Tensor? scale_hh, bool batch_first, bool reverse, bool sequence, ")
+
+# Places of arguments
+_WEIGHT_IH, _WEIGHT_HH, _BATCH_FIRST, _REVERSE, _SEQUENCE, _HX = 1, 2, 7, 8, 9, 10
+_SCALES_OF = 4  # from those of the weights
+_LIBRARY.define(f"gru({_LAYER}Tensor? hx) -> (Tensor output, Tensor h_n)")
+_LIBRARY.define(f"gru.out({_LAYER}Tensor? hx, *, Tensor(a!) output, Tensor(b!) h_n) -> "
+                "(Tensor(a!) output, Tensor(b!) h_n)")
+_LIBRARY.define(f"lstm({_LAYER}Tensor? hx, Tensor? cx) -> (Tensor output, Tensor h_n, Tensor c_n)")
+_LIBRARY.define(f"lstm.out({_LAYER}Tensor? hx, Tensor? cx, *, Tensor(a!) output, Tensor(b!) h_n, "
+                "Tensor(c!) c_n) -> (Tensor(a!) output, Tensor(b!) h_n, Tensor(c!) c_n)")
+_PICOTORCH = torch.ops.picotorch
+
+# Operators that give a tensor another shape, or a part of it
+_VIEWS = (_ATEN.select.int, _ATEN.unsqueeze.default, _ATEN.view.default, _ATEN.reshape.default)
+_ZEROS = (_ATEN.zeros.default, _ATEN.new_zeros.default, _ATEN.zeros_like.default)
+
+
+# ---- the operators. input: (batch, steps, size) if batch_first, else (steps, batch, size); output: the
+# same of the states, without steps if not sequence; states: (batch, hidden size), zeros for None.
+# Weights are int8 if there are scales, one for each row.
+
+
+def _gru(*arguments):
+    return _layer(_ATEN.gru.input, *arguments)
+
+
+def _lstm(*arguments):
+    return _layer(_ATEN.lstm.input, *arguments)
+
+
+def _layer(layer, given, weight_ih, weight_hh, bias_ih, bias_hh, scale_ih, scale_hh, batch_first,
+           reverse, sequence, *states):
+    """As PyTorch computes it."""
+    time = 1 if batch_first else 0
+    weights = [weight if scale is None else weight * scale[:, None]
+               for weight, scale in ((weight_ih, scale_ih), (weight_hh, scale_hh))]
+    zeros = given.new_zeros(len(weight_ih))
+    biases = [zeros if bias is None else bias for bias in (bias_ih, bias_hh)]
+    first = given.new_zeros(given.shape[1 - time], weight_hh.shape[1])
+    states = [(first if state is None else state)[None] for state in states]
+    given = given.flip(time) if reverse else given
+    output, *states = layer(given, states[0] if len(states) == 1 else states, [*weights, *biases], True,
+                            1, 0.0, False, False, batch_first)
+    output = output.flip(time) if reverse else output
+    return (output if sequence else output.narrow(time, 0, 0).clone(), *(state[0] for state in states))
+
+
+def _shapes(given, weight_ih, weight_hh, bias_ih, bias_hh, scale_ih, scale_hh, batch_first, reverse,
+            sequence, *states):
+    batch, steps = given.shape[:2] if batch_first else (given.shape[1], given.shape[0])
+    steps, hidden = steps if sequence else 0, weight_hh.shape[1]
+    output = given.new_empty((batch, steps, hidden) if batch_first else (steps, batch, hidden))
+    return (output, *(given.new_empty(batch, hidden) for _ in states))
+
+
+for _name, _function in (("gru", _gru), ("lstm", _lstm)):
+    _LIBRARY.impl(_name, _function, "CPU")
+    torch.library.register_fake(f"picotorch::{_name}", _shapes, lib=_LIBRARY)
+
+
+# ---- in place of PyTorch's
+
+
+def fuse(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Put these operators in the place of GRU, LSTM and their cells, where they are float32."""
+    exported = exported.run_decompositions({
+        _ATEN.gru.input: _fuse_gru, _ATEN.lstm.input: _fuse_lstm,
+        _ATEN.gru_cell.default: _fuse_gru_cell, _ATEN.lstm_cell.default: _fuse_lstm_cell})
+    graph = exported.graph_module.graph
+    for node in graph.nodes:
+        if node.target in (_PICOTORCH.gru.default, _PICOTORCH.lstm.default):
+            _begin_with_zeros(node)
+            _drop_sequence(node)
+    graph.eliminate_dead_code()
+    exported.graph_module.recompile()
+    return exported
+
+
+def _fuse_gru(given, state, *options):
+    return _fuse_layers(_PICOTORCH.gru, given, [state], *options)
+
+
+def _fuse_lstm(given, states, *options):
+    return _fuse_layers(_PICOTORCH.lstm, given, states, *options)
+
+
+def _fuse_layers(fused, given, states, parameters, has_biases, layers, dropout, train, bidirectional,
+                 batch_first):
+    """Return the output and the last states, each direction of each layer by one operator."""
+    directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
+    drops, projects = train and dropout, len(parameters) != layers * directions * each
+    if drops or projects or given.dtype != torch.float32:
+        return NotImplemented
+    last = []
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            i = layer * directions + direction
+            own = [*parameters[i * each : (i + 1) * each], *([] if has_biases else [None, None])]
+            first = (state.view(state.shape[1:]) if layers * directions == 1 else state.select(0, i)
+                     for state in states)
+            output, *own_states = fused(given, *own, None, None, batch_first, direction == 1, True,
+                                        *first)
+            outputs.append(output)
+            last.append(own_states)
+        given = torch.cat(outputs, -1) if bidirectional else outputs[0]
+    states = [state[0].view(1, *state[0].shape) if len(last) == 1 else torch.stack(state)
+              for state in zip(*last, strict=True)]
+    return given, *states
+
+
+def _fuse_gru_cell(given, state, weight_ih, weight_hh, bias_ih=None, bias_hh=None):
+    if given.dtype != torch.float32:
+        return NotImplemented
+    return _PICOTORCH.gru(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
+                          None, False, False, False, state)[1]
+
+
+def _fuse_lstm_cell(given, states, weight_ih, weight_hh, bias_ih=None, bias_hh=None):
+    if given.dtype != torch.float32:
+        return NotImplemented
+    return _PICOTORCH.lstm(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
+                           None, False, False, False, *states)[1:]
+
+
+def quantize_weights(graph: torch.fx.GraphModule) -> None:
+    """Make the weights of these operators int8, with a scale for each row."""
+    for node in graph.graph.nodes:
+        if node.target in (_PICOTORCH.gru.default, _PICOTORCH.lstm.default):
+            for i in (_WEIGHT_IH, _WEIGHT_HH):
+                weight = operator.attrgetter(node.args[i].target)(graph).detach()
+                scale = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+                with graph.graph.inserting_before(node):
+                    for place, name, value in (
+                            (i, "weight", (weight / scale[:, None]).round().to(torch.int8)),
+                            (i + _SCALES_OF, "scale", scale)):
+                        graph.register_buffer(f"_{name}_{i}_of_{node.name}", value)
+                        node.update_arg(place, graph.graph.get_attr(f"_{name}_{i}_of_{node.name}"))
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _begin_with_zeros(node):
+    """Leave out first states that are zeros."""
+    for i in range(_HX, len(node.args)):
+        state = node.args[i]
+        while state.target in _VIEWS:
+            state = state.args[0]
+        if state.target in _ZEROS:
+            node.update_arg(i, None)
+
+
+def _drop_sequence(node):
+    """Take the last state for the last step of the output; leave out the output if nothing takes it."""
+    results = {user.args[1]: user for user in node.users}
+    if 0 in results and not node.args[_REVERSE]:
+        time = 1 if node.args[_BATCH_FIRST] else 0
+        for user in list(results[0].users):
+            if user.target is _ATEN.select.int and user.args[1:] in ((time, -1), (time - 3, -1)):
+                with node.graph.inserting_before(user):
+                    last = node.graph.call_function(operator.getitem, (node, 1))
+                last.meta = dict(user.meta)
+                user.replace_all_uses_with(last)
+                node.graph.erase_node(user)
+    if 0 not in results or not results[0].users:
+        node.update_arg(_SEQUENCE, False)

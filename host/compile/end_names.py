@@ -49,7 +49,7 @@ def _leaves(tree, path):
 
 
 def identifiers(names: list[str], count: int) -> list[str]:
-    """What stands for each of `count` inputs or outputs in names of C: its name, or its index where it
+    """Name each of `count` inputs or outputs for C: by its name, or by its index where it
     has none, or where functions or macros of two would have the same name."""
     found = [str(i) for i in range(count)]
     if len(names) != count:

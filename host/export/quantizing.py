@@ -27,7 +27,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from . import batch_norms, preparing, recurrent, sequences
+from . import batch_norms, matrix_errors, preparing, recurrent, sequences
 from .lowering import Lowered, finish, traced_from
 
 _ATEN = torch.ops.aten
@@ -64,6 +64,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
         samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
+    matrix_errors.into_operators(graph.graph)
     _take_apart(graph)
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)

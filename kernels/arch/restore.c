@@ -169,7 +169,7 @@ void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t 
 
 // ---- rows
 
-// Of four rows that are prepared together.
+// Adds the products of one input row and four rows that are prepared together.
 static void add_products(const int16_t *w, const int8_t *x, int32_t offset, int32_t depth,
                          int32_t sums[4]) {
     for (int32_t k = 0; k < depth; k += 4, x += 4) {

@@ -1,4 +1,4 @@
-// What the operators of linear algebra share: matrices of float32 or float64 in tensors of any dim
+// Shared by the operators of linear algebra: matrices of float32 or float64 in tensors of any dim
 // order, over all dims but the last two, which are broadcast.
 //
 // The functions of a family are in a header that its C file includes twice, behind linalg_float.h
@@ -26,7 +26,7 @@ typedef struct pt_batch {
     int32_t sizes[PT_MAX_RANK];
 } pt_batch;
 
-// Those of a tensor: all but the last `inner`.
+// The batch of a tensor: all dims but the last `inner`.
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
 // Broadcasts a batch with that of another tensor; false if they do not fit.
 bool pt_join_batch(pt_batch *b, const pt_tensor *t, uint32_t inner);

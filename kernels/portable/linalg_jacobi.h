@@ -1,4 +1,4 @@
-// What linalg_svd.c and linalg_symmetric.c share, for numbers of one type: Jacobi's rotations.
+// Shared by linalg_svd.c and linalg_symmetric.c, for numbers of one type: Jacobi's rotations.
 //
 // Rotations of two columns at a time make a matrix more and more orthogonal, or diagonal. After the
 // last of SWEEPS sweeps over all pairs it is taken as it is; 6 to 10 are usual.

@@ -1,4 +1,4 @@
-// What factors matrices as P L U: inverse, solution of linear equations, determinant.
+// Operators that factor matrices as P L U: inverse, solution of linear equations, determinant.
 //
 // Partial pivoting, row after row. Singular matrices give infinities and NaNs, and an info above 0,
 // or an error if the caller wants one.

@@ -1,4 +1,4 @@
-// What the families of linalg.h share about numbers of one type.
+// Shared by the families of linalg.h, for numbers of one type.
 
 static inline PT_REAL PT_TYPED(get)(pt_matrix m, int32_t row, int32_t column) {
     return ((const PT_REAL *)m.data)[m.at + row * m.down + column * m.right];

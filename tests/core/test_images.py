@@ -253,8 +253,8 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
 def test_the_twin_runs_what_is_prepared(name, core):
-    """Wrong prepared bytes make the outputs wrong: in one run, and when measured, which restores weights
-    once."""
+    """Wrong prepared bytes make the outputs wrong, in one run and when measured, which restores
+    weights once."""
     image = compiled(name, core)
     data = bytearray(image.pte)
     start = struct.unpack_from("<3I", data)[2]

@@ -70,7 +70,7 @@ def named_program(inputs, outputs):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """What the command writes of a program with names, and a main.c that uses some of them."""
+    """Build the C project of a program with names, and a main.c that uses some of them."""
     folder = tmp_path_factory.mktemp("named")
     model = folder / "kws.pte"
     model.write_bytes(named_program(called(image=LEAF, mask=LEAF), encoded(keyed(

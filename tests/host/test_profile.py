@@ -123,7 +123,7 @@ def test_another_method_and_prepared_weights(call):
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 def test_this_computer_restores_prepared_weights_once(core):
-    """Where it does so for each block of patches, an image takes forty times as long."""
+    """An image that restores its weights for each block of patches takes forty times as long."""
     fixture = fixture_store.load("int8_resnet8")
     times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0]["total"]
              for model in (fixture.pte, compile_image(fixture.pte, (), core).data)]

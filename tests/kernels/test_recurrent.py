@@ -70,7 +70,7 @@ def layer(operator, given, *rest):
 
 
 def operators(name, *arguments):
-    """What an operator of aten gives, of float32."""
+    """Compute an operator of aten in float32."""
     *arguments, shape = arguments
     return call(f"aten::{name}.out", *arguments, np.zeros(shape, np.float32))
 

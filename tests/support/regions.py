@@ -51,7 +51,7 @@ def bin_of(image, start, size, samples, bin):
 
 
 def pooled_regions(input, rois, scale, height, width, ratio, aligned):
-    """What torchvision's roi_align gives."""
+    """Compute torchvision's roi_align."""
     bins = height, width
     pooled = np.zeros((len(rois), input.shape[1], *bins), "float32")
     for roi, to in zip(rois, pooled, strict=True):

@@ -75,7 +75,7 @@ def inverse(draw, operator):
 
 @oracle("aten::_linalg_solve_ex.result")
 def solve(draw, operator):
-    """Of a matrix on either side, of a vector for each matrix, of one vector for all."""
+    """Solve for a matrix on either side, for a vector to each matrix, or for one vector to all."""
     a = drawn(draw, True)
     batch, n, kind = draw.narrowed(a.shape[:-2]), a.shape[-1], draw.pick("left", "right", "own", "one")
     left, k = kind != "right", draw.int(0, 4)
@@ -112,7 +112,7 @@ def lu_factor(draw, operator):
 
 @oracle("aten::linalg_cholesky_ex.L")
 def cholesky(draw, operator):
-    """Of one triangle; the other one is of any numbers."""
+    """Read one triangle; the other one holds any numbers."""
     a, upper = drawn(draw, True), draw.chance()
     positive = (a @ turned(a)).astype(float)
     expected = np.linalg.cholesky(positive) if a.size else positive
@@ -184,7 +184,7 @@ def svd(draw, operator):
 
 @oracle("aten::_linalg_eigh.eigenvalues")
 def eigh(draw, operator):
-    """Of one triangle; the other one is of any numbers. Also of equal values."""
+    """Read one triangle; the other one holds any numbers. Also of equal values."""
     a, upper, vectors = drawn(draw, True), draw.chance(), draw.chance()
     a = (a + turned(a)) * np.asarray(draw.pick(1, 0), a.dtype)
     n = a.shape[-1]

@@ -198,7 +198,7 @@ def sort(draw, operator):
 
 
 def along(function, x, dim):
-    """What a function of a lane gives for each along the dim: an array for each of its results."""
+    """Apply a function to each lane along the dim: an array for each of its results."""
     lanes = np.moveaxis(x, dim, -1)
     found = [function(lane) for lane in lanes.reshape(-1, lanes.shape[-1])]
     return [np.moveaxis(np.array(one).reshape(*lanes.shape[:-1], -1), -1, dim)

@@ -289,7 +289,7 @@ def unique_consecutive(data: Data) -> Model:
 
 @fixture
 def bincount(data: Data) -> Model:
-    """How often each of the numbers below 9 comes, and the sums of weights: aten::bincount, which
+    """Count each of the numbers below 9, and add up weights: aten::bincount, which
     ExecuTorch has no kernel for. The exporter wants a bound."""
 
     def counts(x, weights):

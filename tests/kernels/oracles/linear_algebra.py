@@ -75,7 +75,7 @@ def inverse(draw, operator):
 
 @oracle("aten::_linalg_solve_ex.result")
 def solve(draw, operator):
-    """Solve for a matrix on either side, for a vector to each matrix, or for one vector to all."""
+    """A matrix on either side, a vector for each matrix, or one vector for all."""
     a = drawn(draw, True)
     batch, n, kind = draw.narrowed(a.shape[:-2]), a.shape[-1], draw.pick("left", "right", "own", "one")
     left, k = kind != "right", draw.int(0, 4)
@@ -112,7 +112,7 @@ def lu_factor(draw, operator):
 
 @oracle("aten::linalg_cholesky_ex.L")
 def cholesky(draw, operator):
-    """Read one triangle; the other one holds any numbers."""
+    """One triangle is read; the other one is NaN."""
     a, upper = drawn(draw, True), draw.chance()
     positive = (a @ turned(a)).astype(float)
     expected = np.linalg.cholesky(positive) if a.size else positive
@@ -160,7 +160,7 @@ def identities(a, n):
 
 @oracle("aten::_linalg_svd.U")
 def svd(draw, operator):
-    """Also of matrices whose columns depend on each other, or are 0."""
+    """Columns may depend on each other, or be 0."""
     a, full, vectors = drawn(draw), draw.chance(), draw.chance()
     if a.shape[-1] > 2 and draw.chance():
         a[..., 1] = a[..., 0] * 2
@@ -184,7 +184,7 @@ def svd(draw, operator):
 
 @oracle("aten::_linalg_eigh.eigenvalues")
 def eigh(draw, operator):
-    """Read one triangle; the other one holds any numbers. Also of equal values."""
+    """One triangle is read; the other one is NaN. Eigenvalues may be equal."""
     a, upper, vectors = drawn(draw, True), draw.chance(), draw.chance()
     a = (a + turned(a)) * np.asarray(draw.pick(1, 0), a.dtype)
     n = a.shape[-1]

@@ -9,9 +9,13 @@ from picotorch.host import cli
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Put the cache of picotorch into a folder of the tests."""
+    """Put the cache of picotorch into a folder of the tests, one for all processes: to find the sizes
+    of one firmware takes 10 s."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "own_cache"))
         yield
 
 

@@ -1,5 +1,5 @@
-"""Adds to torchvision's operators nms and roi_align what exporters need: forms with outputs, and a bound of
-the boxes that nms keeps, without which no memory is planned.
+"""Adds to torchvision's operators nms and roi_align what exporters need: forms with outputs, and a
+bound of the boxes that nms keeps, without which no memory is planned.
 """
 
 _OPERATORS = {

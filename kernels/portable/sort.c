@@ -1,6 +1,6 @@
-// Operators that order the elements along a dim: topk, sort, kthvalue, median, mode, unique; and those
-// that compare neighbours: cummax, cummin, unique_consecutive. Of equal elements the first comes
-// first, a NaN counts as greater than all.
+// Operators that order the elements along a dim: topk, sort, kthvalue, median, mode, unique; and
+// those that compare neighbours: cummax, cummin, unique_consecutive. Of equal elements the first
+// comes first, a NaN counts as greater than all.
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
 // n log k comparisons, and no memory but that of the indices.

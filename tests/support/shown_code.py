@@ -45,8 +45,8 @@ def run_python(block, python, folder, model, x):
 
 
 def compile_c(path, include, folder):
-    """Compiles the one C block of a page with the headers in a folder."""
-    (block,) = code(path, "c")
+    """Compiles the first C block of a page with the headers in a folder."""
+    block = code(path, "c")[0]
     declared = "" if "pt_value_view y;" in block else "static pt_value_view y;"
     program = folder / "shown.c"
     program.write_text(_C.format(declared=declared, block=block))

@@ -92,16 +92,6 @@ class LinkedObjects:
         return {(self._defined[name][0].path, self._defined[name][1])
                 for name in symbols if name in self._defined}
 
-    def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
-        section = one.sections.get(number)
-        if section is None:
-            return None  # not a part of flash
-        part = _part(one.path, section.name)
-        if section.strings:
-            text = section.data[offset : section.data.index(b"\0", offset) + 1]
-            return Piece(part, -(-len(text) // 4) * 4, (text,))
-        return Piece(part, section.size, (one.path, number))
-
     def _needs(self, one: ObjectFile, number: int, features: Collection[str], project: bool):
         """(object, section, offset) of all that a section refers to; of the registry neither the
         operators' kernels nor the names."""
@@ -128,14 +118,15 @@ class LinkedObjects:
         sections_left_out = self._sections_of(left_out)
         while waiting:
             one, number, offset = waiting.pop()
-            piece = self._piece(one, number, offset)
-            is_text = number in one.sections and one.sections[number].strings
-            if piece is None or piece.key in pieces or project and is_text:
+            section = one.sections.get(number)
+            if section is None:
+                continue  # not a part of flash
+            key = (_text(section, offset),) if section.strings else (one.path, number)
+            if key in pieces or project and section.strings or key in sections_left_out:
                 continue
-            if (one.path, number) in sections_left_out:
-                continue
-            pieces[piece.key] = piece
-            if not is_text:
+            size = -(-len(key[0]) // 4) * 4 if section.strings else section.size
+            pieces[key] = Piece(_part(one.path, section.name), size, key)
+            if not section.strings:
                 waiting += self._needs(one, number, features, project)
         return set(pieces.values())
 
@@ -156,6 +147,11 @@ def _libraries(map_file: Path) -> list[Path]:
     return [Path(path) for path in paths]
 
 
+def _text(section, offset):
+    return section.data[offset : section.data.index(b"\0", offset) + 1]
+
+
+@functools.cache
 def _part(path, section):
     if section in _TABLES:
         return "registry"

@@ -1,6 +1,6 @@
 """Names of the inputs and outputs of methods, where their program has them: the keys of keyword
-arguments and of dicts in the trees that torch.export flattened, as ExecutionPlan's container_meta_type
-holds them. ExecuTorch keeps no name of a positional argument.
+arguments and of dicts, and the fields of dataclasses, in the trees that torch.export flattened, as
+ExecutionPlan's container_meta_type holds them. ExecuTorch keeps no name of a positional argument.
 """
 
 import json
@@ -9,6 +9,7 @@ import re
 from .. import program_schema as slots
 
 _CALLS = ("set", "resize", "sizes")  # what functions of an end have behind its name
+_LONGEST = 100  # characters of a name: files can repeat long keys without end
 
 
 def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
@@ -28,24 +29,39 @@ def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _names(text):
-    """The names of the leaves of a tree: keys on the way from its root, joined by "_". [] for a text
-    that is no tree."""
+    """The names of the leaves of a tree: keys on the way from its root, joined by "_", "" for more
+    than _LONGEST characters. [] for a text that is no tree."""
+    found = []
     try:
         _, tree = json.loads(text)
-        return ["_".join(path) for path in _leaves(tree, [])]
+        _add_names(tree, "", found)
+        return found
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return []
 
 
-def _leaves(tree, path):
-    children = tree["children_spec"]
+def _add_names(tree, name, found):
     if tree["type"] is None:
-        return [path]
-    keys = json.loads(tree["context"])
+        found.append(name if len(name) <= _LONGEST else "")
+        return
+    children = tree["children_spec"]
+    keys = _keys(tree["context"])
     if not isinstance(keys, list) or len(keys) != len(children):  # a sequence
-        keys = [str(i) if path else None for i in range(len(children))]
-    return [leaf for key, child in zip(keys, children, strict=True)
-            for leaf in _leaves(child, path if key is None else [*path, str(key)])]
+        keys = [str(i) if name else "" for i in range(len(children))]
+    for key, child in zip(keys, children, strict=True):
+        _add_names(child, "_".join(filter(None, (name, str(key))))[: _LONGEST + 1], found)
+
+
+def _keys(context):
+    """The keys of a dict, the fields of a dataclass; anything else for a sequence."""
+    if isinstance(context, dict):  # of a defaultdict
+        return context["dict_context"]
+    try:
+        keys = json.loads(context)
+    except ValueError:  # the name of a namedtuple
+        return None
+    is_dataclass = isinstance(keys, list) and len(keys) == 2 and isinstance(keys[0], list)
+    return keys[0] if is_dataclass else keys  # its second list has the fields that are None
 
 
 def identifiers(names: list[str], count: int) -> list[str]:
@@ -54,11 +70,15 @@ def identifiers(names: list[str], count: int) -> list[str]:
     found = [str(i) for i in range(count)]
     if len(names) != count:
         return found
-    taken = set()
+    taken = {name for index in found for name in _own(index)}
     for i, name in enumerate(names):
         name = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")
-        own = {name.upper(), *(f"{name}_{call}".upper() for call in _CALLS)}
+        own = _own(name)
         if name and not name.isdigit() and not own & taken:
             found[i] = name
             taken |= own
     return found
+
+
+def _own(name):
+    return {name.upper(), *(f"{name}_{call}".upper() for call in _CALLS)}

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import tracemalloc
 
 import pytest
 from picotorch.host.compile import end_names
@@ -36,12 +37,15 @@ int main(void) {
 
 
 def sequence(kind, *children):
-    return {"type": f"builtins.{kind}", "context": "null", "children_spec": list(children)}
+    return node(f"builtins.{kind}", "null", *children)
+
+
+def node(kind, context, *children):
+    return {"type": kind, "context": context, "children_spec": list(children)}
 
 
 def keyed(**children):
-    return {"type": "builtins.dict", "context": json.dumps(list(children)),
-            "children_spec": list(children.values())}
+    return node("builtins.dict", json.dumps(list(children)), *children.values())
 
 
 def encoded(tree):
@@ -106,11 +110,24 @@ def test_functions_and_macros_have_the_names_of_the_program(project, call):
     (called(LEAF, image=LEAF), ["", "image"]),
     (called(pair=sequence("list", LEAF, LEAF)), ["pair_0", "pair_1"]),
     (called(keyed(a=LEAF, b=keyed(c=LEAF))), ["a", "b_c"]),
+    (called(x=node("Out", '[["a", "b"], []]', LEAF, LEAF)), ["x_a", "x_b"]),  # a dataclass
+    (called(x=node("collections.namedtuple", "Pair", LEAF, LEAF), y=LEAF), ["x_0", "x_1", "y"]),
+    (called(x=node("collections.defaultdict", {"dict_context": ["a"]}, LEAF), y=LEAF), ["x_a", "y"]),
+    (called(**{"k" * 100: LEAF, "l" * 101: LEAF}), ["k" * 100, ""]),
     (called(), []), ("", []), ("{", []), ("[1, 2]", []), ("[1, {}]", []), ("[" * 100_000, [])])
 def test_names_are_the_keys_of_trees(inputs, names):
     assert end_names.of_program(named_program(inputs, encoded(LEAF))) == {
         "forward": (names, [""]), **{f"{end}_{what}": ([], []) for end in ("input0", "output0")
                                      for what in ("scale", "zp")}}
+
+
+def test_a_long_key_of_many_leaves_takes_little_memory():
+    text = called(**{"k" * 1_000_000: sequence("list", *[LEAF] * 10_000)})
+    tracemalloc.start()
+    assert end_names._names(text) == [""] * 10_000
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100_000_000
 
 
 def test_positional_inputs_of_exported_programs_have_no_names():
@@ -124,6 +141,7 @@ def test_positional_inputs_of_exported_programs_have_no_names():
     (["ids", "IDS", "iDs_"], ["ids", "1", "2"]),
     (["ids", "ids_mask", "ids_sizes"], ["ids", "ids_mask", "2"]),
     (["ids_set", "ids"], ["ids_set", "1"]),
+    (["", "0_set"], ["0", "1"]),
     (["größe", "图", "int"], ["gr_e", "1", "int"]),
     (["one"], ["0", "1"]), ([], ["0"])])
 def test_names_become_identifiers_that_differ(names, found):

@@ -104,10 +104,11 @@ static channel restore(const pt_layer *layer, int32_t o, int8_t *weights) {
                                       : restore_dsp(layer, o, weights);
 }
 
-// In front of what was restored of a layer: the bytes to the next, and which it is.
+// In front of what was restored of a layer: which it is, and the bytes to the next. Instructions
+// may share what is prepared, and differ in the last channel or in their offsets.
 typedef struct restored {
     const void *prepared;
-    uint64_t bytes;
+    uint32_t instruction, bytes;
 } restored;
 
 static void restore_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *multipliers,
@@ -128,8 +129,9 @@ void pt_restore_layer(pt_context *c, pt_layer *layer, int32_t groups) {
     uint64_t bytes = sizeof(restored) + (uint64_t)channels * (12 + (uint64_t)layer->depth);
     uint32_t at = 0;
     restored *head = (restored *)(void *)c->restored;
-    while (at < c->restored_used && head->prepared != layer->prepared) {
-        at += (uint32_t)head->bytes;
+    while (at < c->restored_used &&
+           (head->prepared != layer->prepared || head->instruction != c->instruction)) {
+        at += head->bytes;
         head = (restored *)(void *)(c->restored + at);
     }
     bytes = (bytes + 7) & ~(uint64_t)7;
@@ -140,7 +142,7 @@ void pt_restore_layer(pt_context *c, pt_layer *layer, int32_t groups) {
     int32_t *shifts = multipliers + channels;
     int8_t *weights = (int8_t *)(shifts + channels);
     if (at == c->restored_used) {
-        *head = (restored){layer->prepared, bytes};
+        *head = (restored){layer->prepared, c->instruction, (uint32_t)bytes};
         c->restored_used += (uint32_t)bytes;
         restore_all(*layer, groups, bias, multipliers, shifts, weights);
     }

@@ -30,7 +30,7 @@ from support import benchmark_store, fixture_store, programs
 from support.calling import assert_error, assert_usage
 from support.fixture_jobs import job_of, script_of
 from support.fixture_runs import on_host, with_one_nan, without_stack
-from support.flatbuffer_builder import bool_value
+from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, move, tensor
 from support.targets import BOARDS, HOST, on_boards, run_script
 
@@ -270,6 +270,48 @@ def test_the_twin_runs_what_is_prepared(name, core):
     for executions in (0, 2):
         assert outputs_of(image.pte, executions) == outputs_of(compiled(name).pte)
         assert outputs_of(bytes(data), executions) != outputs_of(image.pte)
+
+
+def two_convolutions():
+    """1x1 convolutions of one image, with weights whose last of three channels differ."""
+    values, buffers = [], [{"storage": b""}]
+
+    def add(value):
+        values.append(value)
+        return len(values) - 1
+
+    def image(channels, offset):
+        return add(tensor([1, channels, 2, 2], offset, dtype=1, dim_order=[0, 2, 3, 1]))
+
+    def constant(sizes, dtype, data):
+        buffers.append({"storage": data})
+        return add(tensor(sizes, data_buffer_idx=len(buffers) - 1, dtype=dtype))
+
+    zero, one, low, high = (add(int_value(number)) for number in (0, 1, -128, 127))
+    zeros, ones = (add({"val": ("IntList", {"items": [i, i]})}) for i in (zero, one))
+    multipliers, shifts = (constant([3], 3, struct.pack("<3i", *[number] * 3))
+                           for number in (1 << 30, -2))
+    scratch = add(tensor([0], 112, dtype=0))
+    x, *outputs = image(4, 0), image(3, 32), image(3, 64)
+    calls = []
+    for out, last in zip(outputs, (1, 2), strict=True):
+        weights = constant([3, 1, 1, 4], 1, bytes([1] * 8 + [last] * 4))
+        calls.append(call(0, x, weights, add({"val": ("Null", {})}), ones, zeros, ones, zero, zero,
+                          multipliers, shifts, low, high, scratch, out, out))
+    return programs.program(programs.plan(values, calls, ["cortex_m::quantized_conv2d.out"], [x],
+                                          outputs, [128]), constant_buffer=buffers)
+
+
+def test_layers_that_share_what_is_prepared_differ_in_the_last_channel():
+    """An image has the same bytes once, and nothing prepared of the last of three channels."""
+    program = two_convolutions()
+    inputs = random_inputs(open_program(program).method_meta("forward"))
+    image = image_writer.compile_image(program, (), "cortex-m4")
+    assert image.calls_prepared == 2
+    wanted, found = (running.run(Request(file, "", inputs, executions=2), HOST).outputs
+                     for file in (program, image.data))
+    assert wanted[0].tobytes() != wanted[1].tobytes()
+    assert list(map(same_bits, found, wanted)) == [True, True]
 
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025",

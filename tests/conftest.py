@@ -33,8 +33,12 @@ def call(capsys):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """One process more than there are cores: some tests wait for what does not answer."""
-    return (os.cpu_count() or 1) + 1
+    """One process more than there are cores: some tests wait for what does not answer. None, for
+    pytest-xdist to decide, where its own variable says how many."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    may_use = getattr(os, "sched_getaffinity", None)
+    return (len(may_use(0)) if may_use else os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):

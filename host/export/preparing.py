@@ -19,6 +19,7 @@ _IMAGE_OPERATORS = (
 _CONTIGUOUS_OPERATORS = (
     _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default,
     _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
+_ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
 # Operators that need images to be contiguous if their result would not be
 _VIEWS = (
@@ -197,7 +198,8 @@ class _Copies(torch.fx.Interpreter):
     def run_node(self, node):
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
-        elif node.target in _CONTIGUOUS_OPERATORS or node.target in _VIEWS and self._leaves(node):
+        elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == _ROI_ALIGN
+              or node.target in _VIEWS and self._leaves(node)):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.contiguous_format)
         elif node.target in _JOINTS and not all(map(self._is_contiguous, node.all_input_nodes)):

@@ -479,6 +479,26 @@ def test_the_boxes_that_nms_keeps_are_bounded(call, torch, tmp_path):
     assert "torchvision::nms.out" in operators(call, tmp_path / "o.pte")
 
 
+def test_regions_are_of_a_contiguous_image(torch):
+    """The kernel takes no other; the convolution before it gives an image channels last."""
+    from models.zoo.models import regions
+
+    regions.define()
+
+    class Regions(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Conv2d(3, 8, 3)
+
+        def forward(self, x, boxes):
+            return torch.ops.torchvision.roi_align(self.layer(x), boxes, 1.0, 2, 2, 2, True)
+
+    boxes = torch.tensor([[0.0, 1, 1, 5, 5], [0, 0, 2, 3, 5]])
+    given = [(torch.rand(1, 3, 8, 8), boxes) for _ in range(4)]
+    exported = picotorch.export.export(Regions(), given[0], quantize=given)
+    assert exported.report["outputs"][0]["sqnr"] > 25
+
+
 @pytest.mark.parametrize("is_int8", [False, True])
 def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
     np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])

@@ -48,8 +48,12 @@ def explained(error: Exception, quantized: bool, name: str) -> Error:
         return fail(NOT_SUPPORTED, f"ExecuTorch has no out variant of {missing}", name,
                     remedy="write the module with other operators")
     return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {cause(error)}", name,
-                remedy="write the module with other operators"
-                + (", or export it without --quantize" if quantized else ""))
+                remedy=_remedy("module", quantized))
+
+
+def _remedy(part, quantized):
+    return (f"write the {part} with other operators"
+            + (", or export it without --quantize" if quantized else ""))
 
 
 def cause(error: BaseException) -> str:
@@ -118,7 +122,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     entry = {"model": source.name, "dtype": "float32" if wishes.quantize is None else "int8",
              "core": None if wishes.quantize is None else wishes.core,
              "bytes_before": source.before, "bytes": len(written),
-             **_loaded(written, lowered, wishes.int8_io)}
+             **_loaded(written, lowered, wishes)}
     if entry["missing_operators"]:
         return written, entry | _unknown("not run: kernels are missing")
     with steps.step("comparing it with PyTorch on the twin"):
@@ -185,7 +189,7 @@ def _replanned(program, name, int8_io):
         return program
 
 
-def _loaded(program, lowered, int8_io):
+def _loaded(program, lowered, wishes):
     """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
     names the layer."""
     try:
@@ -194,11 +198,10 @@ def _loaded(program, lowered, int8_io):
         number = re.search(r"\binstruction (\d+)\b", error.message)
         if number is None:
             raise
-        part = None if int8_io else lowered.parts.get(int(number[1]))
+        part = None if wishes.int8_io else lowered.parts.get(int(number[1]))
         layer = part and (part.module or part.value)
         raise fail(error.code, error.message + (f", layer {layer}" if layer else ""),
-                   remedy="write the layer with other operators, or export it without --quantize"
-                   ) from None
+                   remedy=_remedy("layer", wishes.quantize is not None)) from None
 
 
 def _memory(program):

@@ -7,6 +7,10 @@ from .. import show
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
 _ROUGH = 20  # dB: the error is a tenth of the values, as root mean squares
 _ADVICE = 2  # lines of advice in a report
+_REMEDIES = {  # for outputs far from PyTorch's
+    "float32": "write the layer that differs with other operators",
+    "int8": "calibrate with more samples; write the first layer with a low SQNR with other operators; "
+            "or export it without --quantize"}
 
 
 def show_text(entry: dict) -> None:
@@ -80,8 +84,7 @@ def _show_outputs(entry):
         has_none = any(output["sqnr"] is None for output in far)
         show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with an SQNR below {_FAR} dB"
                   f"{' or values that are not finite' if has_none else ''}. Do not use this program as "
-                  "it is: calibrate with more samples; write the first layer with a low SQNR with "
-                  "other operators; or export it without --quantize")
+                  f"it is: {_REMEDIES[entry['dtype']]}")
     rough = [output for output in entry["outputs"] if not is_far(output) and output["sqnr"] < _ROUGH]
     if rough:
         show.line(f"WARNING: output {_numbers(rough)} has an SQNR below {_ROUGH} dB: its errors are "

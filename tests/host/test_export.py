@@ -157,9 +157,9 @@ def test_a_program_that_is_no_smaller_is_not_called_smaller(capsys):
         assert line == f"net: {before} B; o.pte: {now} B, {words}"
 
 
-REPORT = {"model": "net", "output": "o.pte", "bytes_before": 2, "bytes": 1, "method_pool": 1,
-          "planned": [2], "temp": 3, "missing_operators": [], "checked": "executed", "samples": 1,
-          "layer_samples": 1, "layers": [], "accuracy": None}
+REPORT = {"model": "net", "dtype": "int8", "output": "o.pte", "bytes_before": 2, "bytes": 1,
+          "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "checked": "executed",
+          "samples": 1, "layer_samples": 1, "layers": [], "accuracy": None}
 
 
 @pytest.mark.parametrize("sqnr, is_far, is_rough", [
@@ -182,17 +182,27 @@ def test_the_report_names_a_replaced_file_and_gives_advice(capsys):
     assert lines[-2:] == ["Advice: layer 0 is slow; shrink it", "Advice: layer 1 is slow; shrink it"]
 
 
-def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch):
+@pytest.mark.parametrize("dtype, words", [
+    ("int8", "calibrate with more samples"), ("float32", "is: write the layer that differs with ")])
+def test_the_advice_for_an_output_far_from_pytorch(capsys, dtype, words):
+    outputs = [{"output": 0, "sqnr": None, "largest": 1.0, "magnitude": 1.0}]
+    report.show_text({**REPORT, "outputs": outputs, "dtype": dtype})
+    text = capsys.readouterr().out
+    assert words in text and ("--quantize" in text) == (dtype == "int8")
+
+
+@pytest.mark.parametrize("quantize, remedy", [(None, ""), ({}, ", or export it without --quantize")])
+def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch, quantize, remedy):
     def refuse(program):
         raise errors.fail(errors.NOT_SUPPORTED, "instruction 3: aten::add.out: takes no such sizes")
 
     monkeypatch.setattr(building, "_memory", refuse)
     parts = {3: SimpleNamespace(module="encoder.norm", value="add")}
     with pytest.raises(Error) as raised:
-        building._loaded(b"", SimpleNamespace(parts=parts), False)
+        building._loaded(b"", SimpleNamespace(parts=parts), building.Wishes(quantize))
     assert raised.value.message == (
         "instruction 3: aten::add.out: takes no such sizes, layer encoder.norm; write the layer with "
-        "other operators, or export it without --quantize")
+        f"other operators{remedy}")
 
 
 @pytest.mark.parametrize("shapes, words", [

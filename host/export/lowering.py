@@ -48,7 +48,7 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
     instruction each. Linear layers stay linear layers, and results of constants alone become
     constants."""
     exported = _with_batch_norms_in_convolutions(exported)
-    matrix_errors.into_operators(exported.graph)
+    matrix_errors.into_operators(exported.graph_module)
     if fuse_rnn:
         exported = recurrent.fuse(exported)
     reference = exported.module(check_guards=False)

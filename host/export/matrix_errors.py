@@ -21,8 +21,16 @@ _FACTORS = {  # its first two results are wanted
     _ATEN.linalg_lu_factor.default: _ATEN.linalg_lu_factor_ex.default}
 
 
-def into_operators(graph: torch.fx.Graph) -> None:
-    """Replace these functions. Nodes keep their names, which a program's signature knows."""
+def into_operators(module: torch.fx.GraphModule) -> None:
+    """Replace these functions, in branches, too. Nodes keep their names, which a program's signature
+    knows."""
+    for part in module.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            _replace(part.graph)
+            part.recompile()
+
+
+def _replace(graph):
     for node in list(graph.nodes):
         checked = {**node.kwargs, "check_errors": True}
         if node.target in _FACTORS:

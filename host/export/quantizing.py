@@ -64,7 +64,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
         samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
-    matrix_errors.into_operators(graph.graph)
+    matrix_errors.into_operators(graph)
     _take_apart(graph)
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)

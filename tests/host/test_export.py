@@ -328,6 +328,16 @@ def test_functions_that_raise_an_error_for_a_matrix(torch):
         method.execute([np.zeros((4, 4), np.float32), inputs[1].numpy()])
 
 
+def test_such_a_function_in_a_branch(torch):
+    class Branches(torch.nn.Module):
+        def forward(self, a, b):
+            return torch.cond(a.sum() > 0, lambda a, b: torch.linalg.solve(a, b).sum(0),
+                              lambda a, b: b.sum(0), (a, b))
+
+    exported = picotorch.export.export(Branches(), (torch.eye(4) + 0.5, torch.rand(4, 4)))
+    assert exported.report["outputs"][0]["sqnr"] > 100
+
+
 @pytest.mark.parametrize("core", picotorch.export.CORES)
 def test_int8_in_one_command(call, torch, network, images, tmp_path, core):
     out = tmp_path / "o.pte"

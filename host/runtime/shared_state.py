@@ -35,15 +35,16 @@ def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAll
 
 
 def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
-    """The planned buffers of a method in order, with (offset, bytes, dtype) of their tensors."""
+    """The planned buffers of a method in order, with (offset, bytes, dtype) of their tensors. Loading
+    refuses tensors in others."""
     sizes = planned_sizes(meta, {})
     found: dict[Buffer, set] = {(i, size): set() for i, size in enumerate(sizes)}
     values = Values(meta.program, meta.plan)
     for value in range(len(values)):
         if values.kind(value) == TENSOR:
             info = values.tensor(value)
-            if info.is_memory_planned():
-                i = info.planned_buffer
+            i = info.planned_buffer
+            if info.is_memory_planned() and 0 <= i < len(sizes):
                 found[i, sizes[i]].add((info.offset, info.nbytes(), info.scalar_type()))
     return found
 

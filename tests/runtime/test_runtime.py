@@ -13,7 +13,7 @@ from picotorch.runtime import Runtime, Verification
 from support import fixture_store
 from support.fixture_store import assert_close
 from support.programs import call as instruction
-from support.programs import plan, tensor
+from support.programs import plan, relu_plan, tensor
 from support.programs import program as built
 
 NAMES = ["add2_5", "argmax_argmin", "channels_last_network", "constant_output", "counter", "ds_cnn",
@@ -96,6 +96,13 @@ def test_a_buffer_whose_places_are_used_twice_is_not_shared():
     halves["values"].append(tensor([2], 8, 2))
     program = Runtime.get().load_program(built(halves, adds("whole", [2], [64, 16])))
     assert counts(program, "halves", "whole", "halves") == [1, 1, 2]
+
+
+@pytest.mark.parametrize("memory_id", [0, 2, 0xFFFFFFFF])
+def test_planned_buffers_that_there_are_not_are_an_error(memory_id):
+    method = relu_plan() | {"values": [tensor([4], 0, memory_id=memory_id), tensor([4], 16)]}
+    program = Runtime.get().load_program(built(method))
+    assert "lies outside the planned buffers" in str(error_of(program.load_method, "forward"))
 
 
 @pytest.mark.parametrize("seed", [None, 1.5, "1"], ids=str)

@@ -72,6 +72,7 @@ def _name(graph):
         *tensors, momentum, eps = node.args
         for first in list(node.users):  # what else it returns is empty
             first.target, first.args = _ATEN.batch_norm.default, (*tensors, False, momentum, eps, False)
+    graph.graph.eliminate_dead_code()  # the norm has to be the only one that takes its input
 
 
 def _found(graph):

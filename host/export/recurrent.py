@@ -78,9 +78,9 @@ for _name, _function in (("gru", _gru), ("lstm", _lstm)):
 
 def fuse(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Put these operators in the place of GRU, LSTM and their cells, where they are float32."""
-    exported = exported.run_decompositions({
-        _ATEN.gru.input: _fuse_gru, _ATEN.lstm.input: _fuse_lstm,
-        _ATEN.gru_cell.default: _fuse_gru_cell, _ATEN.lstm_cell.default: _fuse_lstm_cell})
+    if not any(node.target in _FUSED for node in exported.graph.nodes):
+        return exported
+    exported = exported.run_decompositions(_FUSED)
     graph = exported.graph_module.graph
     for node in graph.nodes:
         if node.target in (_PICOTORCH.gru.default, _PICOTORCH.lstm.default):
@@ -138,11 +138,18 @@ def _fuse_lstm_cell(given, states, weight_ih, weight_hh, bias_ih=None, bias_hh=N
                            None, False, False, False, *states)[1:]
 
 
+_FUSED = {_ATEN.gru.input: _fuse_gru, _ATEN.lstm.input: _fuse_lstm,
+          _ATEN.gru_cell.default: _fuse_gru_cell, _ATEN.lstm_cell.default: _fuse_lstm_cell}
+
+
 def quantize_weights(graph: torch.fx.GraphModule) -> None:
-    """Make the weights of these operators int8, with a scale for each row."""
+    """Make the weights of these operators int8, with a scale for each row. Those that forward takes or
+    computes stay float32."""
     for node in graph.graph.nodes:
         if node.target in (_PICOTORCH.gru.default, _PICOTORCH.lstm.default):
             for i in (_WEIGHT_IH, _WEIGHT_HH):
+                if node.args[i].op != "get_attr":
+                    continue
                 weight = operator.attrgetter(node.args[i].target)(graph).detach()
                 scale = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
                 with graph.graph.inserting_before(node):

@@ -153,6 +153,37 @@ def test_int8_weights_take_a_quarter():
     assert sizes[0] - sizes[1] > 2.8 * weights and sizes[1] < weights + 8000
 
 
+def test_weights_that_forward_computes_stay_float32():
+    torch.manual_seed(0)
+    layer = nn.utils.parametrizations.weight_norm(nn.GRU(8, 16, batch_first=True), "weight_hh_l0")
+    inputs = [(torch.randn(X),) for _ in range(6)]
+    module = Net(all_outputs, layer)
+    exported = picotorch.export.export(module, inputs[0], quantize=inputs, fuse_rnn=True)
+    assert fused_calls(exported.buffer) == ["picotorch::gru.out"]
+    assert min(output["sqnr"] for output in exported.report["outputs"]) > 25
+
+
+def test_batch_norms_before_a_fused_layer_are_part_of_convolutions():
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.Conv1d(3, 4, 3), nn.BatchNorm1d(4))
+    module = Net(lambda m, x: m[1](m[0](x).mT)[1], nn.ModuleList([layers, nn.GRU(4, 6)]))
+    samples = [(torch.randn(1, 3, 12),) for _ in range(6)]
+    exported = picotorch.export.export(module, samples[0], quantize=samples, fuse_rnn=True)
+    found = calls(exported.buffer)
+    assert "picotorch::gru.out" in found
+    assert sum("conv2d" in call for call in found) == 1
+
+
+def test_a_network_without_recurrent_layers_stays_the_same():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3))
+    samples = [(torch.randn(1, 3, 8, 8),) for _ in range(3)]
+    for quantize in (None, samples):
+        program, fused = (picotorch.export.export(module, samples[0], quantize=quantize, fuse_rnn=fuse)
+                          for fuse in (False, True))
+        assert program.buffer == fused.buffer
+
+
 def test_float64_stays_step_by_step():
     module = Net(all_outputs, nn.GRU(8, 16, batch_first=True).double())
     exported = picotorch.export.export(module, torch.randn(X, dtype=torch.float64), fuse_rnn=True)

@@ -25,8 +25,8 @@ def execute_bound(bounds: dict, operators: list[str]) -> int:
 
 
 def bound_on(board: Board, operators: list[str]) -> int | None:
-    """execute_bound of the board's firmware, None where it is not built."""
+    """execute_bound of the board's firmware, None where it is not built, or without these kernels."""
     try:
         return execute_bound(read_bounds(emulator.firmware_path(board)), operators)
-    except (emulator.FirmwareMissing, FileNotFoundError):
+    except (emulator.FirmwareMissing, FileNotFoundError, KeyError):
         return None

@@ -10,7 +10,7 @@ from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.run import emulator, running
-from picotorch.host.size import cycles, fitting, sizing
+from picotorch.host.size import cycles, fitting, sizing, stack
 from picotorch.host.size.elf import flash_bytes, section_bytes
 from support import fixture_store
 from support.calling import assert_usage
@@ -447,3 +447,12 @@ def test_a_chip_is_measured_on_a_board_that_the_model_does_not_fit(call, tmp_pat
     entry = json.loads(out)
     assert status == 0
     assert [one["fits"] for one in (*entry["boards"], *entry["chips"])] == [False, False]
+
+
+def test_a_firmware_without_the_kernels_bounds_no_stack(tmp_path, monkeypatch):
+    """As one that was built before they came."""
+    bounds = {"execute": 100, "called_back": 8, "kernels": {"aten::add.out": {"plain": 60}}}
+    (tmp_path / "stack.json").write_text(json.dumps(bounds))
+    monkeypatch.setattr(stack.emulator, "firmware_path", lambda board: tmp_path / "firmware.elf")
+    assert stack.bound_on(None, ["aten::add.out"]) == 160
+    assert stack.bound_on(None, ["aten::add.out", "picotorch::gru.out"]) is None

@@ -18,6 +18,7 @@ from ..twin import open_program
 from . import differences
 from .exporting import export_file
 from .samples import Samples, samples_of
+from .state import unchanged
 from .steps import Steps, quiet
 
 CORE = "cortex-m4"
@@ -225,8 +226,9 @@ def _compared(lowering, source, lowered, evaluated):
         return lowering.float_values(lowered.reference, _tensors(lowering.torch, sample), wanted)
 
     try:
-        layers = differences.layers(lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
-                                    reference)
+        with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
+            layers = differences.layers(lowered.program, lowered.parts,
+                                        evaluated.inputs[:_LAYER_SAMPLES], reference)
         outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
     except _OtherSizes as error:
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",

@@ -22,6 +22,7 @@ from picotorch.errors import (
 
 from . import torchvision_operators
 from .building import Source, cause, explained
+from .state import unchanged
 from .steps import Steps, quiet
 
 
@@ -94,7 +95,8 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
     with steps.step("running it with the example inputs"):
         run = _runner(torch, module)
         try:
-            run(arguments)
+            with unchanged(torch, module):
+                run(arguments)
         except Exception as error:
             raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {cause(error)}", name,
                        remedy="give the shapes and dtypes that the module takes") from None

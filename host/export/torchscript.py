@@ -10,6 +10,7 @@ from picotorch import Error
 from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
 
 from .building import Source, explained
+from .state import unchanged
 from .steps import Steps, quiet
 
 _LARGEST = 1 << 27  # elements of an example input
@@ -111,7 +112,8 @@ def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
         return _explained(error, module, converter, inputs, quantized, name)
 
     with steps.step("running it with the example inputs"):
-        _try(run, inputs, name)
+        with unchanged(torch, module):
+            _try(run, inputs, name)
     try:
         with steps.step("converting to an exported program"):
             exported = _convert(converter, module, inputs)

@@ -9,7 +9,6 @@
 torch and executorch are imported when export is called (pip install 'picotorch[export]').
 """
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.host.advise import advising
 from picotorch.host.export import building, modules, report, timing
 from picotorch.host.export.samples import LABELS, read_arrays
+from picotorch.host.export.state import unchanged
 from picotorch.host.export.steps import Steps
 from picotorch.host.files import write
 
@@ -81,24 +81,12 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(labels)}
     wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn)
-    with _in_its_mode(torch, module):
+    with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)
         program, found = building.build(source, wishes, steps)
     return Exported(program, {**found, "advice": advising.advise_export(program),
                               "time": timing.estimated(program, core)})
-
-
-@contextlib.contextmanager
-def _in_its_mode(torch, module):
-    """Leave the module and its layers in training, or not, as they are: an export is for inference."""
-    modes = [(one, one.training) for one in module.modules()] if isinstance(
-        module, torch.nn.Module) else []
-    try:
-        yield
-    finally:
-        for one, mode in modes:
-            one.training = mode
 
 
 def _arrays(samples, name):

@@ -3,6 +3,8 @@
 They need torch and executorch (make export-check).
 """
 
+import json
+
 import picotorch.export
 import pytest
 
@@ -316,6 +318,36 @@ def test_export_leaves_the_mode_of_the_module():
     module[1].eval()
     picotorch.export.export(module, torch.rand(1, 4))
     assert [one.training for one in module.modules()] == [True, True, False, True]
+
+
+class Counting(nn.Module):
+    """Count the calls in a buffer, and keep the last input in another one."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("count", torch.zeros(1))
+        self.register_buffer("last", torch.zeros(1, 4))
+
+    def forward(self, x):
+        self.count.add_(1)
+        y = self.linear(x) + self.count + self.last
+        self.last.copy_(x)
+        return y
+
+
+def test_export_leaves_buffers_and_compares_from_their_values():
+    module = Counting()
+    report = picotorch.export.export(module, torch.rand(1, 4)).report
+    assert module.count.item() == 0 and not module.last.any()
+    assert report["outputs"][0]["sqnr"] > 100
+
+
+def test_torchscript_is_compared_from_the_values_of_its_buffers(call, tmp_path):
+    torch.jit.script(Counting()).save(tmp_path / "m.pt")
+    output = ["-o", tmp_path / "m.pte", "--json"]
+    status, out, _ = call("export", tmp_path / "m.pt", "--shape", "1,4", *output)
+    assert status == 0 and json.loads(out)["outputs"][0]["largest"] < 1e-5
 
 
 def test_equal_batch_norms_are_no_recurrent_layer():

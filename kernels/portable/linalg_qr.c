@@ -3,15 +3,17 @@
 #include "arguments.h"
 #include "linalg.h"
 
+static const char complete_q[] = "complete", reduced_q[] = "reduced", no_q[] = "r";
+
 static bool has_q(const pt_context *c, const pt_ref *args) {
-    return !pt_string_is(c, args[LINALG_QR_MODE], "r");
+    return !pt_string_is(c, args[LINALG_QR_MODE], no_q);
 }
 
 static int qr_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_QR_A]);
-    const bool complete = pt_string_is(c, args[LINALG_QR_MODE], "complete");
+    const bool complete = pt_string_is(c, args[LINALG_QR_MODE], complete_q);
     PT_TRY(pt_check_matrices(c, &a));
-    if (!complete && has_q(c, args) && !pt_string_is(c, args[LINALG_QR_MODE], "reduced")) {
+    if (!complete && has_q(c, args) && !pt_string_is(c, args[LINALG_QR_MODE], reduced_q)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "mode must be reduced, complete or r");
     }
     const pt_batch b = pt_batch_of(&a, 2);

@@ -6,14 +6,20 @@
 #include "linalg.h"
 
 static bool is_upper(const pt_context *c, pt_ref uplo) {
-    return pt_string_is(c, uplo, "U") || pt_string_is(c, uplo, "u");
+    static const char upper[] = "U", small_upper[] = "u";
+    return pt_string_is(c, uplo, upper) || pt_string_is(c, uplo, small_upper);
+}
+
+static bool is_lower(const pt_context *c, pt_ref uplo) {
+    static const char lower[] = "L", small_lower[] = "l";
+    return pt_string_is(c, uplo, lower) || pt_string_is(c, uplo, small_lower);
 }
 
 static int eigh_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_EIGH_A]);
     const pt_ref uplo = args[LINALG_EIGH_UPLO];
     PT_TRY(pt_check_square(c, &a));
-    if (!is_upper(c, uplo) && !pt_string_is(c, uplo, "L") && !pt_string_is(c, uplo, "l")) {
+    if (!is_upper(c, uplo) && !is_lower(c, uplo)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "UPLO must be L or U");
     }
     const pt_batch b = pt_batch_of(&a, 2);

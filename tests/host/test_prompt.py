@@ -118,11 +118,12 @@ def test_no_emulator_is_left_when_the_command_is_terminated():
         socket.create_connection(("localhost", int(port)), timeout=5)
 
 
-def test_a_port_that_is_taken_is_an_error(call):
+def test_a_port_that_is_taken_is_an_error():
     with prompt.listening(BOARD, "tcp:0") as (port, _):
         taken = port.rsplit(":", 1)[1]
-        assert_error(call("repl", "--listen", f"tcp:{taken}"), "Internal",
-                     "Address already in use")
+        done = subprocess.run([*REPL, "--listen", f"tcp:{taken}"], capture_output=True, text=True,
+                              timeout=60)
+    assert_error((done.returncode, done.stdout, done.stderr), "Internal", "Address already in use")
 
 
 @pytest.mark.parametrize("listen", ["tcp", "tcp:65536", "tcp:0.0.0.0:1", "udp:1"])

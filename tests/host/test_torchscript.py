@@ -112,6 +112,9 @@ class Module:
     def eval(self):
         return self
 
+    def modules(self):
+        return ()
+
     def __call__(self, x):
         return Tensor(x.array + 1)
 
@@ -131,6 +134,7 @@ class jit:
         {what_the_file_does}
         return Module()
 
+nn = types.SimpleNamespace(Module=Module)
 from_numpy = Tensor
 no_grad = __import__("contextlib").nullcontext
 """
@@ -148,7 +152,7 @@ LOWERING = """
 import os, sys, types
 
 class Lowering(types.ModuleType):
-    def lower_float(self, exported):
+    def lower_float(self, exported, fuse_rnn):
         with open(os.environ["TMPDIR"] + "/as_flatc_does", "w"):
             program = open({model!r}, "rb").read()
         return types.SimpleNamespace(program=program, parts={{}}, reference=None)

@@ -189,7 +189,7 @@ def test_boards_give_what_the_twin_gives(board):
 def test_a_kernel_of_a_feature_stands_for_one_that_an_operator_has():
     symbols = {operator.symbol for operator in known_operators().values()}
     replaced = feature_kernels()
-    assert replaced.keys() == FEATURES.keys() and len(replaced["float64"]) == 3
+    assert replaced.keys() == FEATURES.keys() and len(replaced["float64"]) == 13
     assert len(replaced["complex"]) == 21
     assert all(symbols.issuperset(others) for others in replaced.values())
 

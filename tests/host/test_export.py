@@ -208,7 +208,7 @@ def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch,
 @pytest.mark.parametrize("shapes, words", [
     ([(2, 2)], "[1] instead of [2, 2]"), ([(1,), (3,)], "[1] instead of [1], [3]")])
 def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
-    torch = SimpleNamespace(from_numpy=lambda array: array)
+    torch = SimpleNamespace(from_numpy=lambda array: array, nn=SimpleNamespace(Module=dict))
     source = SimpleNamespace(name="net", run=lambda sample: [np.zeros(shape) for shape in shapes])
     lowered = SimpleNamespace(program=fixture_store.load("add_1").pte, parts={}, reference=None)
     evaluated = samples.Samples([[np.ones(1, np.float32)]])

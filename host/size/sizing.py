@@ -38,6 +38,7 @@ from .stack import FREE, bound_on
 
 OTHER_CORE = "is an image for another core; compile it for this one, or with --no-prepare"
 _MOST_BACKENDS = 64  # each registration looks at all before it
+_PAUSE = 0.01  # seconds
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
@@ -147,13 +148,19 @@ class _Measured:
         """Run the method on boards with so much temp memory, on as many at a time as this computer has
         cores."""
         waiting = list({(board.name, temp): (board, temp) for board, temp in runs}.values())
+        running = set()  # after ctrl-C in join, Python 3.11 takes a thread that runs for an ended one
 
         def work():
-            while waiting:
-                with contextlib.suppress(IndexError):  # another thread took the last
-                    board, temp = waiting.pop()
-                    self._runs[board.name, temp] = self._run(
-                        board, dataclasses.replace(self.request, temp_size=temp))
+            running.add(threading.get_ident())
+            try:
+                while waiting:
+                    with contextlib.suppress(IndexError):  # another thread took the last
+                        board, temp = waiting.pop()
+                        self._runs[board.name, temp] = self._run(
+                            board, dataclasses.replace(self.request, temp_size=temp))
+            finally:
+                waiting.clear()
+                running.discard(threading.get_ident())
 
         threads = [threading.Thread(target=work) for _ in waiting[: os.cpu_count()]]
         names = dict.fromkeys(board.name for board, _ in waiting)
@@ -161,10 +168,10 @@ class _Measured:
             try:
                 for thread in threads:
                     thread.start()
-                for thread in threads:
-                    thread.join()
+                while waiting or running:
+                    time.sleep(_PAUSE)
             finally:
-                _end(threads, waiting)
+                _end(running, waiting)
 
     def run(self, board: Board, temp: int):
         """Return (Counts, "") of a run on the board, or (None, the reason)."""
@@ -230,12 +237,12 @@ class _Measured:
                 for way in fitting.WAYS}
 
 
-def _end(threads, waiting):
+def _end(running, waiting):
     """Leave nothing running, after an interrupt."""
     waiting.clear()
-    while any(thread.is_alive() for thread in threads):
+    while running:
         emulator.end_all()
-        time.sleep(0.02)
+        time.sleep(_PAUSE)
 
 
 def _refused(measured, core):

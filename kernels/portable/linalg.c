@@ -11,10 +11,12 @@ pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner) {
     return b;
 }
 
-bool pt_join_batch(pt_batch *b, const pt_tensor *t, uint32_t inner) {
+int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner) {
     pt_tensor outer = *t;
     outer.rank = (uint8_t)(t->rank - inner);
-    return pt_broadcast(b->sizes, &b->rank, &outer);
+    return pt_broadcast(b->sizes, &b->rank, &outer)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands do not broadcast");
 }
 
 int32_t pt_batch_count(const pt_batch *b) {
@@ -89,10 +91,6 @@ int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b) {
     return pt_expect_matrices(c, arg, PT_DTYPE_INT, b, PT_NO_COLUMNS, PT_NO_COLUMNS);
 }
 
-void pt_store_info(const pt_tensor *info, const pt_batch *b, int32_t i, int32_t value) {
-    ((int32_t *)info->data)[pt_matrix_of(info, 0, b, i).at] = value;
-}
-
 int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints) {
     const uint64_t bytes = reals * pt_element_size(dtype) + ints * sizeof(int32_t);
     if (bytes > PT_MEMORY_LIMIT) {
@@ -102,6 +100,11 @@ int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints)
     return PT_ERROR_OK;
 }
 
-int pt_check_info(pt_context *c, bool wanted, int32_t info, const char *reason) {
-    return wanted && info != 0 ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT, reason) : PT_ERROR_OK;
+int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b, int32_t i,
+                 int32_t value, const char *reason) {
+    if (raises && value != 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, reason);
+    }
+    ((int32_t *)info->data)[pt_matrix_of(info, 0, b, i).at] = value;
+    return PT_ERROR_OK;
 }

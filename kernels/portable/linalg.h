@@ -28,8 +28,8 @@ typedef struct pt_batch {
 
 // The batch of a tensor: all dims but the last `inner`.
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
-// Broadcasts a batch with that of another tensor; false if they do not fit.
-bool pt_join_batch(pt_batch *b, const pt_tensor *t, uint32_t inner);
+// Broadcasts a batch with that of another tensor.
+int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
 // The number of matrices in a batch that a tensor has.
 int32_t pt_batch_count(const pt_batch *b);
 // Matrix i of a batch in a tensor; `inner` is 2, 1 of vectors, 0 of numbers.
@@ -54,14 +54,13 @@ int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints)
 static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);
 }
-// For a run: the error where a caller wants one instead of an `info` that is not 0.
-int pt_check_info(pt_context *c, bool wanted, int32_t info, const char *reason);
-// For a run: stores that of matrix i.
-void pt_store_info(const pt_tensor *info, const pt_batch *b, int32_t i, int32_t value);
+// For a run: stores the info of matrix i. If it is not 0 and the caller wants an error (`raises`),
+// gives that instead.
+int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b, int32_t i,
+                 int32_t value, const char *reason);
 
 #define PT_REASON_FIT "the operands do not fit together"
 #define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"
-#define PT_REASON_BROADCAST "the operands do not broadcast"
 
 // The kernel of an operator, and that of a build with float64: see core/feature_kernels.h. The
 // check of both refuses float64 without pt_float64.

@@ -27,14 +27,6 @@ static void PT_TYPED(rotate)(PT_TYPED(rotation) r, PT_REAL *x, PT_REAL *y, int32
     }
 }
 
-static void PT_TYPED(exchange)(PT_REAL *x, PT_REAL *y, int32_t n) {
-    for (int32_t i = 0; i < n; i++) {
-        const PT_REAL kept = x[i];
-        x[i] = y[i];
-        y[i] = kept;
-    }
-}
-
 static void PT_TYPED(make_identity)(PT_REAL *v, int32_t n) {
     for (int32_t i = 0; i < n * n; i++) {
         v[i] = (PT_REAL)(i % (n + 1) == 0);

@@ -76,10 +76,7 @@ static int read_solution(pt_context *c, const pt_ref *args, solution *s) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_FIT);
     }
     s->batch = pt_batch_of(&s->b, s->inner);
-    if (!pt_join_batch(&s->batch, &s->a, 2)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
-    }
-    return PT_ERROR_OK;
+    return pt_join_batch(c, &s->batch, &s->a, 2);
 }
 
 static int solve_check(pt_context *c, const pt_ref *args) {

@@ -28,15 +28,6 @@ static int PT_TYPED(load_lu)(pt_context *c, const LU *f, pt_matrix m) {
     return PT_ERROR_OK;
 }
 
-static void PT_TYPED(exchange_rows)(const LU *f, int32_t one, int32_t other) {
-    PT_REAL *a = f->a + one * f->columns, *b = f->a + other * f->columns;
-    for (int32_t j = 0; j < f->columns && one != other; j++) {
-        const PT_REAL kept = a[j];
-        a[j] = b[j];
-        b[j] = kept;
-    }
-}
-
 // Factors with the largest of a column as pivot, of equal ones the first.
 static int PT_TYPED(factor)(pt_context *c, LU *f) {
     PT_REAL *const a = f->a;
@@ -50,7 +41,9 @@ static int PT_TYPED(factor)(pt_context *c, LU *f) {
             }
         }
         f->pivots[k] = pivot;
-        PT_TYPED(exchange_rows)(f, k, pivot);
+        if (pivot != k) {
+            PT_TYPED(exchange)(a + k * n, a + pivot * n, n);
+        }
         const PT_REAL divisor = a[k * n + k];
         if (divisor == 0) {
             f->info = f->info ? f->info : k + 1;
@@ -71,14 +64,9 @@ static int PT_TYPED(factor)(pt_context *c, LU *f) {
 // Loads and factors a matrix.
 static int PT_TYPED(factor_matrix)(pt_context *c, LU *f, pt_matrix m) {
     *f = PT_TYPED(start_lu)(c, m.rows, m.columns);
+    PT_TRY(pt_count_matrix(c));
     PT_TRY(PT_TYPED(load_lu)(c, f, m));
     return PT_TYPED(factor)(c, f);
-}
-
-static void PT_TYPED(exchange)(PT_REAL *x, int32_t one, int32_t other) {
-    const PT_REAL kept = x[one];
-    x[one] = x[other];
-    x[other] = kept;
 }
 
 // x = A^-1 x
@@ -86,7 +74,7 @@ static int PT_TYPED(solve_column)(pt_context *c, const LU *f) {
     PT_REAL *const x = f->x;
     const int32_t n = f->columns;
     for (int32_t i = 0; i < n; i++) {
-        PT_TYPED(exchange)(x, i, f->pivots[i]);
+        PT_TYPED(exchange)(x + i, x + f->pivots[i], 1);
     }
     for (int32_t i = 0; i < n; i++) {
         PT_TRY(pt_count_work(c, i));
@@ -119,7 +107,7 @@ static int PT_TYPED(solve_transposed)(pt_context *c, const LU *f) {
         }
     }
     for (int32_t i = n; i-- > 0;) {
-        PT_TYPED(exchange)(x, i, f->pivots[i]);
+        PT_TYPED(exchange)(x + i, x + f->pivots[i], 1);
     }
     return PT_ERROR_OK;
 }
@@ -163,14 +151,12 @@ static int PT_TYPED(inv_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_INV_EX_A]);
     const pt_tensor inverse = pt_get_tensor(c, args[LINALG_INV_EX_INVERSE]);
     const pt_tensor info = pt_get_tensor(c, args[LINALG_INV_EX_INFO]);
+    const bool raises = pt_get_bool(c, args[LINALG_INV_EX_CHECK_ERRORS]);
     const pt_batch b = pt_batch_of(&a, 2);
     for (int32_t i = 0; i < pt_batch_count(&b); i++) {
         LU f;
-        PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&a, 2, &b, i)));
-        PT_TRY(
-            pt_check_info(c, pt_get_bool(c, args[LINALG_INV_EX_CHECK_ERRORS]), f.info, SINGULAR));
-        pt_store_info(&info, &b, i, f.info);
+        PT_TRY(pt_give_info(c, raises, &info, &b, i, f.info, SINGULAR));
         const pt_matrix to = pt_matrix_of(&inverse, 2, &b, i);
         for (int32_t j = 0; j < f.columns; j++) {
             PT_TRY(PT_TYPED(solve_into)(c, &f, false, (pt_matrix){0}, j, to));
@@ -188,13 +174,11 @@ static int PT_TYPED(solve_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor lu = pt_get_tensor(c, args[LINALG_SOLVE_EX_LU]);
     const pt_tensor pivots = pt_get_tensor(c, args[LINALG_SOLVE_EX_PIVOTS]);
     const pt_tensor info = pt_get_tensor(c, args[LINALG_SOLVE_EX_INFO]);
+    const bool raises = pt_get_bool(c, args[LINALG_SOLVE_EX_CHECK_ERRORS]);
     for (int32_t i = 0; i < pt_batch_count(&s.batch); i++) {
         LU f;
-        PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&s.a, 2, &s.batch, i)));
-        PT_TRY(
-            pt_check_info(c, pt_get_bool(c, args[LINALG_SOLVE_EX_CHECK_ERRORS]), f.info, SINGULAR));
-        pt_store_info(&info, &s.batch, i, f.info);
+        PT_TRY(pt_give_info(c, raises, &info, &s.batch, i, f.info, SINGULAR));
         PT_TYPED(store_factors)(&f, &lu, &pivots, &s.batch, i);
         pt_matrix from = pt_matrix_of(&s.b, s.inner, &s.batch, i);
         pt_matrix to = pt_matrix_of(&result, s.inner, &s.batch, i);
@@ -227,7 +211,6 @@ static int PT_TYPED(det_run)(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     for (int32_t i = 0; i < pt_batch_count(&b); i++) {
         LU f;
-        PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, determined(&a, &b, i)));
         PT_TYPED(put)(pt_matrix_of(&result, 0, &b, i), 0, 0, PT_TYPED(determinant)(&f));
         PT_TYPED(store_factors)(&f, &lu, &pivots, &b, i);
@@ -247,7 +230,6 @@ static int PT_TYPED(slogdet_run)(pt_context *c, const pt_ref *args) {
     for (int32_t i = 0; i < pt_batch_count(&b); i++) {
         LU f;
         PT_REAL sum = 0;
-        PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, determined(&a, &b, i)));
         PT_TYPED(store_factors)(&f, &lu, &pivots, &b, i);
         for (int32_t k = 0; k < f.rows; k++) {
@@ -273,10 +255,8 @@ static int PT_TYPED(lu_factor_run)(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     for (int32_t i = 0; i < pt_batch_count(&b); i++) {
         LU f;
-        PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&a, 2, &b, i)));
-        PT_TRY(pt_check_info(c, raises, f.info, SINGULAR));
-        pt_store_info(&info, &b, i, f.info);
+        PT_TRY(pt_give_info(c, raises, &info, &b, i, f.info, SINGULAR));
         PT_TYPED(store_factors)(&f, &lu, &pivots, &b, i);
     }
     return PT_ERROR_OK;

@@ -12,6 +12,15 @@ static inline PT_REAL PT_TYPED(size)(PT_REAL x) {
     return x < 0 ? -x : x;
 }
 
+// Exchanges n elements of x and y.
+static inline void PT_TYPED(exchange)(PT_REAL *x, PT_REAL *y, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        const PT_REAL kept = x[i];
+        x[i] = y[i];
+        y[i] = kept;
+    }
+}
+
 // The sum of the products of n elements.
 static inline PT_REAL PT_TYPED(dot)(const PT_REAL *x, const PT_REAL *y, int32_t n) {
     PT_REAL sum = 0;

@@ -12,9 +12,7 @@ static int triangular_check(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_FIT);
     }
     pt_batch batch = pt_batch_of(&a, 2);
-    if (!pt_join_batch(&batch, &b, 2)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
-    }
+    PT_TRY(pt_join_batch(c, &batch, &b, 2));
     PT_TRY(pt_ask_matrices(c, a.dtype, (uint64_t)n, 0));
     return pt_expect_matrices(c, args[LINALG_SOLVE_TRIANGULAR_OUT], a.dtype, &batch,
                               b.sizes[b.rank - 2], b.sizes[b.rank - 1]);

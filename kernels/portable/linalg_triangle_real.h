@@ -92,8 +92,7 @@ static int PT_TYPED(cholesky_run)(pt_context *c, const pt_ref *args) {
         PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(cholesky)(c, upper ? pt_transposed(a) : a, upper ? pt_transposed(l) : l,
                                   &info));
-        PT_TRY(pt_check_info(c, raises, info, "a matrix is not positive definite"));
-        pt_store_info(&infos, &b, i, info);
+        PT_TRY(pt_give_info(c, raises, &infos, &b, i, info, "a matrix is not positive definite"));
     }
     return PT_ERROR_OK;
 }

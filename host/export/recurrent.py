@@ -8,13 +8,15 @@ import operator
 
 import torch
 
+from .preparing import constant
+
 _ATEN = torch.ops.aten
 
 _LIBRARY = torch.library.Library("picotorch", "DEF")
 _LAYER = ("Tensor input, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, "
           "Tensor? scale_ih, Tensor? scale_hh, bool batch_first, bool reverse, bool sequence, ")
 
-# Places of arguments
+# Positions of arguments
 _WEIGHT_IH, _WEIGHT_HH, _BATCH_FIRST, _REVERSE, _SEQUENCE, _HX = 1, 2, 7, 8, 9, 10
 _SCALES_OF = 4  # from those of the weights
 _LIBRARY.define(f"gru({_LAYER}Tensor? hx) -> (Tensor output, Tensor h_n)")
@@ -150,14 +152,14 @@ def quantize_weights(graph: torch.fx.GraphModule) -> None:
             for i in (_WEIGHT_IH, _WEIGHT_HH):
                 if node.args[i].op != "get_attr":
                     continue
-                weight = operator.attrgetter(node.args[i].target)(graph).detach()
+                weight = constant(graph, node.args[i]).detach()
                 scale = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
                 with graph.graph.inserting_before(node):
-                    for place, name, value in (
+                    for position, name, value in (
                             (i, "weight", (weight / scale[:, None]).round().to(torch.int8)),
                             (i + _SCALES_OF, "scale", scale)):
                         graph.register_buffer(f"_{name}_{i}_of_{node.name}", value)
-                        node.update_arg(place, graph.graph.get_attr(f"_{name}_{i}_of_{node.name}"))
+                        node.update_arg(position, graph.graph.get_attr(f"_{name}_{i}_of_{node.name}"))
     graph.graph.eliminate_dead_code()
     graph.recompile()
 

@@ -110,7 +110,7 @@ typedef struct axis {
     int32_t samples;
 } axis;
 
-// A sample between two of `size` elements: their places, and the weight of the second.
+// A sample between two of `size` elements: their positions, and the weight of the second.
 typedef struct sample {
     int32_t low, high;
     float weight;

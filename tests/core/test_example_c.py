@@ -1,5 +1,6 @@
 """examples/c builds with make and with CMake, for this machine and for a board, and says the same."""
 
+import functools
 import os
 import re
 import shutil
@@ -52,6 +53,18 @@ def cmake(target, folder):
     sh("cmake", "--build", folder, "-j2")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return what makes a target, once for all tests: made(function, target) -> folder"""
+    @functools.cache
+    def build(function, target):
+        folder = tmp_path_factory.mktemp(f"{function.__name__}_{target}")
+        function(target, folder)
+        return folder
+
+    return build
+
+
 def run(target, program):
     if target == "host":
         return sh(program)
@@ -71,20 +84,20 @@ def twin_says():
 
 @pytest.mark.parametrize("target", ["host", "mps2"])
 @pytest.mark.parametrize("build", [make, cmake])
-def test_it_builds_and_gives_what_the_twin_gives(build, target, tmp_path):
-    build(target, tmp_path)
-    assert run(target, tmp_path / "example").split("\n")[0] == twin_says()
+def test_it_builds_and_gives_what_the_twin_gives(build, target, made):
+    program = made(build, target) / "example"
+    assert run(target, program).split("\n")[0] == twin_says()
     if target == "mps2":
-        symbols = sh("arm-none-eabi-nm", tmp_path / "example").split()
+        symbols = sh("arm-none-eabi-nm", program).split()
         assert [name for name in LIBC if name in symbols] == []
-        assert flash_bytes(tmp_path / "example") - len(MODEL) < (MOST_SMALL if build is make else MOST)
+        assert flash_bytes(program) - len(MODEL) < (MOST_SMALL if build is make else MOST)
 
 
-def test_the_core_is_small(tmp_path):
-    make("mps2", tmp_path)
+def test_the_core_is_small(made):
+    example = made(make, "mps2") / "example.map"
     core = {path.stem for path in (FOLDER.parents[1] / "kernels/core").glob("*.c")} - {"registry"}
     linked = [(re.search(r"libpicotorch\.a\((\w+)\.o\)", path), size)
-              for _, size, path in sections(tmp_path / "example.map")]
+              for _, size, path in sections(example)]
     size = sum(size for found, size in linked if found and found[1] in core)
     assert 20 * 1024 < size <= MOST_CORE
 

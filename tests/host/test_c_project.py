@@ -83,6 +83,12 @@ def build(folder, *options):
     assert sh("make", "-s", "-C", folder, "-j2", *options) == ""
 
 
+def built_copy(project, folder, *options):
+    """Copy the project with what these options build: only what a test changes is compiled again."""
+    build(project[0], *options)
+    return shutil.copytree(project[0], folder, dirs_exist_ok=True)
+
+
 def said(folder, *options):
     return sh("make", "-s", "-C", folder, "run", *options)
 
@@ -186,9 +192,10 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
     info = open_program(image).method_meta("forward").output_tensor_meta(0)
     for options in ([f"BOARD={board}"], UNOPTIMISED):
         assert_same(said(tmp_path, *options), {"model_output_0": words_of(model.expected[0], info)})
-    build(tmp_path, "BOARD=mps2-an385")
+    options = ["BOARD=mps2-an385", *UNOPTIMISED]
+    build(tmp_path, *options)
     with pytest.raises(AssertionError, match="error 16, subject"):
-        said(tmp_path, "BOARD=mps2-an385")
+        said(tmp_path, *options)
 
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
@@ -238,12 +245,14 @@ def test_code_and_image_share_the_flash_of_a_part(tmp_path):
 
 @pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)
 def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
-    folder = shutil.copytree(project[0], tmp_path / "project", ignore=lambda *_: ["build"])
+    kind, checks = ("", []) if verification == "MINIMAL" else ("-checks", ["CHECKS=1"])
+    options = ["BOARD=mps2-an386", *checks]
+    folder = built_copy(project, tmp_path, *options)
     path = folder / "model/model.c"
     path.write_text(path.read_text().replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
-    checks = [] if verification == "MINIMAL" else ["CHECKS=1"]
-    build(folder, "BOARD=mps2-an386", "BUILD=build/this", *checks)
-    start, count = instructions_of("model_open", folder / "build/this/model", load_board("mps2-an386"))
+    build(folder, *options)
+    program = folder / f"build/mps2-an386{kind}/model"
+    start, count = instructions_of("model_open", program, load_board("mps2-an386"))
     print(f"{verification}: {start} + {count}")
     assert 20 < start and 1_000 < count
     assert start + count < MOST_INSTRUCTIONS[verification]
@@ -268,12 +277,13 @@ FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {
 
 
 @pytest.mark.parametrize("name", [MODEL, "gru_stateful", "dynamic_batch", "unplanned_state"])
-def test_memory_that_start_up_does_not_clear_may_hold_anything(name, tmp_path):
+def test_memory_that_start_up_does_not_clear_may_hold_anything(name, project, tmp_path):
+    options = ["BOARD=mps2-an386", "SMALL=1"]
+    built_copy(project, tmp_path, *options)
     image, fixture = write(tmp_path, name)
     path = tmp_path / "target_mps2.c"
     assert path.read_text().count(CLEAR) == 1
     path.write_text(path.read_text().replace(CLEAR, FILL + CLEAR))
-    options = ["BOARD=mps2-an386", "SMALL=1"]
     build(tmp_path, *options)
     assert_same(said(tmp_path, *options), expected(image, fixture))
     rows = sh("arm-none-eabi-size", "-A", tmp_path / "build/mps2-an386-small/model")
@@ -284,13 +294,15 @@ def test_memory_that_start_up_does_not_clear_may_hold_anything(name, tmp_path):
     assert left[".bss"] < MOST_RAM + 64
 
 
-def test_another_linker_script_clears_all_memory(tmp_path):
-    image, fixture = write(tmp_path, MODEL)
+def test_another_linker_script_clears_all_memory(project, tmp_path):
+    _, image, fixture = project
+    options = ["BOARD=mps2-an386", "SMALL=1"]
+    built_copy(project, tmp_path, *options)
+    (tmp_path / "build/mps2-an386-small/model").unlink()  # make does not know of the script
     path = tmp_path / "mps2.ld"
     text = "".join(line for line in path.read_text().splitlines(True) if ".uncleared" not in line)
     assert text != path.read_text()
     path.write_text(text)
-    options = ["BOARD=mps2-an386", "SMALL=1"]
     build(tmp_path, *options)
     assert_same(said(tmp_path, *options), expected(image, fixture))
     listed = sh("arm-none-eabi-nm", tmp_path / "build/mps2-an386-small/model")
@@ -299,13 +311,12 @@ def test_another_linker_script_clears_all_memory(tmp_path):
 
 
 def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
-    folder = shutil.copytree(project[0], tmp_path / "project", ignore=lambda *_: ["build"])
-    build(folder)
-    before = (folder / "build/host/model").stat().st_size
+    folder = built_copy(project, tmp_path, "SMALL=1")
+    before = (folder / "build/host-small/model").stat().st_size
     path = folder / "picotorch" / "core" / "config.h"
     path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
-    build(folder)
-    assert (folder / "build/host/model").stat().st_size > before
+    build(folder, "SMALL=1")
+    assert (folder / "build/host-small/model").stat().st_size > before
 
 
 def test_what_is_the_same_is_not_compiled_again(tmp_path):

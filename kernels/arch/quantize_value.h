@@ -15,7 +15,7 @@ static inline bool pt_is_narrow(int32_t zero_point) {
 // round(x * inverse_scale) + zero_point with halves to even; a value beyond 16 bits is only sure
 // to lie beyond them, on the same side. 0 for NaN.
 
-#if defined(__ARM_FP) && (__ARM_FP & 4)
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)
 
 // Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
 // zero point) is exact. vcvt saturates and makes 0 of NaN.

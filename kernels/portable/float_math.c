@@ -342,7 +342,7 @@ float pt_cosf(float x) {
 
 // ---- square root
 
-#if defined(__ARM_FP) && (__ARM_FP & 4)
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)
 
 float pt_sqrtf(float x) {
     float y;

@@ -54,20 +54,38 @@ static void destroy(pt_method *m, uint32_t i) { ask(m, 3, i, NULL); }
 
 static const pt_delegates delegates = {NULL, 0, 0, find, init, execute, destroy};
 
-#if defined(__x86_64__)
+#if defined(PT_HAS_HOST_VECTORS)
+#if defined(__linux__) && defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 static int vectors;
+
+static bool has_upper(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2");
+#elif defined(__linux__)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return true;
+#else
+    return false;
+#endif
+}
 
 // Takes these vectors (PT_VECTORS_...), or the widest below them that the processor has.
 static int pt_use_vectors(int most) {
-    int widest = __builtin_cpu_supports("avx2") ? PT_VECTORS_AVX2 : PT_VECTORS_SSE2;
-    return vectors = most < widest ? most : widest;
+    int upper = has_upper() ? PT_VECTORS_UPPER : PT_VECTORS_LOWER;
+    return vectors = most < upper ? most : upper;
 }
 
 int pt_vectors(void) { return vectors; }
 
 __attribute__((constructor)) static void use_all_vectors(void) {
+#if defined(__x86_64__)
     __builtin_cpu_init();
-    pt_use_vectors(PT_VECTORS_AVX2);
+#endif
+    pt_use_vectors(PT_VECTORS_UPPER);
 }
 #else
 static int pt_use_vectors(int most) { (void)most; return PT_VECTORS_NONE; }
@@ -88,7 +106,7 @@ static int pt_poll(pt_context *c) {
 OWN_DECLARATIONS = """
 #define PT_NO_BYTES ...
 uint64_t pt_nanoseconds(void);
-enum { PT_VECTORS_NONE, PT_VECTORS_SSE2, PT_VECTORS_AVX2, ... };
+enum { PT_VECTORS_NONE, PT_VECTORS_LOWER, PT_VECTORS_UPPER, ... };
 int pt_use_vectors(int most);
 int pt_poll(pt_context *c);
 extern "Python" int handle_signals(struct pt_method *m);

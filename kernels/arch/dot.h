@@ -70,7 +70,7 @@ typedef struct pt_sums {
     int32_t s0, s1, s2, s3;
 } pt_sums;
 
-#if defined(PT_X86)
+#if defined(PT_HAS_HOST_VECTORS)
 // pt_dot_1x4 of the first values of n, as many as fill vectors. Returns how many.
 int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride, int32_t n,
                        int32_t sums[4]);
@@ -82,7 +82,7 @@ static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, 
     uint32_t s0 = (uint32_t)sums->s0, s1 = (uint32_t)sums->s1;
     uint32_t s2 = (uint32_t)sums->s2, s3 = (uint32_t)sums->s3;
     const int8_t *end = x + n;
-#if defined(PT_X86)
+#if defined(PT_HAS_HOST_VECTORS)
     int32_t all[4] = {0, 0, 0, 0}, done = pt_dot_vectors(x, offset, w, stride, n, all);
     s0 += (uint32_t)all[0], s1 += (uint32_t)all[1], s2 += (uint32_t)all[2], s3 += (uint32_t)all[3];
     x += done, w += done;

@@ -36,8 +36,8 @@ static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_poin
     return 0;
 }
 
-#if defined(PT_X86)
-#include "x86/elementwise.h"
+#if defined(PT_HAS_HOST_VECTORS)
+#include "host/elementwise.h"
 #else
 
 // q = round(x * inverse) + zero_point, halves to even, limited to int8; 0 for NaN.

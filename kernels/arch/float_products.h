@@ -64,7 +64,7 @@ typedef void pt_block_function(const pt_products *p, void *walk, const float *a,
 // A block begins or ends its line: for padded lines.
 enum { PT_FIRST_COLUMN = 1, PT_LAST_COLUMN = 2 };
 
-#if defined(PT_X86)
+#if defined(PT_HAS_HOST_VECTORS)
 enum { PT_MOST_ROWS = 8 }; // of a block
 #else
 enum { PT_MOST_ROWS = 4 };

@@ -118,8 +118,8 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #include "v7m/patches.h"
 #elif defined(PT_LOOPS_V6M)
 #include "v6m/patches.h"
-#elif defined(PT_X86)
-#include "x86/patches.h"
+#elif defined(PT_HAS_HOST_VECTORS)
+#include "host/patches.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"

@@ -15,7 +15,7 @@ typedef struct pt_pixel_taps {
     int32_t weight_step, weight_row;
 } pt_pixel_taps;
 
-#if defined(PT_X86)
+#if defined(PT_HAS_HOST_VECTORS)
 
 // True where pt_multiply_taps takes n channels with these multipliers and shifts.
 bool pt_takes_taps(const pt_channels *output, int32_t n);

@@ -3,10 +3,21 @@
 #ifndef PT_ARCH_VECTORS_H
 #define PT_ARCH_VECTORS_H
 
-enum { PT_VECTORS_NONE, PT_VECTORS_SSE2, PT_VECTORS_AVX2 };
+// The kinds of a processor; an upper one is not in all of them.
+enum {
+    PT_VECTORS_NONE,
+    PT_VECTORS_LOWER, // SSE2, NEON
+    PT_VECTORS_UPPER, // AVX2; NEON with products of bytes (FEAT_DotProd)
+};
 
 #if defined(PT_HOST) && defined(__x86_64__)
 #define PT_X86
+#elif defined(PT_HOST) && defined(__aarch64__)
+#define PT_ARM64
+#endif
+
+#if defined(PT_X86) || defined(PT_ARM64)
+#define PT_HAS_HOST_VECTORS
 
 // Returns the kind that loops use. The library has no variables: the program around it decides.
 int pt_vectors(void);

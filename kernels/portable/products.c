@@ -1,7 +1,7 @@
 #include "products.h"
 #include "../arch/float_products_plain.h"
 #include "../arch/mve/float_products.h"
-#include "../arch/x86/float_products.h"
+#include "../arch/host/float_products.h"
 #include "half.h"
 
 // Their frames do not add up in one.
@@ -89,7 +89,7 @@ NOINLINE bool sum_vectors(const pt_products *p) {
     }
     return pt_was_exact(before);
 }
-#elif defined(PT_X86)
+#elif defined(PT_HAS_HOST_VECTORS)
 static bool sum_vectors(const pt_products *p) {
     const pt_block k = pt_choose_vectors(p);
     if (!k.sum) {

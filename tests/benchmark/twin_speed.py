@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support import benchmark_store, fixture_store  # noqa: E402
+from support.vectors import KINDS  # noqa: E402
 
 OUTPUT = ROOT / "build/twin_speed.json"
 BOARD = "mps2-an386"  # whose programs are taken
 FLOAT_MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025")
-KINDS = {"plain": lib.PT_VECTORS_NONE, "sse2": lib.PT_VECTORS_SSE2, "avx2": lib.PT_VECTORS_AVX2}
 SECONDS = 2  # of a model
 
 

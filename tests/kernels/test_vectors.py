@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from _picotorch_c import lib
 from support.kernel_call import Tensor, call, channels_last
+from support.vectors import KINDS, LOWER, UPPER
 
-PLAIN = lib.PT_VECTORS_NONE
-WIDEST = lib.pt_use_vectors(lib.PT_VECTORS_AVX2)
-VECTORS = {"sse2": lib.PT_VECTORS_SSE2, "avx2": lib.PT_VECTORS_AVX2}
+WIDEST = lib.pt_use_vectors(lib.PT_VECTORS_UPPER)
 SEEDS = range(60)
 
 INT32 = np.iinfo(np.int32)
@@ -22,11 +21,11 @@ WITHOUT_VECTORS = (0, 1, 5, -32, -62)  # shifts
 EXTREME_FLOATS = (0, -0.0, 1, -1, 1e-45, -1e-45, 1e-38, -1e-23, 1e-23, 2e38, -2e38, np.inf)
 
 
-@pytest.fixture(params=VECTORS)
+@pytest.fixture(params=(LOWER, UPPER))
 def vectors(request):
-    if VECTORS[request.param] > WIDEST:
+    if KINDS[request.param] > WIDEST:
         pytest.skip(f"this processor has no {request.param}")
-    return VECTORS[request.param]
+    return KINDS[request.param]
 
 
 @contextlib.contextmanager
@@ -40,7 +39,7 @@ def using(vectors):
 
 def assert_same(vectors, operator, *arguments):
     """The outputs of both forms have the same bytes; returns them."""
-    with using(PLAIN):
+    with using(lib.PT_VECTORS_NONE):
         plain = call(operator, *arguments)
     with using(vectors):
         assert call(operator, *arguments).tobytes() == plain.tobytes()

@@ -8,6 +8,7 @@
   firmware      the firmware of each board, to run a model and with a prompt
   ports         the MicroPython source tree with its own ports unix, qemu and rp2
   riscv         compiler and emulator for tests on RISC-V
+  arm64         compiler and emulator for tests on Arm computers of 64 bits
   recordings    recordings of spoken words for a test
   rp2           the firmware of Raspberry Pi Pico and Pico 2, and an emulator of the first
 
@@ -261,6 +262,14 @@ def set_up_risc_v(_):
     have([*needs_of_risc_v(), Need(emulator, "qemu-system-misc", has_program(emulator))])
 
 
+def set_up_arm64(_):
+    compiler = "aarch64-linux-gnu-gcc"
+    have([Need(compiler, "gcc-aarch64-linux-gnu", has_program(compiler)),
+          Need("C library for it", "libc6-dev-arm64-cross",
+               compiles(compiler, "#include <stdio.h>\n")),
+          Need("qemu-aarch64", "qemu-user", has_program("qemu-aarch64"))])
+
+
 def set_up_recordings(_):
     recording = Path("/usr/share/sounds/alsa/Front_Left.wav")
     have([Need("recordings of spoken words", "alsa-utils", recording.is_file)])
@@ -440,6 +449,7 @@ STEPS = {
     "firmware": set_up_firmware,
     "ports": set_up_ports,
     "riscv": set_up_risc_v,
+    "arm64": set_up_arm64,
     "recordings": set_up_recordings,
     "rp2": set_up_rp2,
     "natmod": set_up_natmod,

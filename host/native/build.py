@@ -14,6 +14,11 @@ SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglo
 FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h", "image.h")
 
+# DSP and others: not the forms of microcontrollers, where the host is an Arm core, too
+FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra",
+         "-DPT_ANY_CORE", "-DPT_HOST", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
+         "-U__ARM_FEATURE_SAT"]
+
 
 def declarations(header):
     """Return the declarations of a header for cffi, without comments, preprocessor lines and inline
@@ -121,10 +126,7 @@ ffi.set_source(
     SOURCE,
     sources=SOURCES,
     include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
-    # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
-    extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
-                        "-Wextra", "-DPT_ANY_CORE", "-DPT_HOST", "-U__ARM_FEATURE_DSP",
-                        "-U__ARM_FEATURE_SIMD32", "-U__ARM_FEATURE_SAT",
+    extra_compile_args=[*FLAGS,
                         # debug information is the same wherever the sources and Python are
                         f"-ffile-prefix-map={ROOT}=.",
                         f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],

@@ -1,7 +1,7 @@
 #include "products.h"
 #include "../arch/float_products_plain.h"
-#include "../arch/mve/float_products.h"
 #include "../arch/host/float_products.h"
+#include "../arch/mve/float_products.h"
 #include "half.h"
 
 // Their frames do not add up in one.

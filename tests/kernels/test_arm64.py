@@ -1,0 +1,57 @@
+"""The loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes of
+the plain form, and those of this computer. make arm64 installs compiler and emulator."""
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(__file__).parent / "arm64" / "loops.c"
+KINDS = {"plain": 0, "neon": 1, "dot": 2}  # PT_VECTORS_...
+
+
+def flags():
+    """The flags of the twin's extension."""
+    spec = importlib.util.spec_from_file_location("build", ROOT / "host" / "native" / "build.py")
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    folders = [f"-Ikernels/{folder}" for folder in build.FOLDERS]
+    return [*build.FLAGS, "-Werror", "-D_GNU_SOURCE", "-Ikernels", *folders]
+
+
+def built(compiler, output):
+    sources = sorted((ROOT / "kernels").rglob("*.c"))
+    command = [compiler, *flags(), "-ffunction-sections", "-Wl,--gc-sections", "-static",
+               "-o", output, PROGRAM, *sources]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def checksum(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    for name in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+        if not shutil.which(name):
+            pytest.skip(f"{name} is not installed (make arm64)")
+    return built("aarch64-linux-gnu-gcc", tmp_path_factory.mktemp("arm64") / "loops")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The checksum of this computer's plain form."""
+    return checksum(built("gcc", tmp_path_factory.mktemp("here") / "loops"), "0")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_give_the_same_bytes(program, here, kind):
+    processor = "max" if kind == "dot" else "cortex-a72"
+    assert checksum("qemu-aarch64", "-cpu", processor, program, str(KINDS[kind])) == here

@@ -175,11 +175,16 @@ static int PT_TYPED(solve_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor pivots = pt_get_tensor(c, args[LINALG_SOLVE_EX_PIVOTS]);
     const pt_tensor info = pt_get_tensor(c, args[LINALG_SOLVE_EX_INFO]);
     const bool raises = pt_get_bool(c, args[LINALG_SOLVE_EX_CHECK_ERRORS]);
-    for (int32_t i = 0; i < pt_batch_count(&s.batch); i++) {
+    const bool is_empty = pt_batch_count(&s.batch) == 0; // A may still have factors
+    const pt_batch batch = is_empty ? pt_batch_of(&s.a, 2) : s.batch;
+    for (int32_t i = 0; i < pt_batch_count(&batch); i++) {
         LU f;
-        PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&s.a, 2, &s.batch, i)));
-        PT_TRY(pt_give_info(c, raises, &info, &s.batch, i, f.info, SINGULAR));
-        PT_TYPED(store_factors)(&f, &lu, &pivots, &s.batch, i);
+        PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&s.a, 2, &batch, i)));
+        PT_TRY(pt_give_info(c, raises, &info, &batch, i, f.info, SINGULAR));
+        PT_TYPED(store_factors)(&f, &lu, &pivots, &batch, i);
+        if (is_empty) {
+            continue;
+        }
         pt_matrix from = pt_matrix_of(&s.b, s.inner, &s.batch, i);
         pt_matrix to = pt_matrix_of(&result, s.inner, &s.batch, i);
         from = s.left ? from : pt_transposed(from);

@@ -395,7 +395,8 @@ static int run_median(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);
 
 // ---- mode: (self, dim, keepdim, values, indices), the least of the most frequent elements; of
-// equal ones the last, as of PyTorch's up to 16
+// equal ones the last, as of PyTorch's up to 16. So many may have NaNs as PyTorch's, which stand
+// where they are put and part what is on their sides; of more, a NaN is greater than all.
 
 static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
     return pt_is_floating(t->dtype)
@@ -403,12 +404,38 @@ static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
                : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
 }
 
+enum { MOST_INSERTED = 16 };
+
+// True if element i of the lane is less than element j. No NaN is, and none is less than a NaN.
+static bool is_less(const lane *l, int32_t i, int32_t j) {
+    const int32_t a = l->first + i * l->step, b = l->first + j * l->step;
+    return pt_beats(l->data, a, b, l->dtype, true) && !pt_beats(l->data, a, a, l->dtype, true);
+}
+
+// Puts the elements of a short lane in order, each before those that it is less than.
+static int insert_all(pt_context *c, heap *h, const lane *l) {
+    for (int32_t i = 0; i < l->size; i++) {
+        const bool is_first = i > 0 && is_less(l, i, get(h, 0));
+        int32_t to = i;
+        for (; to > 0 && (is_first || is_less(l, i, get(h, to - 1))); to--) {
+            PT_TRY(pt_count_elements(c, 1));
+            set(h, to, get(h, to - 1));
+        }
+        set(h, to, i);
+    }
+    return PT_ERROR_OK;
+}
+
 static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     const lane l = {r->in.data, from, r->step, r->n, r->in.dtype, false};
     heap h = {(int64_t *)(void *)r->c->scratch, 1, 0};
     int32_t first = 0, most = 0;
-    PT_TRY(keep_first(r->c, &h, &l, l.size));
-    PT_TRY(order_heap(r->c, &h, &l));
+    if (l.size <= MOST_INSERTED) {
+        PT_TRY(insert_all(r->c, &h, &l));
+    } else {
+        PT_TRY(keep_first(r->c, &h, &l, l.size));
+        PT_TRY(order_heap(r->c, &h, &l));
+    }
     for (int32_t i = 0; i < l.size; i++) {
         const int32_t at = from + get(&h, i) * l.step;
         PT_TRY(pt_count_elements(r->c, 1));

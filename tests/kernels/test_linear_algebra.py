@@ -214,6 +214,22 @@ def test_empty_matrices_and_batches(batch, n):
     np.testing.assert_array_equal(eigh(a)[0], np.ones((*batch, n)))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(), (1,)])
+def test_a_matrix_has_factors_where_there_is_nothing_to_solve(batch, dtype):
+    a = np.broadcast_to(np.array([[0, 2], [4, 1]], dtype), (*batch, 2, 2)).copy()
+    result, lu, pivots, info = call(
+        "aten::_linalg_solve_ex.result", a, blank(0, 2, 3, dtype=dtype), True, False,
+        blank(0, 2, 3, dtype=dtype), *factors(a), infos(*batch))
+    assert result.shape == (0, 2, 3)
+    np.testing.assert_array_equal(lu, np.broadcast_to([[4, 1], [0, 2]], lu.shape))
+    np.testing.assert_array_equal(pivots, np.broadcast_to([2, 2], pivots.shape))
+    np.testing.assert_array_equal(info, np.zeros(batch))
+    with pytest.raises(KernelError, match="a matrix is singular"):
+        call("aten::_linalg_solve_ex.result", 0 * a, blank(0, 2, 3, dtype=dtype), True, True,
+             blank(0, 2, 3, dtype=dtype), *factors(a), infos(*batch))
+
+
 @pytest.mark.parametrize("rows, columns", [(3, 0), (0, 3), (0, 0)])
 def test_orthogonal_factors_of_nothing_are_identities(rows, columns):
     a = np.zeros((2, rows, columns), np.float32)

@@ -207,11 +207,22 @@ def along(function, x, dim):
 
 @oracle("aten::mode.values")
 def mode(draw, operator):
-    """The least of the most frequent elements, and where the last of them is. No NaN is another."""
+    """The first of the longest runs of equal elements, and where the last of them is. Of up to 16 each
+    is put before those that it is less than, the first one at first: a NaN never moves."""
     def last(lane):
-        least = max(sorted(set(lane[lane == lane].tolist())), key=lane.tolist().count, default=np.nan)
-        return ([np.flatnonzero(lane == least)[-1]] if least == least else
-                [np.flatnonzero(lane != lane)[0]]),
+        order = [] if len(lane) <= 16 else np.argsort(lane, kind="stable").tolist()
+        for i in range(len(lane) - len(order)):
+            to = i
+            if order and lane[i] < lane[order[0]]:
+                to = 0
+            while to > 0 and lane[i] < lane[order[to - 1]]:
+                to -= 1
+            order.insert(to, i)
+        run, most = 0, (0, None)
+        for before, i in zip([order[0], *order], order, strict=False):
+            run = run + 1 if lane[i] == lane[before] else 1
+            most = max(most, (run, i), key=lambda one: one[0])
+        return [most[1]],
 
     x, dim, _ = ordered(draw, DTYPES, smallest=1)
     keep, (places,) = draw.chance(), along(last, x, dim)

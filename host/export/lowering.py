@@ -9,10 +9,23 @@ import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
+from torch.utils import _pytree
 
 from . import batch_norms, matrix_errors, recurrent
 
 _ATEN = torch.ops.aten
+
+# Operators whose kernels take contiguous tensors only, or that are decomposed as if theirs were
+_CONTIGUOUS_OPERATORS = (
+    _ATEN.linear.default, _ATEN.layer_norm.default, _ATEN.group_norm.default, _ATEN.cdist.default,
+    _ATEN.embedding.default, _ATEN.masked_scatter.default, _ATEN.pixel_shuffle.default,
+    _ATEN.pixel_unshuffle.default, _ATEN._unique2.default, _ATEN.unique_consecutive.default)
+_ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
+
+# Results of functions as max, of which ExecuTorch does not know how to write the types
+for _kind in torch.return_types.all_return_types:
+    _pytree.SUPPORTED_SERIALIZED_TYPES[_kind] = _pytree.SUPPORTED_SERIALIZED_TYPES[_kind]._replace(
+        serialized_type_name=f"torch.return_types.{_kind.__name__}")
 
 # Never computed ahead of time, whatever they take: they make much out of little
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
@@ -43,12 +56,14 @@ class Lowered(NamedTuple):
 # ---- float32
 
 
+@torch.no_grad()  # else the copy of a new state to a buffer is refused
 def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) -> Lowered:
     """Lower with ExecuTorch's portable operators, and if fuse_rnn with recurrent layers in one
     instruction each. Linear layers stay linear layers, and results of constants alone become
     constants."""
     exported = _with_batch_norms_in_convolutions(exported)
     matrix_errors.into_operators(exported.graph_module)
+    _place_copies(exported.graph_module)
     if fuse_rnn:
         exported = recurrent.fuse(exported)
     reference = exported.module(check_guards=False)
@@ -65,6 +80,27 @@ def _with_batch_norms_in_convolutions(exported):
     batch_norms.into_convolutions(graph)
     arguments, keywords = exported.example_inputs
     return torch.export.export(graph, arguments, keywords, strict=False)
+
+
+def _place_copies(module):
+    """Insert contiguous copies before operators that need them, in branches, too."""
+    for part in module.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            for node in list(part.graph.nodes):
+                if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == _ROI_ALIGN:
+                    for source in node.all_input_nodes:
+                        _copy(part.graph, node, source)
+            part.recompile()
+
+
+def _copy(graph, node, source):
+    value = source.meta.get("val")
+    if isinstance(value, torch.Tensor) and not value.is_contiguous():
+        options = {"memory_format": torch.contiguous_format}
+        with graph.inserting_before(node):
+            copy = graph.call_function(_ATEN.clone.default, (source,), options)
+        copy.meta = {**node.meta, "val": value.clone(**options)}
+        node.replace_input_with(source, copy)
 
 
 def traced_from(exported):

@@ -519,6 +519,61 @@ def test_regions_are_of_a_contiguous_image(torch):
     assert exported.report["outputs"][0]["sqnr"] > 25
 
 
+def test_images_channels_last_are_made_contiguous(torch):
+    """Where a kernel takes no others, and PyTorch all."""
+    from models.zoo.models import regions
+
+    regions.define()
+
+    class Images(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.group = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.GroupNorm(2, 4)
+            self.last, self.linear = torch.nn.LayerNorm([6, 6]), torch.nn.Linear(6, 5)
+
+        def forward(self, x, boxes):
+            y = self.layer(x)
+            rounded = y.mul(2).round()
+            return (torch.ops.torchvision.roi_align(y, boxes, 1.0, 2, 2, 2, True), self.group(y),
+                    self.last(y), self.linear(y), torch.cdist(y, y + 1),
+                    torch.nn.functional.pixel_shuffle(y, 2), *torch.unique(rounded, return_inverse=True),
+                    torch.unique_consecutive(rounded), torch.masked_scatter(y, y > 0, 2 * y))
+
+    boxes = torch.tensor([[0.0, 1, 1, 5, 5], [0, 0, 2, 3, 5]])
+    given = torch.rand(1, 3, 6, 6).to(memory_format=torch.channels_last), boxes
+    exported = picotorch.export.export(Images().to(memory_format=torch.channels_last), given)
+    assert len(exported.report["outputs"]) == 10
+    assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+
+
+@pytest.mark.parametrize("fuse_rnn", [False, True])
+def test_a_layer_copies_its_new_state_to_a_buffer(torch, fuse_rnn):
+    """torch.export takes such a buffer for a parameter that is trained."""
+    class Recurrent(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.GRU(4, 8, batch_first=True)
+            self.register_buffer("h", torch.zeros(1, 1, 8))
+
+        def forward(self, x):
+            y, h = self.layer(x, self.h)
+            self.h.copy_(h)
+            return y
+
+    exported = picotorch.export.export(Recurrent(), torch.rand(1, 5, 4), fuse_rnn=fuse_rnn)
+    assert exported.report["outputs"][0]["sqnr"] > 100
+
+
+@pytest.mark.parametrize("function", ["max", "sort", "topk"])
+def test_forward_returns_what_a_function_with_named_results_gives(torch, function):
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return getattr(torch, function)(x, 1)
+
+    outputs = picotorch.export.export(Named(), torch.rand(3, 4)).report["outputs"]
+    assert [output["largest"] for output in outputs] == [0, 0]
+
+
 @pytest.mark.parametrize("is_int8", [False, True])
 def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
     np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])

@@ -207,6 +207,8 @@ class _Copies(torch.fx.Interpreter):
                 self._copy(node, source, torch.channels_last)
         elif node.target in _PAIRS:
             self._match_ranks(node)
+        elif node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
+            node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         result = super().run_node(node)
         is_copied = node.target in _PERMUTATIONS or _IS_COPIED in node.meta
         return result.contiguous() if is_copied else result

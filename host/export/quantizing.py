@@ -20,12 +20,20 @@ from executorch.backends.cortex_m.passes import (
     aten_to_cortex_m_pass,
     passes_utils,
 )
+from executorch.backends.cortex_m.quantizer.quantization_configs import INT8_PER_TENSOR_CONFIG
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
+from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationSpec,
+    SharedQuantizationSpec,
+)
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from . import batch_norms, matrix_errors, preparing, recurrent, sequences
 from .lowering import Lowered, finish, traced_from
@@ -69,7 +77,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     preparing.fold_factories(graph)
-    prepared = prepare_pt2e(graph, CortexMQuantizer())
+    prepared = prepare_pt2e(graph, _Quantizer())
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
@@ -195,6 +203,50 @@ def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale
     return torch.matmul(torch.softmax(scores, -1), value)
 
 
+class _Quantizer(CortexMQuantizer):
+    """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
+    once more in between, and then refuses a product with integers on one side only."""
+
+    def annotate(self, model):
+        model = super().annotate(model)
+        joints = _free_joints(model.graph)
+        for node in model.graph.nodes:
+            inputs = getattr(node.meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
+            for source, spec in inputs.items():
+                if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
+                    inputs[source] = _fixed_spec(source) or spec
+        return model
+
+
+def _free_joints(graph):
+    """Observe what cat makes of softmax and other tensors, which the scale of softmax would cut off.
+    Return the edges whose scale several tensors share."""
+    sources = {}  # by the edge whose scale nodes share: the tensors that come to it from elsewhere
+    for node in graph.nodes:
+        annotation = node.meta.get(Q_ANNOTATION_KEY)
+        edge = getattr(getattr(annotation, "output_qspec", None), "edge_or_node", None)
+        if isinstance(edge, tuple):
+            sources.setdefault(edge, set()).update(
+                source for source in annotation.input_qspec_map
+                if getattr(getattr(source.meta.get(Q_ANNOTATION_KEY), "output_qspec", None),
+                           "edge_or_node", None) != edge)
+    for (source, node), others in sources.items():
+        inputs = node.meta[Q_ANNOTATION_KEY].input_qspec_map
+        if isinstance(inputs.get(source), FixedQParamsQuantizationSpec) and not all(
+                _fixed_spec(other) == inputs[source] for other in others):
+            inputs[source] = INT8_PER_TENSOR_CONFIG.get_input_act_qspec()
+    return {edge for edge, others in sources.items() if len(others) > 1}
+
+
+def _fixed_spec(node):
+    """Return the fixed scale and zero point of a node's result, None if they are not."""
+    spec = getattr(node.meta.get(Q_ANNOTATION_KEY), "output_qspec", None)
+    if isinstance(spec, SharedQuantizationSpec) and isinstance(spec.edge_or_node, tuple):
+        source, user = spec.edge_or_node
+        spec = user.meta[Q_ANNOTATION_KEY].input_qspec_map.get(source)
+    return spec if isinstance(spec, FixedQParamsQuantizationSpec) else None
+
+
 def _without_observers(graph):
     for node in list(graph.graph.nodes):
         if node.op == "call_module" and node.name.startswith("activation_post_process"):
@@ -219,7 +271,8 @@ def _passes():
     passes = list(CortexMPassManager.pass_list)
     passes.remove(DecomposeHardswishPass)
     passes[passes.index(ActivationFusionPass)] = _ActivationFusion
-    passes.insert(passes.index(FoldAndAnnotateQParamsPass) + 1, _BiasesAsInt8)
+    fold = passes.index(FoldAndAnnotateQParamsPass)
+    passes[fold + 1:fold + 1] = [_BiasesAsInt8, _Tables]
     passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
     return passes
 
@@ -234,6 +287,18 @@ def _register_hardswish():
 
 
 _register_hardswish()
+
+
+class _Tables(AtenToDialectPass):
+    """Make tables of activations first. Between passes PyTorch would say that tanh gives floats, and
+    refuse to multiply what follows from them by the int8 of softmax."""
+
+
+for _activation in passes_utils._ACTIVATION_FNS:
+    if AtenToCortexMPass._DIALECT_SUBSTITUTIONS.get(_activation) is (
+            aten_to_cortex_m_pass._get_activation_replacement):
+        _Tables.register_dialect_substitution(_activation)(
+            aten_to_cortex_m_pass._get_activation_replacement)
 
 
 class _ActivationFusion(ActivationFusionPass):

@@ -536,7 +536,7 @@ def test_images_channels_last_are_made_contiguous(torch):
             rounded = y.mul(2).round()
             return (torch.ops.torchvision.roi_align(y, boxes, 1.0, 2, 2, 2, True), self.group(y),
                     self.last(y), self.linear(y), torch.cdist(y, y + 1),
-                    torch.nn.functional.pixel_shuffle(y, 2), *torch.unique(rounded, return_inverse=True),
+                    torch.pixel_shuffle(y, 2), *torch.unique(rounded, return_inverse=True),
                     torch.unique_consecutive(rounded), torch.masked_scatter(y, y > 0, 2 * y))
 
     boxes = torch.tensor([[0.0, 1, 1, 5, 5], [0, 0, 2, 3, 5]])
@@ -572,6 +572,43 @@ def test_forward_returns_what_a_function_with_named_results_gives(torch, functio
 
     outputs = picotorch.export.export(Named(), torch.rand(3, 4)).report["outputs"]
     assert [output["largest"] for output in outputs] == [0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"fuse_rnn": True}])
+def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
+    """ExecuTorch's passes took tanh's results for floats, and softmax's for int8."""
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.GRU(4, 8, batch_first=True)
+            self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, x):
+            y, _ = self.layer(x)
+            return self.attention(y, y, y, need_weights=False)[0].mean(1)
+
+    torch.manual_seed(0)
+    given = [(torch.randn(2, 3, 4),) for _ in range(4)]
+    exported = picotorch.export.export(Attention(), given[0], quantize=given, **options)
+    assert exported.report["outputs"][0]["sqnr"] > 25
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_is_joined_with_softmax_is_not_cut_off(torch, is_first):
+    """Its scale is fixed, for values up to 1; ExecuTorch's quantizer used it for all that cat joins."""
+    class Joint(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            parts = [torch.softmax(self.one(x), -1), 9 * self.other(x)]
+            return torch.cat(parts if is_first else parts[::-1], -1)
+
+    torch.manual_seed(0)
+    given = [(torch.randn(2, 8),) for _ in range(4)]
+    exported = picotorch.export.export(Joint(), given[0], quantize=given)
+    assert exported.report["outputs"][0]["sqnr"] > 25
 
 
 @pytest.mark.parametrize("is_int8", [False, True])

@@ -62,6 +62,7 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
     instruction each. Linear layers stay linear layers, and results of constants alone become
     constants."""
     exported = _with_batch_norms_in_convolutions(exported)
+    exported = matrix_errors.take_apart(exported)
     matrix_errors.into_operators(exported.graph_module)
     _place_copies(exported.graph_module)
     if fuse_rnn:

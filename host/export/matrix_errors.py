@@ -1,7 +1,9 @@
-"""Functions of torch.linalg that raise an error, for a singular matrix say: as operators that give the
-result and raise the error themselves.
+"""Functions of torch.linalg by others: those without kernels by functions that have kernels; those that
+raise an error, for a singular matrix say, by operators that give the result and raise the error
+themselves.
 
-ExecuTorch cannot lower what torch makes of them, where the error is an operator that gives nothing.
+ExecuTorch cannot lower what torch makes of the latter, where the error is an operator that gives
+nothing.
 
 Importing it imports torch.
 """
@@ -19,6 +21,62 @@ _RAISING = {  # by the function: what takes check_errors, whose first result is 
 }
 _FACTORS = {  # its first two results are wanted
     _ATEN.linalg_lu_factor.default: _ATEN.linalg_lu_factor_ex.default}
+
+
+def take_apart(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Replace functions that have no kernels by others that have."""
+    if not any(node.target in _STEPS for node in exported.graph.nodes):
+        return exported
+    return exported.run_decompositions(_STEPS)
+
+
+def _power(matrix, n):
+    """Return a negative power: a power of the inverse."""
+    if n >= 0:
+        return NotImplemented
+    inverse, _ = _ATEN.linalg_inv_ex.default(matrix, check_errors=True)
+    return torch.linalg.matrix_power(inverse, -n)
+
+
+def _cholesky_solve(b, factor, upper=False):
+    lower = factor.mT if upper else factor
+    return torch.linalg.solve_triangular(
+        lower.mT, torch.linalg.solve_triangular(lower, b, upper=False), upper=True)
+
+
+def _cholesky_inverse(factor, upper=False):
+    n = factor.shape[-1]
+    return _cholesky_solve(torch.eye(n, dtype=factor.dtype).expand(factor.shape), factor, upper)
+
+
+def _pinv(matrix, rcond=None, hermitian=False):
+    """Invert the singular values that are larger than rcond times the largest."""
+    if matrix.numel() == 0:
+        return NotImplemented
+    if rcond is None:
+        rcond = max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
+    if hermitian:
+        values, left = torch.linalg.eigh(matrix)
+        right = left.mT
+    else:
+        left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    sizes = values.abs()
+    kept = torch.where(sizes > sizes.amax(-1, keepdim=True) * rcond, 1 / values, 0.0)
+    return torch.matmul(right.mT * kept.unsqueeze(-2), left.mT)
+
+
+def _pinv_of_rtol(matrix, *, atol=None, rtol=None, hermitian=False):
+    if atol is not None or isinstance(rtol, torch.Tensor):
+        return NotImplemented
+    return _pinv(matrix, rtol, hermitian)
+
+
+_STEPS = {
+    _ATEN.linalg_matrix_power.default: _power, _ATEN.matrix_power.default: _power,
+    _ATEN.cholesky_solve.default: _cholesky_solve, _ATEN.cholesky_inverse.default: _cholesky_inverse,
+    _ATEN.linalg_pinv.default: _pinv, _ATEN.linalg_pinv.atol_rtol_float: _pinv_of_rtol,
+    _ATEN.linalg_pinv.atol_rtol_tensor: _pinv_of_rtol,
+    _ATEN.pinverse.default: _pinv}
 
 
 def into_operators(module: torch.fx.GraphModule) -> None:

@@ -574,6 +574,23 @@ def test_forward_returns_what_a_function_with_named_results_gives(torch, functio
     assert [output["largest"] for output in outputs] == [0, 0]
 
 
+def test_functions_of_matrices_are_taken_apart(torch):
+    class Matrices(torch.nn.Module):
+        def forward(self, a, b, tall):
+            lower, upper = torch.linalg.cholesky(a), torch.linalg.cholesky(a, upper=True)
+            return (torch.cholesky_solve(b, lower), torch.cholesky_solve(b, upper, True),
+                    torch.cholesky_inverse(lower), torch.linalg.matrix_power(a, -3),
+                    torch.linalg.matrix_power(a, 3), torch.linalg.pinv(tall),
+                    torch.linalg.pinv(tall @ tall.mT, rtol=1e-3), torch.linalg.pinv(a, hermitian=True),
+                    torch.pinverse(tall[0], 0.5))
+
+    torch.manual_seed(0)
+    tall = torch.randn(2, 4, 3)
+    given = tall @ tall.mT + torch.eye(4), torch.randn(2, 4, 2), tall
+    outputs = picotorch.export.export(Matrices(), given).report["outputs"]
+    assert len(outputs) == 9 and all(output["sqnr"] > 100 for output in outputs)
+
+
 @pytest.mark.parametrize("options", [{}, {"fuse_rnn": True}])
 def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
     """ExecuTorch's passes took tanh's results for floats, and softmax's for int8."""

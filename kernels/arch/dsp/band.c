@@ -25,9 +25,11 @@ static void copy_edge(const pt_band *b, const int8_t *row, int32_t x) {
 
 // To row i of a plane's blocks, which are as many bytes apart.
 static void fill_outside(const pt_band *b, uint32_t *to, int32_t block) {
-    for (int32_t j = 0; j < b->planes * b->blocks; j++, to += block) {
-        for (int32_t k = 0; k < b->words; k++) {
-            to[k] = b->outside;
+    const uint32_t outside = b->outside;
+    const int32_t words = b->words;
+    for (int32_t j = b->planes * b->blocks; j > 0; j--, to += block) {
+        for (int32_t k = words; k > 0; k -= 2) {
+            to[k - 1] = to[k - 2] = outside;
         }
     }
 }
@@ -35,16 +37,16 @@ static void fill_outside(const pt_band *b, uint32_t *to, int32_t block) {
 // Row i of the band from row y of the input.
 static void transform_row(const pt_band *b, const int8_t *in, int32_t i, int32_t y) {
     const pt_geometry *g = b->g;
-    const int32_t block = b->rows * b->words, last = g->out[1] - b->patches;
+    const int32_t block = b->rows * b->words, step = b->patches * g->stride[1];
+    const int32_t last = (g->out[1] - b->patches) * g->stride[1] - g->padding[1];
     uint32_t *to = b->values + i * b->words;
     if (y < 0 || y >= g->in[0]) {
         fill_outside(b, to, block);
         return;
     }
     const int8_t *row = in + y * g->in[1] * g->pixel;
-    for (int32_t j = 0; j < b->blocks; j++, to += block) {
-        int32_t x = b->patches * j < last ? b->patches * j : last;
-        x = x * g->stride[1] - g->padding[1];
+    for (int32_t j = b->blocks, x = -g->padding[1]; j > 0; j--, x += step, to += block) {
+        x = x < last ? x : last;
         if (x < 0 || x + b->columns > g->in[1]) {
             copy_edge(b, row, x);
             b->transform(b, b->edge, g->channels, to);
@@ -65,9 +67,10 @@ static int32_t keep_rows(const pt_band *b) {
     for (int32_t i = 0; shared > 0 && i < b->planes * b->blocks; i++, values += block) {
         two *to = (two *)(void *)values;
         const two *from = to + b->outputs * g->stride[0] * b->words / 2;
-        for (const two *end = to + shared * b->words / 2; to != end;) {
+        const two *end = to + shared * b->words / 2;
+        do {
             *to++ = *from++;
-        }
+        } while (to != end);
     }
     return shared > 0 ? shared : 0;
 }

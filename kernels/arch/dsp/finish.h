@@ -48,13 +48,15 @@
     FINISH_END(s2, right)                                               \
     FINISH_END(s3, right)
 
-// Two sums of each of two channels, with r0 to r5 as multiplier, right shift and rounding of each.
-#define FINISH_PAIRS                                             \
+// Two sums of each of two channels, with r0 to r5 as multiplier, right shift and rounding of each. r0
+// to r3 are free for `load`.
+#define FINISH_PAIRS(load)                                       \
     FINISH_BEGIN("%[s0]", "r0", "r2", "r6")                      \
     FINISH_BEGIN("%[s1]", "r0", "r2", "r6")                      \
     FINISH_NEXT("%[s0]", "r1", "%[s2]", "r3", "r5", "r6")        \
     FINISH_NEXT("%[s1]", "r1", "%[s3]", "r3", "r5", "r6")        \
     FINISH_END("%[s2]", "r4")                                    \
+    load                                                         \
     FINISH_END("%[s3]", "r4")
 
 #define DOUBLE(sum) "lsl " sum ", " sum ", #1\n\t"

@@ -30,18 +30,19 @@ static int32_t words_of_row(const pt_geometry *g) {
     return values / 4 * 2 + (values % 4 + 1) / 2;
 }
 
-// Steps of a sum, of two words.
-static int32_t steps_of(const pt_geometry *g) {
-    return (g->kernel[0] * words_of_row(g) + 1) / 2;
+// Steps of a sum, of two words of a patch.
+static inline int32_t steps_of(const pt_band *b) {
+    return (b->g->kernel[0] * b->words / PATCHES + 1) / 2;
 }
 
 static pt_band band_of(const pt_geometry *g, bool is_prepared) {
-    return (pt_band){.g = g,
-                     .patches = PATCHES,
-                     .columns = g->stride[1] + g->kernel[1],
-                     .planes = 1,
-                     .words = PATCHES * words_of_row(g),
-                     .weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(g)};
+    pt_band b = {.g = g,
+                 .patches = PATCHES,
+                 .columns = g->stride[1] + g->kernel[1],
+                 .planes = 1,
+                 .words = PATCHES * words_of_row(g)};
+    b.weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(&b);
+    return b;
 }
 
 // Rows of outputs at a time; 0 for too little room.
@@ -110,24 +111,26 @@ static int32_t widen_row(const int8_t *w, int32_t n, uint32_t *to, int32_t at) {
 static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
     for (const int8_t *end = w + n; w != end; w += 4, to += 4) {
         const uint32_t word = pt_load_word(w);
-        to[0] = (uint32_t)pt_even_bytes_plus(word, pt_even_bytes(word));
-        to[1] = (uint32_t)pt_odd_bytes_plus(word, pt_odd_bytes(word));
+        const int16x2_t even = pt_even_bytes(word), odd = pt_odd_bytes(word);
+        to[0] = (uint32_t)pt_even_bytes_plus(word, even);
+        to[1] = (uint32_t)pt_odd_bytes_plus(word, odd);
     }
 }
 
 // Channel o, the first or second of a pair.
-static void widen_channel(const pt_geometry *g, const pt_layer *layer, int32_t o, int32_t second,
+static void widen_channel(const pt_band *b, const pt_layer *layer, int32_t o, int32_t second,
                           uint32_t *pair) {
-    const int32_t n = g->kernel[1] * g->channels, words = words_of_row(g);
+    const pt_geometry *g = b->g;
+    const int32_t n = g->kernel[1] * g->channels;
     const int8_t *w = layer->weights + o * layer->depth;
-    uint32_t *to = pair + 2 + 2 * second, *end = pair + 2 + 4 * steps_of(g);
+    uint32_t *to = pair + 2 + 2 * second, *end = pair + 2 + 4 * steps_of(b);
     int32_t sum = 0;
     if (g->channels % 4 == 0) {
         widen_words(w, layer->depth, to);
     } else {
         end[-3 + 2 * second] = 0; // where the number of words is odd
         for (int32_t row = 0; row < g->kernel[0]; row++, w += n) {
-            sum += widen_row(w, n, to, row * words);
+            sum += widen_row(w, n, to, row * b->words / PATCHES);
         }
     }
     pair[second] = 2 * (uint32_t)pt_bias_of(&layer->output, o) + (uint32_t)(sum * layer->offset);
@@ -177,32 +180,31 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 // Some rows of outputs of two channels, with their widened weights.
 static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
-    const int32_t steps = steps_of(b->g);
+    const int32_t steps = steps_of(b);
     const uint32_t *w_end = pair + 2 + 4 * steps, *w, *a;
     pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
                     (uintptr_t)(b->g->out[1] * layer->out_stride)};
     pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)(b->rows * b->words)};
-    pt_pair row = {(uintptr_t)b->values, 4 * (uintptr_t)(b->g->stride[0] * b->words)};
+    const int32_t back = 4 * (b->g->stride[0] * b->words - (b->blocks - 1) * b->rows * b->words);
     pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
     uint32_t enter = pt_spare_code(steps, 8, PT_STEP_BYTES);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
         FIND_ENTRANCE
+        "ldr %[a], %[from]\n"
         "1:\n\t"
         "ldr %[w], %[pair]\n\t"
-        "ldr %[a], %[from]\n\t"
         "ldrd %[s0], %[s2], [%[w]], #8\n\t"
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
         FIRST_WORDS
         "ldr pc, %[enter]\n"
-        PAIR_STEPS("8")
-        "ldr r2, %[w_end]\n\t"
+        PAIR_STEPS("8", "ldr r2, %[w_end]\n\t")
         "cmp %[w], r2\n\t"
         "bne 2b\n\t"
         "ldmia %[w], {r0-r5}\n\t"
-        FINISH_PAIRS
-        "ldrd r0, r1, %[out]\n\t"
+        FINISH_PAIRS("ldrd r0, r1, %[out]\n\t")
+        "ldr r8, %[last]\n\t"
         "strb %[s0], [r0]\n\t"
         "strb %[s2], [r0, #1]\n\t"
         "add r2, r0, r1\n\t"
@@ -212,9 +214,9 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         "3:\n\t"
         NEXT_ROW("1")
         : [w] "=&r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [enter] "+m"(enter), [from] "+m"(from), [out] "+m"(to), [row] "+m"(row),
+          [s3] "=&r"(s3), [enter] "+m"(enter), [from] "+m"(from), [out] "+m"(to),
           [rows] "+m"(rows), [last] "+m"(last)
-        : [pair] "m"(pair), [w_end] "m"(w_end)
+        : [pair] "m"(pair), [w_end] "m"(w_end), [back] "m"(back)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
@@ -244,10 +246,10 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             for (int32_t i = 0; !prepared && i < 2; i++) {
-                widen_channel(g, layer, channel + i, i, pair);
+                widen_channel(&b, layer, channel + i, i, pair);
             }
             multiply_rows(&b, layer, pair, n, out + channel);
-            pair += prepared ? 8 + 4 * steps_of(g) : 0;
+            pair += prepared ? 8 + 4 * steps_of(&b) : 0;
         }
         pt_limit(layer, n * g->out[1], out);
     }

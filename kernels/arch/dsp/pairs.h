@@ -18,7 +18,7 @@ enum { PT_STEP_BYTES = 64 }; // of a step
     "ldr.w r1, [%[a], #4]\n\t"               \
     "ldr.w r6, [%[w], #8]\n\t"
 
-#define PAIR_STEP                            \
+#define PAIR_STEP(before_last)               \
     "smlad %[s0], r0, r4, %[s0]\n\t"         \
     "ldr.w r2, [%[a], #8]\n\t"               \
     "smlad %[s1], r1, r4, %[s1]\n\t"         \
@@ -33,6 +33,7 @@ enum { PT_STEP_BYTES = 64 }; // of a step
     "ldr.w r4, [%[w], #16]!\n\t"             \
     "smlad %[s2], r2, r8, %[s2]\n\t"         \
     "ldr.w r1, [%[a], #4]\n\t"               \
+    before_last                              \
     "smlad %[s3], r3, r8, %[s3]\n\t"         \
     "ldr.w r6, [%[w], #8]\n\t"
 
@@ -43,7 +44,7 @@ enum { PT_STEP_BYTES = 40 };
 #define FIRST_WORDS
 
 // Two words of each value with two of each channel.
-#define PAIR_STEP                        \
+#define PAIR_STEP(before_last)           \
     "ldmia.w %[a]!, {r0-r3}\n\t"         \
     "ldmia.w %[w]!, {r4-r6, r8}\n\t"     \
     "smlad %[s0], r0, r4, %[s0]\n\t"     \
@@ -53,16 +54,19 @@ enum { PT_STEP_BYTES = 40 };
     "smlad %[s0], r2, r5, %[s0]\n\t"     \
     "smlad %[s1], r3, r5, %[s1]\n\t"     \
     "smlad %[s2], r2, r8, %[s2]\n\t"     \
+    before_last                          \
     "smlad %[s3], r3, r8, %[s3]\n\t"
 
 #endif
 
-// Steps, one of which is entered. Behind them r2 and r3 are free, and no others if there are more.
-#define PAIR_STEPS(unrolled)             \
+// Steps, one of which is entered. Behind them r2 has what `load` loads, and r3 is free, but no others
+// if there are more.
+#define PAIR_STEPS(unrolled, load)       \
     "2:\n\t"                             \
-    ".rept " unrolled "\n\t"             \
-    PAIR_STEP                            \
-    ".endr\n\t"
+    ".rept " unrolled " - 1\n\t"         \
+    PAIR_STEP("")                        \
+    ".endr\n\t"                          \
+    PAIR_STEP(load)
 
 // Before all: from bytes of code to where the steps are entered. ADR counts from a multiple of 4: where
 // that is the assembler knows by the alignment alone, which -Os leaves at 2.
@@ -73,20 +77,20 @@ enum { PT_STEP_BYTES = 40 };
     "add r0, r1\n\t"                     \
     "str r0, %[enter]\n\t"
 
-// To the next block of the row, the outputs of which begin at r0, and r1 bytes further; behind the
-// last to the label.
+// From the block at r0, with r1 bytes to the next patch and the row's last block in r8, to the next;
+// behind the last to the label. A load comes some instructions before its use, here and elsewhere:
+// M33 waits for it.
 #define NEXT_BLOCK(patches, end)          \
-    "ldr r3, %[last]\n\t"                 \
-    "cmp r0, r3\n\t"                      \
+    "cmp r0, r8\n\t"                      \
     "beq " end "\n\t"                     \
+    "ldrd r4, r5, %[from]\n\t"            \
     "add r0, r0, r1, lsl #" patches "\n\t" \
-    "cmp r0, r3\n\t"                      \
+    "cmp r0, r8\n\t"                      \
     "it hi\n\t"                           \
-    "movhi r0, r3\n\t"                    \
+    "movhi r0, r8\n\t"                    \
+    "add %[a], r4, r5\n\t"                \
     "str r0, %[out]\n\t"                  \
-    "ldrd r0, r1, %[from]\n\t"            \
-    "add r0, r1\n\t"                      \
-    "str r0, %[from]\n\t"                 \
+    "str %[a], %[from]\n\t"               \
     "b 1b\n"
 
 // Then to the next row, while there is one.
@@ -96,12 +100,12 @@ enum { PT_STEP_BYTES = 40 };
     "str r0, %[out]\n\t"                 \
     "add r3, r1\n\t"                     \
     "str r3, %[last]\n\t"                \
-    "ldrd r0, r1, %[row]\n\t"            \
+    "ldr r0, %[from]\n\t"                \
+    "ldr r1, %[back]\n\t"                \
     "ldr r2, %[rows]\n\t"                \
-    "add r0, r1\n\t"                     \
+    "add %[a], r0, r1\n\t"               \
     "subs r2, #1\n\t"                    \
-    "str r0, %[row]\n\t"                 \
-    "str r0, %[from]\n\t"                \
+    "str %[a], %[from]\n\t"              \
     "str r2, %[rows]\n\t"                \
     "bne 1b"
 

@@ -346,7 +346,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
         "mov %[s3], %[s2]\n\t"
         SUM(STEP_PREPARED, "r0")
         "ldmia.w %[w]!, {r0-r5}\n\t"
-        FINISH_PAIRS
+        FINISH_PAIRS("")
         STORE_2x2
         END_PAIR
         : PREPARED_OPERANDS

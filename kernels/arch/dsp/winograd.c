@@ -237,16 +237,17 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "adr.w r1, " label " + 1\n\t"         \
     "strd r0, r1, %[" m "]\n\t"
 
-// Adds the products of m.
-#define ADD(m)                            \
+// Adds the products of m, whose values lie `gap` behind those before.
+#define ADD(m, gap)                       \
     "ldrd r0, r1, %[" m "]\n\t"           \
+    "add %[a], " gap "\n\t"               \
+    ENTER
+
+// With where the products end and the code goes on in r0 and r1.
+#define ENTER                             \
     "strd r0, r1, %[current]\n\t"         \
     FIRST_WORDS                           \
     "ldr pc, %[enter]\n"
-
-#define NEXT_VALUES                       \
-    "ldrd r0, r1, %[rows]\n\t"            \
-    "add %[a], r1\n\t"
 
 #define KEEP(s0, s1, s2, s3)              \
     "strd " s0 ", " s1 ", %[kept0]\n\t"   \
@@ -256,12 +257,10 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "ldrd " s0 ", " s1 ", %[kept0]\n\t"   \
     "ldrd " s2 ", " s3 ", %[kept2]\n\t"
 
-// Where the first outputs go to r0, bytes to the next patch to r1.
+// With the parameters' address in r6. Where the first outputs go to r0, bytes to the next patch to r1.
 #define FINISH_ALL                                  \
-    "ldr r6, %[parameters]\n\t"                     \
     "ldmia r6, {r0-r5}\n\t"                         \
-    FINISH_PAIRS                  \
-    "ldrd r0, r1, %[out]\n\t"
+    FINISH_PAIRS("ldrd r0, r1, %[out]\n\t")
 
 // To r2, and to the patch after the next.
 #define STORE_ALL(first)                  \
@@ -275,15 +274,17 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
 static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
     const int32_t depth = depth_of(b->g), block = b->rows * b->words;
-    const uint32_t *parameters = pair + 2, *w = pair + PARAMETERS, *a;
+    const uint32_t *w = pair + PARAMETERS, *a;
+    // The second: to the values of the next m.
+    pt_pair parameters = {(uintptr_t)(pair + 2), 4 * (uintptr_t)(b->blocks * block - depth)};
     pt_pair m1 = {(uintptr_t)(w + depth), 0}, m2 = {(uintptr_t)(w + 2 * depth), 0};
     pt_pair m0 = {(uintptr_t)(w + 3 * depth), 0}, m3 = {(uintptr_t)(w + 4 * depth), 0};
     pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)block};
-    pt_pair row = {(uintptr_t)b->values, 4 * (uintptr_t)(b->g->stride[0] * b->words)};
-    pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride}, current, kept0, kept2;
+    const int32_t back = 4 * (b->g->stride[0] * b->words - (b->blocks - 1) * b->rows * b->words);
+    pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride}, kept0, kept2;
+    volatile pt_pair current; // as a whole, where the code reads its second word
     pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
                     (uintptr_t)(b->g->out[1] * layer->out_stride)};
-    pt_pair left = {(uintptr_t)rows, 4 * (uintptr_t)(b->blocks * block - depth)}; // rows; to the next m
     uint32_t enter = pt_spare_code(depth / 4, 12, PT_STEP_BYTES);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
@@ -292,39 +293,41 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         CONTINUE_AT("4f", "m2")
         CONTINUE_AT("5f", "m0")
         CONTINUE_AT("6f", "m3")
+        "ldr %[a], %[from]\n"
         "1:\n\t"
         "ldr %[w], %[parameters]\n\t"
-        "ldr %[a], %[from]\n\t"
+        "ldrd r0, r1, %[m1]\n\t"
         "ldrd %[s0], %[s2], [%[w], #-8]\n\t"
         "add %[w], #24\n\t"
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
-        ADD("m1")
-        PAIR_STEPS("12")
-        "ldrd r2, r3, %[current]\n\t"
+        ENTER
+        PAIR_STEPS("12", "ldr r2, %[current]\n\t")
         "cmp %[w], r2\n\t"
         "bne 2b\n\t"
-        "bx r3\n"
+        "ldr pc, %[resume]\n"
         "3:\n\t"
         KEEP("%[s0]", "%[s1]", "%[s2]", "%[s3]")
-        NEXT_VALUES
-        ADD("m2")
+        "ldrd r2, r3, %[parameters]\n\t"
+        ADD("m2", "r3")
         "4:\n\t" /* m1 - m2 is twice m1 without m1 + m2 */
+        "ldrd r4, r5, %[parameters]\n\t"
         TAKE("r0", "r1", "r2", "r3")
         "rsb r0, %[s0], r0, lsl #1\n\t"
         "rsb r1, %[s1], r1, lsl #1\n\t"
         "rsb r2, %[s2], r2, lsl #1\n\t"
         "rsb r3, %[s3], r3, lsl #1\n\t"
         KEEP("r0", "r1", "r2", "r3")
-        NEXT_VALUES
-        ADD("m0")
+        ADD("m0", "r5")
         "5:\n\t"
+        "ldrd r6, r8, %[parameters]\n\t"
         FINISH_ALL
         STORE_ALL("r0")
         TAKE("%[s0]", "%[s1]", "%[s2]", "%[s3]")
-        NEXT_VALUES
-        ADD("m3")
+        ADD("m3", "r8")
         "6:\n\t"
+        "ldr r6, %[parameters]\n\t"
+        "ldr r8, %[last]\n\t"
         FINISH_ALL
         "add r3, r0, r1\n\t"
         STORE_ALL("r3")
@@ -334,8 +337,8 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         : [w] "=&r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
           [s3] "=&r"(s3), [m1] "+m"(m1), [m2] "+m"(m2), [m0] "+m"(m0), [m3] "+m"(m3),
           [current] "=m"(current), [kept0] "=m"(kept0), [kept2] "=m"(kept2), [enter] "+m"(enter),
-          [from] "+m"(from), [out] "+m"(to), [row] "+m"(row), [rows] "+m"(left), [last] "+m"(last)
-        : [parameters] "m"(parameters)
+          [from] "+m"(from), [out] "+m"(to), [rows] "+m"(rows), [last] "+m"(last)
+        : [parameters] "m"(parameters), [back] "m"(back), [resume] "m"(current.second)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
 }
 

@@ -272,8 +272,8 @@ static bool stays_exact(const pt_linear *p, int64_t row_sum) {
         return true;
     }
     int64_t size = row_sum < 0 ? -row_sum : row_sum;
-    return p->depth < MAX_DEPTH &&
-           size + largest(p->addends, p->outputs) < ((int64_t)1 << 31) - (1 << 30);
+    size += p->small_addends ? PT_BIAS_LIMIT : largest(p->addends, p->outputs);
+    return p->depth < MAX_DEPTH && size < ((int64_t)1 << 31) - (1 << 30);
 }
 
 static void make_addends(const pt_linear *p, int64_t row_sum, const int8_t *w, int32_t first,

@@ -1,6 +1,6 @@
 // Operators that order the elements along a dim: topk, sort, kthvalue, median, mode, unique; and
 // those that compare neighbours: cummax, cummin, unique_consecutive. Of equal elements the first
-// comes first, a NaN counts as greater than all.
+// comes first, but in topk; a NaN counts as greater than all.
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
 // n log k comparisons, and no memory but that of the indices.
@@ -11,12 +11,19 @@
 #include "reduction.h"
 #include <string.h>
 
+enum {
+    DESCENDING = 1, // from the greatest to the least
+    TIES = 2,       // of equal elements none comes before the other, as in topk
+    UNORDERED = 4,  // topk may leave its elements as they come
+    STILL_NANS = 8, // no NaN comes before or behind an element, from the least on
+};
+
 // `size` elements of `data` from `first` on, `step` apart.
 typedef struct lane {
     const void *data;
     int32_t first, step, size;
     uint8_t dtype;
-    bool descending;
+    uint8_t order;
 } lane;
 
 // Indices of elements of a lane, `step` apart.
@@ -41,43 +48,59 @@ static bool is_greater(const lane *l, int32_t a, int32_t b) {
 // True if element i of the lane comes before element j.
 static bool precedes(const lane *l, int32_t i, int32_t j) {
     int32_t a = l->first + i * l->step, b = l->first + j * l->step;
-    if (l->descending) {
-        return i < j ? !is_greater(l, b, a) : is_greater(l, a, b);
+    if (l->order & STILL_NANS && pt_beats(l->data, b, b, l->dtype, false)) {
+        return false;
     }
-    return i < j ? !is_greater(l, a, b) : is_greater(l, b, a);
+    const bool earlier = i < j && !(l->order & TIES);
+    return earlier !=
+           (earlier != (l->order & DESCENDING) ? is_greater(l, a, b) : is_greater(l, b, a));
 }
 
-// Puts `index` at position i of the heap, or below it: what it passes moves up.
+// Puts `index` at position i of the heap, or below it: what comes later moves up, down to the end;
+// from there the index rises to its place. Which of equal elements moves is topk's order.
 static int sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
-    for (int32_t below = 2 * i + 1; below < h->size; below = 2 * i + 1) {
+    const int32_t top = i;
+    for (int32_t below = 2 * i + 2; below <= h->size; below = 2 * i + 2) {
         PT_TRY(pt_count_elements(c, 1));
-        if (below + 1 < h->size && precedes(l, get(h, below), get(h, below + 1))) {
-            below++;
-        }
-        if (!precedes(l, index, get(h, below))) {
-            break;
+        if (below == h->size || precedes(l, get(h, below), get(h, below - 1))) {
+            below--;
         }
         set(h, i, get(h, below));
         i = below;
+    }
+    for (; i > top && precedes(l, get(h, (i - 1) / 2), index); i = (i - 1) / 2) {
+        set(h, i, get(h, (i - 1) / 2));
     }
     set(h, i, index);
     return PT_ERROR_OK;
 }
 
+static int make_heap(pt_context *c, const heap *h, const lane *l) {
+    for (int32_t i = h->size / 2 - 1; i >= 0; i--) {
+        PT_TRY(sift_down(c, h, l, i, get(h, i)));
+    }
+    return PT_ERROR_OK;
+}
+
+// Puts `index` in place of the heap's last element, if it comes before that.
+static int offer(pt_context *c, const heap *h, const lane *l, int32_t index) {
+    PT_TRY(pt_count_elements(c, 1));
+    return precedes(l, index, get(h, 0)) ? sift_down(c, h, l, 0, index) : PT_ERROR_OK;
+}
+
+static void number(const heap *h) {
+    for (int32_t i = 0; i < h->size; i++) {
+        set(h, i, i);
+    }
+}
+
 // Makes `h` the heap of the first k elements of the order; k is at most the lane's size.
 static int keep_first(pt_context *c, heap *h, const lane *l, int32_t k) {
     h->size = k;
-    for (int32_t i = 0; i < k; i++) {
-        set(h, i, i);
-    }
-    for (int32_t i = k / 2 - 1; i >= 0; i--) {
-        PT_TRY(sift_down(c, h, l, i, get(h, i)));
-    }
+    number(h);
+    PT_TRY(make_heap(c, h, l));
     for (int32_t i = k; i < l->size && k > 0; i++) {
-        PT_TRY(pt_count_elements(c, 1));
-        if (precedes(l, i, get(h, 0))) {
-            PT_TRY(sift_down(c, h, l, 0, i));
-        }
+        PT_TRY(offer(c, h, l, i));
     }
     return PT_ERROR_OK;
 }
@@ -93,13 +116,141 @@ static int order_heap(pt_context *c, heap *h, const lane *l) {
 }
 
 int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order) {
-    const lane l = {t->data, 0, 1, pt_numel(t), t->dtype, descending};
+    const lane l = {t->data, 0, 1, pt_numel(t), t->dtype, descending ? DESCENDING : 0};
     heap h = {order, 1, 0};
     PT_TRY(keep_first(c, &h, &l, l.size));
     return order_heap(c, &h, &l);
 }
 
 // ---- topk, sort
+
+// Of equal elements topk gives those that ExecuTorch and PyTorch give, in their order: it is what
+// remains of these steps, which compare nothing but the elements. Few of many are kept in a heap;
+// else quickselect brings the first k to the front, quicksort orders all but the last of them,
+// which is in its place. Both take the median of three to part a range, and a heap where a range is
+// parted for the `most_parts`th time.
+enum { MANY = 64, LEAST_SELECTED = 4, LEAST_PARTED = 17 };
+
+static int32_t most_parts(int32_t n) {
+    int32_t parts = 0;
+    for (; n > 1; n /= 2) {
+        parts += 2;
+    }
+    return parts;
+}
+
+static void swap(const heap *h, int32_t i, int32_t j) {
+    const int32_t index = get(h, i);
+    set(h, i, get(h, j));
+    set(h, j, index);
+}
+
+static bool in_order(const heap *h, const lane *l, int32_t i, int32_t j) {
+    return precedes(l, get(h, i), get(h, j));
+}
+
+// Parts elements [first, last), at least 4: none before *cut comes behind one from there on.
+static int part(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last,
+                int32_t *cut) {
+    int32_t i = first + 1, j = first + (last - first) / 2;
+    const bool ordered = in_order(h, l, i, j);
+    const int32_t low = ordered ? i : j, high = ordered ? j : i;
+    swap(h, first,
+         in_order(h, l, high, last - 1)  ? high
+         : in_order(h, l, low, last - 1) ? last - 1
+                                         : low);
+    for (j = last;; i++) {
+        for (; i < last && in_order(h, l, i, first); i++) {
+            PT_TRY(pt_count_elements(c, 1));
+        }
+        for (j--; j > first && in_order(h, l, first, j); j--) {
+            PT_TRY(pt_count_elements(c, 1));
+        }
+        if (i >= j) {
+            *cut = i;
+            return PT_ERROR_OK;
+        }
+        PT_TRY(pt_count_elements(c, 1));
+        swap(h, i, j);
+    }
+}
+
+static int insert_range(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last) {
+    for (int32_t i = first + 1; i < last; i++) {
+        const int32_t index = get(h, i);
+        const bool is_first = precedes(l, index, get(h, first)); // also of mode's NaNs
+        int32_t to = i;
+        for (; to > first && (is_first || precedes(l, index, get(h, to - 1))); to--) {
+            PT_TRY(pt_count_elements(c, 1));
+            set(h, to, get(h, to - 1));
+        }
+        set(h, to, index);
+    }
+    return PT_ERROR_OK;
+}
+
+static heap range(const heap *h, int32_t first, int32_t last) {
+    return (heap){h->indices + first * h->step, h->step, last - first};
+}
+
+// Brings the first k elements of the order to the front, the last of them behind the others.
+static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) {
+    int32_t first = 0, last = h->size, cut;
+    for (int32_t parts = most_parts(last); last - first >= LEAST_SELECTED; parts--) {
+        if (parts == 0) {
+            const heap kept = range(h, first, k);
+            PT_TRY(make_heap(c, &kept, l));
+            for (int32_t i = k; i < last; i++) {
+                PT_TRY(offer(c, &kept, l, get(h, i)));
+            }
+            swap(h, first, k - 1);
+            return PT_ERROR_OK;
+        }
+        PT_TRY(part(c, h, l, first, last, &cut));
+        first = cut < k ? cut : first;
+        last = cut < k ? last : cut;
+    }
+    return insert_range(c, h, l, first, last);
+}
+
+// Orders the first n elements of the order. The ranges left to do are in `left`, which has a place
+// for each element: of 17 or more it takes at most 2 for each time a range is parted.
+static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, const heap *left) {
+    int32_t first = 0, last = n, parts = most_parts(n), end = 0;
+    while (first < n) {
+        if (last - first >= LEAST_PARTED && parts > 0) {
+            int32_t cut;
+            PT_TRY(part(c, h, l, first, last, &cut));
+            parts--;
+            set(left, end++, parts);
+            set(left, end++, last);
+            last = cut;
+            continue;
+        }
+        if (last - first >= LEAST_PARTED) {
+            heap all = range(h, first, last);
+            PT_TRY(make_heap(c, &all, l));
+            PT_TRY(order_heap(c, &all, l));
+        } else {
+            PT_TRY(insert_range(c, h, l, first, last));
+        }
+        first = last;
+        if (end > 0) {
+            last = get(left, --end);
+            parts = get(left, --end);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// Asks for scratch for n indices.
+static int ask_for_indices(pt_context *c, int32_t n) {
+    if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
+    }
+    pt_ask_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t));
+    return PT_ERROR_OK;
+}
 
 static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, pt_ref values_arg,
                          pt_ref indices_arg, uint32_t *dim) {
@@ -115,6 +266,19 @@ static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, p
     return PT_ERROR_OK;
 }
 
+// Asks for the indices of all elements along the dim, unless few of many are kept.
+static int ask_for_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int64_t k,
+                        pt_ref values) {
+    const int32_t n = self->rank ? self->sizes[dim] : 1;
+    if (c->checking != PT_CHECK_BOUNDS) {
+        return k > n / MANY ? ask_for_indices(c, n) : PT_ERROR_OK;
+    }
+    // A k that is computed has no value yet: the output bounds it. Of fewer elements it may be more
+    // than few.
+    const uint32_t most = pt_capacity(c, values);
+    return ask_for_indices(c, most > (uint32_t)n / MANY ? n : (int32_t)most * MANY);
+}
+
 static int check_topk(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[TOPK_SELF]);
     uint32_t dim;
@@ -123,6 +287,7 @@ static int check_topk(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
     }
     int64_t k = pt_get_int(c, args[TOPK_K]);
+    PT_TRY(ask_for_topk(c, &self, dim, k, args[TOPK_VALUES]));
     if (k < 0 || k > (self.rank ? self.sizes[dim] : 1)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "k is not within the size of the dim");
     }
@@ -141,8 +306,20 @@ typedef int write_function(pt_context *c, const lane *l, heap *h, const pt_tenso
 // The first k elements in order.
 static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
                       int32_t to_step, int32_t k) {
-    PT_TRY(keep_first(c, h, l, k));
-    PT_TRY(order_heap(c, h, l));
+    if (l->order & TIES && k > l->size / MANY) {
+        const heap all = {(int64_t *)(void *)c->scratch, 1, l->size};
+        number(&all);
+        PT_TRY(select_first(c, &all, l, k));
+        if (!(l->order & UNORDERED)) {
+            PT_TRY(order_first(c, &all, l, k - 1, h));
+        }
+        for (int32_t i = 0; i < k; i++) {
+            set(h, i, get(&all, i));
+        }
+    } else {
+        PT_TRY(keep_first(c, h, l, k));
+        PT_TRY(order_heap(c, h, l));
+    }
     for (int32_t i = 0; i < k; i++, to += to_step) {
         pt_convert_element(values->data, to, values->dtype, l->data, l->first + get(h, i) * l->step,
                            l->dtype);
@@ -153,7 +330,7 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
 // Writes as many elements along the dim of each lane as the outputs have there. `outs`: values and
 // indices.
 static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs,
-                       bool descending, write_function *write) {
+                       uint8_t order, write_function *write) {
     const pt_tensor self_tensor = pt_get_tensor(c, self_arg), *self = &self_tensor;
     const pt_tensor values_tensor = pt_get_tensor(c, outs[0]), *values = &values_tensor;
     const pt_tensor indices_tensor = pt_get_tensor(c, outs[1]), *indices = &indices_tensor;
@@ -178,7 +355,7 @@ static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
         w.sizes[d] = d == dim ? 1 : values->sizes[d];
     }
     pt_walk_start(&w);
-    lane l = {self->data, 0, steps[1], self->rank ? self->sizes[dim] : 1, self->dtype, descending};
+    lane l = {self->data, 0, steps[1], self->rank ? self->sizes[dim] : 1, self->dtype, order};
     const int32_t k = self->rank ? values->sizes[dim] : 1;
     do {
         for (int32_t i = 0; i < w.n; i++) {
@@ -192,7 +369,9 @@ static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
 
 static int run_topk(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[TOPK_SELF], args[TOPK_DIM], &args[TOPK_VALUES],
-                       pt_get_bool(c, args[TOPK_LARGEST]), write_lane);
+                       (pt_get_bool(c, args[TOPK_LARGEST]) ? DESCENDING : 0) | TIES |
+                           (pt_get_bool(c, args[TOPK_SORTED]) ? 0 : UNORDERED),
+                       write_lane);
 }
 
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
@@ -212,7 +391,7 @@ static int check_sort(pt_context *c, const pt_ref *args) {
 
 static int run_sort(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES],
-                       pt_get_bool(c, args[SORT_DESCENDING]), write_lane);
+                       pt_get_bool(c, args[SORT_DESCENDING]) ? DESCENDING : 0, write_lane);
 }
 
 static int check_sort_stable(pt_context *c, const pt_ref *args) {
@@ -221,7 +400,7 @@ static int check_sort_stable(pt_context *c, const pt_ref *args) {
 
 static int run_sort_stable(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM], &args[SORT_STABLE_VALUES],
-                       pt_get_bool(c, args[SORT_STABLE_DESCENDING]), write_lane);
+                       pt_get_bool(c, args[SORT_STABLE_DESCENDING]) ? DESCENDING : 0, write_lane);
 }
 
 const pt_kernel pt_aten_sort_values = PT_KERNEL(check_sort, run_sort);
@@ -236,8 +415,8 @@ static int cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor 
     for (int32_t i = 0; i < k; i++, to += to_step) {
         const int32_t at = l->first + i * l->step, best_at = l->first + best * l->step;
         PT_TRY(pt_count_elements(c, 1));
-        if (pt_beats(l->data, at, best_at, l->dtype, l->descending) ||
-            !pt_beats(l->data, best_at, at, l->dtype, l->descending)) {
+        if (pt_beats(l->data, at, best_at, l->dtype, l->order & DESCENDING) ||
+            !pt_beats(l->data, best_at, at, l->dtype, l->order & DESCENDING)) {
             best = i;
         }
         set(h, i, best);
@@ -252,12 +431,12 @@ static int check_cumulated(pt_context *c, const pt_ref *args) {
 }
 
 static int run_cummax(pt_context *c, const pt_ref *args) {
-    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], false,
+    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], 0,
                        cumulate_lane);
 }
 
 static int run_cummin(pt_context *c, const pt_ref *args) {
-    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], true,
+    return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], DESCENDING,
                        cumulate_lane);
 }
 
@@ -296,7 +475,7 @@ static int find_median(pt_context *c, const lane *l, int64_t *index) {
 
 static void store_kth(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     const kth *own = (const kth *)(const void *)r;
-    lane l = {r->in.data, from, r->step, r->n, r->in.dtype, false};
+    lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
     int64_t index = 0;
     r->error = own->median ? find_median(r->c, &l, &index) : find_kth(r->c, &l, own->k, &index);
     if (r->error == PT_ERROR_OK) {
@@ -315,10 +494,7 @@ static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, i
     k = median ? (size + 1) / 2 : k;
     // A k that is computed has no value yet where bounds are checked.
     const int64_t most = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
-    pt_ask_scratch(c, (uint32_t)(most < 0      ? 0
-                                 : most > size ? size
-                                               : most) *
-                          (uint32_t)sizeof(int64_t));
+    PT_TRY(ask_for_indices(c, most < 0 ? 0 : most > size ? size : (int32_t)most));
     if (median && size == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
@@ -374,14 +550,14 @@ static int check_median(pt_context *c, const pt_ref *args) {
     if (pt_numel(&self) == 0 && !pt_is_floating(self.dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
-    pt_ask_scratch(c, ((uint32_t)pt_numel(&self) + 1) / 2 * (uint32_t)sizeof(int64_t));
+    PT_TRY(ask_for_indices(c, (pt_numel(&self) + 1) / 2));
     return pt_expect_sizes(c, args[MEDIAN_OUT], 0, NULL);
 }
 
 static int run_median(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[MEDIAN_SELF]);
     pt_tensor out = pt_get_tensor(c, args[MEDIAN_OUT]);
-    lane l = {self.data, 0, 1, pt_numel(&self), self.dtype, false};
+    lane l = {self.data, 0, 1, pt_numel(&self), self.dtype, 0};
     int64_t index;
     if (l.size == 0) {
         pt_store_float(out.data, 0, out.dtype, __builtin_nanf(""));
@@ -404,34 +580,14 @@ static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
                : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
 }
 
-enum { MOST_INSERTED = 16 };
-
-// True if element i of the lane is less than element j. No NaN is, and none is less than a NaN.
-static bool is_less(const lane *l, int32_t i, int32_t j) {
-    const int32_t a = l->first + i * l->step, b = l->first + j * l->step;
-    return pt_beats(l->data, a, b, l->dtype, true) && !pt_beats(l->data, a, a, l->dtype, true);
-}
-
-// Puts the elements of a short lane in order, each before those that it is less than.
-static int insert_all(pt_context *c, heap *h, const lane *l) {
-    for (int32_t i = 0; i < l->size; i++) {
-        const bool is_first = i > 0 && is_less(l, i, get(h, 0));
-        int32_t to = i;
-        for (; to > 0 && (is_first || is_less(l, i, get(h, to - 1))); to--) {
-            PT_TRY(pt_count_elements(c, 1));
-            set(h, to, get(h, to - 1));
-        }
-        set(h, to, i);
-    }
-    return PT_ERROR_OK;
-}
-
 static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
-    const lane l = {r->in.data, from, r->step, r->n, r->in.dtype, false};
-    heap h = {(int64_t *)(void *)r->c->scratch, 1, 0};
+    lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
+    heap h = {(int64_t *)(void *)r->c->scratch, 1, r->n};
     int32_t first = 0, most = 0;
-    if (l.size <= MOST_INSERTED) {
-        PT_TRY(insert_all(r->c, &h, &l));
+    if (l.size < LEAST_PARTED) {
+        l.order = TIES | STILL_NANS;
+        number(&h);
+        PT_TRY(insert_range(r->c, &h, &l, 0, l.size));
     } else {
         PT_TRY(keep_first(r->c, &h, &l, l.size));
         PT_TRY(order_heap(r->c, &h, &l));
@@ -463,8 +619,7 @@ static int check_mode(pt_context *c, const pt_ref *args) {
     uint32_t dim;
     PT_TRY(check_kth(c, &self, &args[MODE_DIM], 0, true));
     PT_TRY(pt_read_dim(c, pt_get_int(c, args[MODE_DIM]), self.rank, &dim));
-    pt_ask_scratch(c, (self.rank ? (uint32_t)self.sizes[dim] : 1) * (uint32_t)sizeof(int64_t));
-    return PT_ERROR_OK;
+    return ask_for_indices(c, self.rank ? self.sizes[dim] : 1);
 }
 
 static int run_mode(pt_context *c, const pt_ref *args) {
@@ -491,15 +646,12 @@ static int check_unique(pt_context *c, const pt_ref *args) {
     if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
     }
-    if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
-    }
     if (out.rank != 1 || inverse.dtype != PT_DTYPE_LONG ||
         pt_get_tensor(c, args[UNIQUE2_OUT2]).dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the output must have 1 dim, the others must be int64");
     }
-    pt_ask_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t));
+    PT_TRY(ask_for_indices(c, n));
     if (!pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS])) {
         PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT2], 1, &none));
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from picotorch.host.operators import built_operators
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import SampleInput
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 # How many samples of an operator
@@ -57,7 +58,17 @@ class Operator:
     def samples(self, counts):
         """Samples in each dtype that it takes, up to counts[dtype], the same every time."""
         return [sample for dtype, count in counts.items() if dtype in op_db[self.index].dtypes
-                for sample in self._samples(dtype, count)]
+                for sample in [*self._samples(dtype, count), *self._ties(dtype)]]
+
+    def _ties(self, dtype):
+        """topk of rows with few different elements; PyTorch's samples have none twice."""
+        rows = [] if self.name != "topk" else [(20, 7), (130, 2), (130, 3), (500, 400)]
+        for n, k in rows:
+            data = torch.arange(3 * n).mul(7919).remainder(1009).remainder(4).reshape(3, n).to(dtype)
+            for largest in (True, False):
+                input_ = SampleInput(data, args=(k, -1, largest))
+                yield Sample(f"{self.name} {str(dtype)[6:]} {k} of {n}, {largest}", dtype,
+                             op_db[self.index].op, input_)
 
     def _samples(self, dtype, count):
         """Samples spread over those that PyTorch has."""
@@ -78,7 +89,7 @@ class Operator:
 
 
 # Where the dim stands of operators that name any of equal elements, but none twice
-_DIMS = {"kthvalue": 2, "topk": 2, "sort": 1}
+_DIMS = {"kthvalue": 2, "sort": 1}
 
 
 class Sample:
@@ -121,7 +132,7 @@ class Sample:
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
     def comparable(self, outputs):
-        """Return outputs, those of kthvalue, topk and sort with the elements that the indices name in
+        """Return outputs, those of kthvalue and sort with the elements that the indices name in
         place of the indices: PyTorch does not say which of equal elements they name."""
         place = _DIMS.get(self.name.split(" ")[0])
         arguments, named = tree_unflatten(self.leaves, self.spec)

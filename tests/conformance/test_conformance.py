@@ -64,18 +64,43 @@ def test_the_list_of_operators_is_that_of_the_runtime(installed):
     assert sorted(set(Runtime.get().operator_registry.operator_names)) == listed
 
 
-def test_topk_names_each_of_equal_elements_once(installed):
+def test_sort_names_each_of_equal_elements_once(installed):
     import torch
     from conformance.samples import Sample
     from torch.testing._internal.opinfo.core import SampleInput
 
     def comparable(*indices):
-        return sample.comparable([torch.tensor([2, 1]), torch.tensor(indices)])[1].tolist()
+        return sample.comparable([torch.tensor([2, 1, 1]), torch.tensor(indices)])[1].tolist()
 
     data = torch.tensor([1, 1, 2])
-    sample = Sample("topk int64 0", torch.int64, torch.topk, SampleInput(data, args=(2,)))
-    assert comparable(2, 0) == comparable(2, 1) == [2, 1]
-    assert comparable(2, 2) == [2, 2] and comparable(0, 2) == [1, 2]
+    sample = Sample("sort int64 0", torch.int64, torch.sort, SampleInput(data, args=(0, True)))
+    assert comparable(2, 0, 1) == comparable(2, 1, 0) == [2, 1, 1]
+    assert comparable(2, 2, 0) == [2, 2, 0] and comparable(0, 2, 0) == [0, 2, 0]
+
+
+def test_the_tests_of_topk_expect_what_executorch_gives(installed):
+    """Of equal elements; PyTorch gives the same."""
+    import torch
+    from conformance.runtimes import run_executorch
+    from executorch.exir import to_edge
+    from support.selected import hard_to_select, topk_indices
+
+    calls = [(k, largest, is_sorted) for k in (1, 4, 5, 150, 300) for largest in (False, True)
+             for is_sorted in (False, True)]
+
+    class Calls(torch.nn.Module):
+        def forward(self, x):
+            return tuple(torch.topk(x, k, 0, largest, is_sorted)[1]
+                         for k, largest, is_sorted in calls)
+
+    rows = [torch.randint(4, (300,)), torch.tensor(hard_to_select(300, 150)) // 2,
+            torch.where(torch.rand(300) < 0.1, torch.nan, torch.randint(4, (300,)))]
+    for row in rows:
+        program = to_edge(torch.export.export(Calls(), (row,))).to_executorch()
+        theirs, = run_executorch(program.buffer, [("forward", [row])])
+        for call, ours, indices in zip(calls, Calls()(row), theirs, strict=True):
+            expected = topk_indices(row.tolist(), *call)
+            assert indices.tolist() == ours.tolist() == expected, (call, row)
 
 
 def test_an_operator_agrees(installed, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 from support.kernel_call import DTYPES as CODES
 from support.pytorch_dtypes import DTYPES, INTEGRAL
+from support.selected import topk_indices
 from test_softmax import log_softmax, softmax
 
 from .sample import Sample, oracle
@@ -167,9 +168,13 @@ def histc(draw, operator):
     return Sample([draw.tensor(x), bins, low, high], counts.astype(x.dtype))
 
 
-def ordered(draw, dtypes, smallest=0):
-    """x, some of it NaN, a dim, and a function that gives the indices of the order along it."""
-    x = draw.small(draw.shape(least=1, smallest=smallest), draw.pick(*dtypes))
+def ordered(draw, dtypes, smallest=0, longest=0):
+    """x, some of it NaN, a dim, and a function that gives the indices of the order along it. `longest`:
+    x may also be 2 rows of up to so many elements."""
+    shape = draw.shape(least=1, smallest=smallest)
+    if longest and draw.chance():
+        shape = 2, draw.int(smallest, longest)
+    x = draw.small(shape, draw.pick(*dtypes))
     if x.dtype.kind == "f":
         x = np.where(x == 4, np.nan, x).astype(x.dtype)
     dim = draw.dim(x.ndim)
@@ -179,12 +184,14 @@ def ordered(draw, dtypes, smallest=0):
 
 @oracle("aten::topk.values")
 def topk(draw, operator):
-    """The first of equal elements; a NaN is above all."""
-    x, dim, order = ordered(draw, ["float32", "float64", "int8", "uint8", "int64"])
-    k, largest = draw.int(0, x.shape[dim]), draw.chance()
-    places = order(largest).take(range(k), dim)
+    """Those of equal elements that ExecuTorch names; a NaN is above all."""
+    x, dim, _ = ordered(draw, ["float32", "float64", "int8", "uint8", "int64"], longest=90)
+    k, largest, is_sorted = draw.int(0, x.shape[dim]), draw.chance(), draw.chance()
+    places = np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
+    if places.size:
+        places, = along(lambda lane: [topk_indices(lane.tolist(), k, largest, is_sorted)], x, dim)
     expected = [np.take_along_axis(x, places, dim), places]
-    return Sample([draw.tensor(x), k, dim, largest, True], expected)
+    return Sample([draw.tensor(x), k, dim, largest, is_sorted], expected)
 
 
 @oracle("aten::sort.values", "aten::sort.values_stable")

@@ -167,6 +167,19 @@ def test_steps_that_are_never_taken_may_be_huge(operator, dilation):
     assert changed(f"cortex_m::quantized_{operator}.out", stride) == "ok"
 
 
+@pytest.mark.parametrize("operator", ["topk.values", "kthvalue.values", "mode.values"])
+def test_the_indices_of_a_long_dim_are_counted(operator):
+    """Their bytes are no uint32."""
+    def lengthen(arguments):
+        many, dim = 1 << 29, 1 if operator == "mode.values" else 2
+        arguments[0].sizes = [many, 0, 1]
+        arguments[1:dim + 1] = [many, 0][-dim:]
+        for output in arguments[-2:]:
+            output.sizes = [many, 0, 1] if operator == "topk.values" else [0, 1]
+
+    assert changed(f"aten::{operator}", lengthen) == "NotSupported"
+
+
 @pytest.mark.parametrize("operator", ["aten::index_put_", "aten::index_put.out"])
 def test_places_of_indices_are_counted(operator):
     """5 ** 10 places, of tensors of at most 5 elements."""

@@ -30,19 +30,19 @@ static int32_t words_of_row(const pt_geometry *g) {
     return values / 4 * 2 + (values % 4 + 1) / 2;
 }
 
-// Steps of a sum, of two words of a patch.
-static inline int32_t steps_of(const pt_band *b) {
-    return (b->g->kernel[0] * b->words / PATCHES + 1) / 2;
+// Steps of a sum, of two words of a patch, from a band's words.
+static inline int32_t steps_of(const pt_geometry *g, int32_t words) {
+    return (g->kernel[0] * words / PATCHES + 1) / 2;
 }
 
 static pt_band band_of(const pt_geometry *g, bool is_prepared) {
-    pt_band b = {.g = g,
-                 .patches = PATCHES,
-                 .columns = g->stride[1] + g->kernel[1],
-                 .planes = 1,
-                 .words = PATCHES * words_of_row(g)};
-    b.weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(&b);
-    return b;
+    const int32_t words = PATCHES * words_of_row(g);
+    return (pt_band){.g = g,
+                     .patches = PATCHES,
+                     .columns = g->stride[1] + g->kernel[1],
+                     .planes = 1,
+                     .words = words,
+                     .weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(g, words)};
 }
 
 // Rows of outputs at a time; 0 for too little room.
@@ -123,7 +123,7 @@ static void widen_channel(const pt_band *b, const pt_layer *layer, int32_t o, in
     const pt_geometry *g = b->g;
     const int32_t n = g->kernel[1] * g->channels;
     const int8_t *w = layer->weights + o * layer->depth;
-    uint32_t *to = pair + 2 + 2 * second, *end = pair + 2 + 4 * steps_of(b);
+    uint32_t *to = pair + 2 + 2 * second, *end = pair + 2 + 4 * steps_of(g, b->words);
     int32_t sum = 0;
     if (g->channels % 4 == 0) {
         widen_words(w, layer->depth, to);
@@ -180,7 +180,7 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 // Some rows of outputs of two channels, with their widened weights.
 static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
-    const int32_t steps = steps_of(b);
+    const int32_t steps = steps_of(b->g, b->words);
     const uint32_t *w_end = pair + 2 + 4 * steps, *w, *a;
     pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
                     (uintptr_t)(b->g->out[1] * layer->out_stride)};
@@ -249,7 +249,7 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
                 widen_channel(&b, layer, channel + i, i, pair);
             }
             multiply_rows(&b, layer, pair, n, out + channel);
-            pair += prepared ? 8 + 4 * steps_of(&b) : 0;
+            pair += prepared ? 8 + 4 * steps_of(g, b.words) : 0;
         }
         pt_limit(layer, n * g->out[1], out);
     }

@@ -520,7 +520,7 @@ def test_regions_are_of_a_contiguous_image(torch):
 
 
 def test_images_channels_last_are_made_contiguous(torch):
-    """Where a kernel takes no others, and PyTorch all."""
+    """A copy is contiguous where a kernel takes no others, and PyTorch all."""
     from models.zoo.models import regions
 
     regions.define()

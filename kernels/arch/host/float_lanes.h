@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of a line: how many lanes of a vector lie in it, and whether it begins or ends there.
+// Lanes of a vector that lie in a line, and whether it begins or ends there.
 typedef struct pt_line_part {
     int32_t n;
     bool first, last;
@@ -22,7 +22,7 @@ enum { LANES = 8, WIDE = 2, FLOAT_KIND = PT_VECTORS_UPPER }; // WIDE: vectors of
 
 typedef __m256 lanes;
 
-// Which lanes are read: for the first of three taps, for others, for the third.
+// The lanes that are read: for the first of three taps, for others, for the third.
 typedef struct line_masks {
     __m256i left, all, right;
 } line_masks;

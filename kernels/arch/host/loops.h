@@ -45,7 +45,7 @@ static PT_TARGET void PT_LOOP(take_patch)(const pt_layer *layer, const int8_t *p
     }
 }
 
-// What the offset adds to the sums of four channels that bytes were multiplied for.
+// Products of the offset: to be added to the sums of four channels, whose values are bytes.
 static inline PT_TARGET void PT_LOOP(multiply_offset)(int32_t offset, const int8_t *const rows[4],
                                                       int32_t padded, int32_t sums[4]) {
     const PT_LOOP(values) ones = PT_LOOP(spread)(1);

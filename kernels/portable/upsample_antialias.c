@@ -56,7 +56,7 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
         const int32_t from = in.sizes[2 + d], to = (int32_t)size[d];
         ratio r;
         const float scale = scale_of(c, args, d, from, to, &r);
-        if (!(scale <= INT32_MAX)) {
+        if (!(scale < 0x1p31F)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a scale is out of range");
         }
         if (in.dtype == PT_DTYPE_BYTE && (from > LARGEST_OF_BYTES || to > LARGEST_OF_BYTES ||

@@ -87,11 +87,39 @@ def _place_copies(module):
     """Insert contiguous copies before operators that need them, in branches, too."""
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
+            permuted = _permuted(part.graph)
             for node in list(part.graph.nodes):
                 if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == _ROI_ALIGN:
                     for source in node.all_input_nodes:
-                        _copy(part.graph, node, source)
+                        if source in permuted:
+                            _copy(part.graph, node, source)
             part.recompile()
+
+
+def _permuted(graph):
+    """Return the nodes of tensors that are not contiguous in the program either. Its views are copies
+    and contiguous, as is what it computes of them."""
+    found = set()
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        is_permuted = isinstance(value, torch.Tensor) and not value.is_contiguous()
+        if _makes_permuted(node) or is_permuted and (
+                node.op != "call_function"
+                or not found.isdisjoint(node.all_input_nodes) and not _is_view(node.target)):
+            found.add(node)
+    return found
+
+
+def _makes_permuted(node):
+    """True for an operator whose results may be, whatever its inputs are."""
+    return "linalg" in str(node.target) or any(
+        isinstance(one, torch.memory_format) for one in (*node.args, *node.kwargs.values()))
+
+
+def _is_view(target):
+    return getattr(target, "overloadpacket", None) not in (_ATEN.to, _ATEN.detach) and any(
+        one.alias_info and not one.alias_info.is_write
+        for one in getattr(getattr(target, "_schema", None), "returns", ()))
 
 
 def _copy(graph, node, source):

@@ -546,6 +546,28 @@ def test_images_channels_last_are_made_contiguous(torch):
     assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
 
 
+def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
+    """Those of programs are copies. The results of torch.linalg may be stored by columns."""
+    class Views(torch.nn.Module):
+        def __init__(self, is_inverted):
+            super().__init__()
+            self.is_inverted = is_inverted
+            self.norm, self.linear = torch.nn.LayerNorm(6), torch.nn.Linear(6, 5)
+
+        def forward(self, x):
+            if self.is_inverted:
+                return self.linear(torch.linalg.inv(x))
+            return self.linear(x[:, :3]), self.norm(torch.relu(x.transpose(1, 2)))
+
+    given = torch.eye(6)[None] + torch.rand(1, 6, 6) / 9
+    for is_inverted in (False, True):
+        exported = picotorch.export.export(Views(is_inverted), given)
+        assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+        (tmp_path / "out.pte").write_bytes(exported.buffer)
+        found = operators(call, tmp_path / "out.pte")
+        assert any("clone" in name for name in found) == is_inverted
+
+
 @pytest.mark.parametrize("fuse_rnn", [False, True])
 def test_a_layer_copies_its_new_state_to_a_buffer(torch, fuse_rnn):
     """torch.export takes such a buffer for a parameter that is trained."""

@@ -170,10 +170,12 @@ def _is_random(node):
 
 def in_channels_last(value):
     """A module or tensor with images (batch, channels, height, width) stored channels last."""
-    if isinstance(value, torch.nn.Module) or getattr(value, "ndim", 0) == _IMAGE_DIMS:
-        with torch.no_grad():  # TorchScript's parameters are buffers with gradients
+    with torch.no_grad():  # TorchScript's parameters are buffers with gradients
+        if isinstance(value, torch.nn.Module):
+            return value._apply(in_channels_last)  # to() refuses buffers of 5 dims
+        if getattr(value, "ndim", 0) == _IMAGE_DIMS:
             return value.to(memory_format=torch.channels_last)
-    return value
+        return value
 
 
 def takes_images(graph: torch.fx.GraphModule) -> bool:

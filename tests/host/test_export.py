@@ -650,6 +650,23 @@ def test_what_is_joined_with_softmax_is_not_cut_off(torch, is_first):
     assert exported.report["outputs"][0]["sqnr"] > 25
 
 
+def test_a_buffer_of_five_dims_stays_contiguous(torch):
+    """Anchors of a detector, beside images that int8 stores channels last."""
+    class Detector(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Conv2d(3, 6, 3)
+            self.register_buffer("anchors", torch.rand(1, 2, 1, 1, 3) + 0.5)
+
+        def forward(self, x):
+            y = self.layer(x)
+            return y.view(1, 2, 3, 4, 4).permute(0, 1, 3, 4, 2) * self.anchors
+
+    x = torch.rand(1, 3, 6, 6)
+    exported = picotorch.export.export(Detector(), x, quantize=[(x,)])
+    assert exported.report["outputs"][0]["sqnr"] > 25
+
+
 @pytest.mark.parametrize("is_int8", [False, True])
 def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
     np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])

@@ -7,6 +7,7 @@ Importing it imports torch, executorch and tosa-tools.
 
 import copy
 import math
+import operator
 from collections.abc import Iterable
 
 import torch
@@ -27,6 +28,7 @@ from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPas
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
+from torch._guards import detect_fake_mode
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec,
@@ -50,6 +52,8 @@ _COMPOSITES = (
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
          _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
 
+_EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
+
 _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
              _ATEN.alpha_dropout.default)
 
@@ -72,6 +76,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
         samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
+    _take_extremes(graph)
     matrix_errors.into_operators(graph)
     _take_apart(graph)
     preparing.place_copies(graph, samples[0])
@@ -131,6 +136,21 @@ def _multiply_by_reciprocals(graph):
         if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
                 and node.args[1] and math.isfinite(1 / node.args[1])):
             node.target, node.args = _ATEN.mul.Tensor, (node.args[0], 1 / node.args[1])
+    graph.recompile()
+
+
+def _take_extremes(graph):
+    """x.max(1).values as x.amax([1]): ExecuTorch's pass gives amax a number, not a list of dims."""
+    for node in list(graph.graph.nodes):
+        if (node.op == "call_function" and node.target is operator.getitem and node.args[1] == 0
+                and len(node.args[0].users) == 1 and node.args[0].target in _EXTREMES):
+            found = node.args[0]
+            source, dim, *keeps = found.args
+            with graph.graph.inserting_before(node):
+                node.replace_all_uses_with(graph.graph.call_function(
+                    _EXTREMES[found.target], (source, [dim], *keeps), found.kwargs))
+            graph.graph.erase_node(node)
+            graph.graph.erase_node(found)
     graph.recompile()
 
 
@@ -206,6 +226,13 @@ def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale
 class _Quantizer(CortexMQuantizer):
     """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
     once more in between, and then refuses a product with integers on one side only."""
+
+    def transform_for_annotation(self, model):
+        """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
+        mode = detect_fake_mode([node.meta.get("val") for node in model.graph.nodes])
+        if mode is not None:
+            mode.static_shapes = True
+        return super().transform_for_annotation(model)
 
     def annotate(self, model):
         model = super().annotate(model)

@@ -60,6 +60,12 @@ def squeeze_and_excite(m, x):
     return (x * weights).mean((2, 3))
 
 
+def mobile_block(m, x):
+    x = F.silu(m[2](m[1](m[0](x))))
+    weights = torch.sigmoid(m[4](F.silu(m[3](F.adaptive_avg_pool2d(x, 1)))))
+    return F.adaptive_avg_pool2d(m[5](x * weights), 1).flatten(1)
+
+
 def split_channels(m, x):
     return m[0](x).reshape(1, 2, 2, 14, 14).transpose(1, 2).reshape(1, 4, 14, 14)
 
@@ -169,6 +175,8 @@ NETWORKS = {
     "u_net": (net(u_net, conv(1, 8, 3, padding=1), conv(8, 16, 3, stride=2, padding=1),
                   lambda: nn.ConvTranspose2d(16, 8, 2, 2), conv(16, 1, 1)), (1, 1, 16, 16)),
     "squeeze_and_excite": (net(squeeze_and_excite, conv(3, 8, 3), conv(8, 2, 1), conv(2, 8, 1)), IMAGE),
+    "mobile_block": (net(mobile_block, conv(3, 8, 1), conv(8, 8, 5, stride=2, padding=2, groups=8),
+                         norm(nn.BatchNorm2d, 8), conv(8, 2, 1), conv(2, 8, 1), conv(8, 4, 1)), IMAGE),
     "hardswish": (sequence(conv(3, 8, 3), nn.Hardswish), IMAGE),
     "linear_hardswish": (sequence(lambda: nn.Linear(16, 8), nn.Hardswish), (1, 16)),
     "silu": (sequence(conv(3, 8, 3), nn.SiLU), IMAGE),
@@ -246,6 +254,8 @@ NETWORKS = {
                         (1, 4, 8), (1, 1, 16), (1, 1, 16)),
     "attention": (net(lambda m, x: m[0](x, x, x, need_weights=False)[0],
                       lambda: nn.MultiheadAttention(32, 4, batch_first=True)), (1, 8, 32)),
+    "extremes": (net(lambda m, x: (m[0](x).max(1)[0], m[0](x).min(-1, keepdim=True).values),
+                     lambda: nn.Linear(8, 8)), (1, 4, 8)),
     "outer_sum": (net(lambda m, x: m[0](x) + m[0](x).reshape(4, 1), lambda: nn.Linear(4, 4)), (1, 4)),
     "outer_product": (net(outer_product, lambda: nn.Linear(4, 4)), (1, 4)),
 }

@@ -34,7 +34,7 @@ run: firmware ## Set up, run ds_cnn on an emulated board, compare with the twin 
 	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
 
 .PHONY: test
-test: all-firmware ports riscv arm64 rp2 recordings ## Set up, then run every test, on the host and on emulated boards (PYTEST="-k conv" for some)
+test: all-firmware ports riscv rp2 recordings ## Set up, then run every test, on the host and on emulated boards (PYTEST="-k conv" for some)
 	.venv/bin/python tests/run.py $(PYTEST)
 
 ##@ Set-up, step by step (each target also does the ones it needs)
@@ -87,7 +87,7 @@ riscv: ## Install compiler and emulator for the tests on RISC-V
 	@$(SETUP) riscv
 
 .PHONY: arm64
-arm64: ## Install compiler and emulator for the tests on Arm computers of 64 bits
+arm64: ## Install compiler and emulator for tests/kernels/test_arm64.py; Debian removes gcc-multilib then
 	@$(SETUP) arm64
 
 .PHONY: recordings

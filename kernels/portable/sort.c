@@ -124,7 +124,7 @@ int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order)
 
 // ---- topk, sort
 
-// Of equal elements topk gives those that ExecuTorch and PyTorch give, in their order: it is what
+// topk gives those of equal elements that ExecuTorch and PyTorch give, in their order: it is what
 // remains of these steps, which compare nothing but the elements. Few of many are kept in a heap;
 // else quickselect brings the first k to the front, quicksort orders all but the last of them,
 // which is in its place. Both take the median of three to part a range, and a heap where a range is

@@ -79,7 +79,7 @@ def test_sort_names_each_of_equal_elements_once(installed):
 
 
 def test_the_tests_of_topk_expect_what_executorch_gives(installed):
-    """Of equal elements; PyTorch gives the same."""
+    """Name the same of equal elements; PyTorch does, too."""
     import torch
     from conformance.runtimes import run_executorch
     from executorch.exir import to_edge

@@ -171,7 +171,8 @@ def operators_in_flash() -> set[str]:
     """List all but rare ones, gradients, random numbers, bags of embeddings, histograms, unique
     elements, nonzero_static, antialiased resizes, grid_sampler and 3-d pools, which have no room."""
     too_large = re.compile(
-        "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler|pool3d|adaptive_max")
+        "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler|pool3d|"
+        "adaptive_max")
     return {name for name in common_operators() if not too_large.search(name)}
 
 

@@ -39,7 +39,7 @@ def package(firmware, tmp_path_factory):
         "convolution_backward", "rand", "randn", "rand_like", "randn_like", "randint", "randperm",
         "_embedding_bag", "_embedding_bag_forward_only", "histc", "nonzero_static", "avg_pool3d",
         "_upsample_bilinear2d_aa", "_adaptive_avg_pool3d", "max_pool3d_with_indices",
-        "adaptive_max_pool2d", "adaptive_max_pool3d")),
+        "adaptive_max_pool2d", "adaptive_max_pool3d", "grid_sampler_2d")),
         "aten::randint.low_out", "aten::_unique2.out"}
     assert set(entry["operators"]) == common_operators() - left_out
     return folder

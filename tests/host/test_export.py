@@ -547,7 +547,7 @@ def test_images_channels_last_are_made_contiguous(torch):
 
 
 def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
-    """Those of programs are copies. The results of torch.linalg may be stored by columns."""
+    """Outputs of programs are copies. The results of torch.linalg may be stored by columns."""
     class Views(torch.nn.Module):
         def __init__(self, is_inverted):
             super().__init__()

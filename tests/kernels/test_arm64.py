@@ -1,6 +1,6 @@
 """The loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes of
-the plain form, and those of this computer. make arm64 installs compiler and emulator; Debian's conflicts
-with gcc-multilib, which other tests need, so make test does not."""
+the plain form, and those of this computer. make arm64 installs compiler and emulator; make test does
+not, since Debian removes gcc-multilib then, which other tests need."""
 
 import importlib.util
 import shutil

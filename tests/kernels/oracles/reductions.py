@@ -184,7 +184,7 @@ def ordered(draw, dtypes, smallest=0, longest=0):
 
 @oracle("aten::topk.values")
 def topk(draw, operator):
-    """Those of equal elements that ExecuTorch names; a NaN is above all."""
+    """Take those of equal elements that ExecuTorch names; a NaN is above all."""
     x, dim, _ = ordered(draw, ["float32", "float64", "int8", "uint8", "int64"], longest=90)
     k, largest, is_sorted = draw.int(0, x.shape[dim]), draw.chance(), draw.chance()
     places = np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)

@@ -11,7 +11,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 from torch.utils import _pytree
 
-from . import batch_norms, matrix_errors, recurrent
+from . import batch_norms, matrix_errors, preparing, recurrent
 
 _ATEN = torch.ops.aten
 
@@ -20,7 +20,6 @@ _CONTIGUOUS_OPERATORS = (
     _ATEN.linear.default, _ATEN.layer_norm.default, _ATEN.group_norm.default, _ATEN.cdist.default,
     _ATEN.embedding.default, _ATEN.masked_scatter.default, _ATEN.pixel_shuffle.default,
     _ATEN.pixel_unshuffle.default, _ATEN._unique2.default, _ATEN.unique_consecutive.default)
-_ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
 # Results of functions as max, of which ExecuTorch does not know how to write the types
 for _kind in torch.return_types.all_return_types:
@@ -89,7 +88,7 @@ def _place_copies(module):
         if isinstance(part, torch.fx.GraphModule):
             permuted = _permuted(part.graph)
             for node in list(part.graph.nodes):
-                if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == _ROI_ALIGN:
+                if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == preparing.ROI_ALIGN:
                     for source in node.all_input_nodes:
                         if source in permuted:
                             _copy(part.graph, node, source)

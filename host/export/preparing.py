@@ -19,7 +19,7 @@ _IMAGE_OPERATORS = (
 _CONTIGUOUS_OPERATORS = (
     _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default,
     _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
-_ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
+ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
 # Operators that need images to be contiguous if their result would not be
 _VIEWS = (
@@ -200,7 +200,7 @@ class _Copies(torch.fx.Interpreter):
     def run_node(self, node):
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
-        elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == _ROI_ALIGN
+        elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == ROI_ALIGN
               or node.target in _VIEWS and self._leaves(node)):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.contiguous_format)

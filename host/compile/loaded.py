@@ -180,7 +180,11 @@ def load(program, name: str, data_map, core: str | None) -> Loaded:
         twin.prepare_for(method, core)
         try:
             method.load(program, name, core in CORES, data_map)
-            return Loaded(method)
+            used = method.memory_report()["temp"]["used"]
+            if used <= sizes["temp memory"]:
+                return Loaded(method)
+            method.unload()
+            sizes["temp memory"] = used
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED or error.requested <= sizes.get(
                     error.subject, error.requested):

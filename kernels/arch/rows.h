@@ -26,6 +26,12 @@ enum {
     PT_ROW_PART = 256,
 };
 
+#if defined(__ARM_FEATURE_MVE)
+enum { PT_ROWS_TAKE_SCRATCH = 0 };
+#else
+enum { PT_ROWS_TAKE_SCRATCH = 1 };
+#endif
+
 static inline int32_t pt_row_part(int32_t depth) {
     return depth < PT_ROW_PART ? depth : PT_ROW_PART;
 }
@@ -68,7 +74,8 @@ static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
-// `row_sum` is w_offset times the sum over k of x[k] + x_offset.
+// `row_sum` is w_offset times the sum over k of x[k] + x_offset. Scratch: of pt_row_scratch bytes
+// where PT_ROWS_TAKE_SCRATCH.
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch);
 

@@ -57,18 +57,18 @@ static int move(pt_context *c, pt_ref from, pt_ref to) {
 
 // Runs a kernel after checking it with the sizes and numbers that there are now.
 static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
-    uint32_t most = c->scratch_needed;
-    c->scratch_needed = 0;
+    uint32_t most = c->scratch_least;
+    c->scratch_least = 0;
     c->argument = -1;
     int error = pt_check_kinds(c, instruction);
     if (error == PT_ERROR_OK) {
         error = pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
     }
-    if (error == PT_ERROR_OK && c->scratch_needed > c->scratch_size) {
+    if (error == PT_ERROR_OK && c->scratch_least > c->scratch_size) {
         error = pt_fail(c, PT_ERROR_MEMORY_ALLOCATION_FAILED,
                         "needs more temp memory for these sizes than is available");
     }
-    c->scratch_needed = c->scratch_needed > most ? c->scratch_needed : most;
+    c->scratch_least = c->scratch_least > most ? c->scratch_least : most;
     return error == PT_ERROR_OK ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)
                                 : error;
 }

@@ -160,7 +160,7 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
     PT_TRY(take_pool(m, error));
     put_changing(m);
     put_initial_values(m);
-    c->scratch_needed = pt_record_of(c)->scratch;
+    c->scratch_needed = c->scratch_least = pt_record_of(c)->scratch;
     if (PT_HAS_CHECKS && m->plan.program->verification == PT_VERIFY_STRICT) {
         PT_TRY(check_calls(m, error));
     }

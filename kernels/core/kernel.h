@@ -134,6 +134,7 @@ typedef struct pt_context {
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for, and has no place for
+    uint32_t scratch_least;   // the same of those that cannot do without
     uint32_t scratch_wished;  // most that any check has wished for, and has no place for
     uint32_t list_items;      // of lists of ints that loading has read
     uint8_t checking;         // PT_CHECK_...
@@ -325,6 +326,9 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// For a check: the kernel uses them where c->scratch_size says that they are there, and else does
+// without, which takes longer.
+void pt_use_scratch(pt_context *c, uint32_t bytes);
 // True for a check whose call finds less than `bytes` in idle planned memory.
 bool pt_lacks_place(const pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of

@@ -31,7 +31,7 @@ int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error)
 
 // Takes the temp memory, once kernels and delegates have asked for theirs.
 static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *error) {
-    uint32_t needed = m->c.scratch_needed;
+    uint32_t needed = m->c.scratch_least;
     if (temp->data) {
         PT_TRY(pt_check_memory(temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
         PT_TRY(pt_check_memory_apart(&m->c, temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
@@ -75,7 +75,7 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
 
 int pt_check_calls(pt_method *m, bool prepares, pt_error *error) {
     m->c.prepares = prepares;
-    m->c.scratch_needed = 0;
+    m->c.scratch_needed = m->c.scratch_least = 0;
     int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
 }

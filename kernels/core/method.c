@@ -186,7 +186,7 @@ static int report_run(pt_method *m, int code, pt_error *error) {
     }
     pt_report_kernel(c, code, c->failed, error);
     if (code == PT_ERROR_MEMORY_ALLOCATION_FAILED) {
-        error->requested = c->scratch_needed;
+        error->requested = c->scratch_least;
         error->available = c->scratch_size;
     }
     return code;

@@ -286,7 +286,7 @@ typedef struct pt_memories {
     uint32_t pool_used; // bytes at its start that are taken
     const pt_span *planned;
     uint32_t n_planned;
-    pt_span temp; // what kernels use while they run
+    pt_span temp; // what kernels use while they run; NULL for none, where all can do without
     pt_data *const *data;
     uint32_t n_data;
 } pt_memories;

@@ -216,8 +216,20 @@ __attribute__((noinline)) bool pt_lacks_place(const pt_context *c, uint32_t byte
     return !c->places || c->checking != PT_CHECK_STATIC || bytes > pt_place_of(c)->bytes;
 }
 
+static uint32_t most_of(const pt_context *c, uint32_t most, uint32_t bytes) {
+    return bytes > most && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes)) ? bytes : most;
+}
+
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {
-    if (bytes > c->scratch_needed && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes))) {
-        c->scratch_needed = bytes;
+    c->scratch_least = most_of(c, c->scratch_least, bytes);
+    c->scratch_needed = most_of(c, c->scratch_needed, bytes);
+}
+
+// Images with prepared weights leave plain ones out, by which kernels do without.
+void pt_use_scratch(pt_context *c, uint32_t bytes) {
+    if (PT_HAS_IMAGES && c->prepared && pt_is_image(c)) {
+        pt_ask_scratch(c, bytes);
+        return;
     }
+    c->scratch_needed = most_of(c, c->scratch_needed, bytes);
 }

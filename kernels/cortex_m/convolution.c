@@ -42,21 +42,37 @@ int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights) {
     return PT_ERROR_OK;
 }
 
-static int read_window(pt_context *c, const pt_ref *args, pt_window *w) {
-    int error = pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride);
+int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout, convolution *x,
+                         pt_tensor *weights) {
+    pt_window *w = &x->window;
+    x->c = c;
+    x->prepared = NULL;
+    x->wide = NULL;
+    x->is_left_out = false;
+    int error = pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], weights);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride);
     error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_PADDING], 0, w->padding);
-    return error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation);
+    if (error) {
+        return error;
+    }
+    x->weights = weights->data;
+    w->kernel[PT_HEIGHT] = weights->sizes[1];
+    w->kernel[PT_WIDTH] = weights->sizes[2];
+    return PT_ERROR_OK;
+}
+
+void pt_measure_output(convolution *x, int32_t channels) {
+    x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
+                        pt_count_windows(&x->window, PT_WIDTH, x->in.width), channels};
+    pt_limit_steps(&x->window, &x->in, &x->out);
 }
 
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
-    x->c = c;
-    x->prepared = NULL;
-    x->wide = NULL;
-    int error = pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], &weights);
-    error = error ? error : read_window(c, args, &x->window);
+    int error = pt_begin_convolution(c, args, explicit_layout, x, &weights);
     error = error ? error
                   : pt_read_int(c, args[QUANTIZED_CONV2D_INPUT_OFFSET], -INT8_MAX, -INT8_MIN,
                                 &x->offset);
@@ -67,9 +83,6 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     if (error) {
         return error;
     }
-    x->weights = weights.data;
-    x->window.kernel[PT_HEIGHT] = weights.sizes[1];
-    x->window.kernel[PT_WIDTH] = weights.sizes[2];
     x->channels = weights.sizes[3];
     x->groups = x->in.channels / x->channels;
     if (x->in.channels % x->channels || x->groups == 0 || weights.sizes[0] % x->groups) {
@@ -80,9 +93,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->depth = (int32_t)pt_product(weights.sizes + 1, 3);
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
-    x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
-                        pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
-    pt_limit_steps(&x->window, &x->in, &x->out);
+    pt_measure_output(x, weights.sizes[0]);
     return PT_ERROR_OK;
 }
 
@@ -91,9 +102,9 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return pt_nbytes(&t) >= bytes;
 }
 
-// Bytes of scratch to ask for where the program brings none.
-static uint32_t useful_scratch(const convolution *x) {
-    return pt_useful_scratch(x->depth) + (x->in_place ? pt_useful_table(x->out.channels) : 0);
+// Bytes of scratch that are of use beside pt_useful_scratch.
+static uint32_t useful_table(const convolution *x) {
+    return x->in_place ? pt_useful_table(x->out.channels) : 0;
 }
 
 static pt_layer layer_of(const convolution *x) {
@@ -213,8 +224,7 @@ static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const p
                                                           const convolution *x) {
     pt_layer layer = layer_of(x);
     bool left_out = false;
-    if (!c->prepares || !has_constant_weights(c, args, &left_out) ||
-        x->depth > PREPARED_LIMIT / x->out.channels ||
+    if (!has_constant_weights(c, args, &left_out) || x->depth > PREPARED_LIMIT / x->out.channels ||
         !(left_out || pt_layer_scales_fast(&layer))) {
         return false;
     }
@@ -235,13 +245,13 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out);
-    if (!error && !has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
-        pt_ask_scratch(c, useful_scratch(&x));
-    }
     if (error) {
         return error;
     }
-    const bool prepares = prepare_convolution(c, args, &x);
+    if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
+        pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
+    }
+    const bool prepares = c->prepares && prepare_convolution(c, args, &x);
     if (x.in.batch > 0 && !needs_no_more(&x, pt_wishes_for(c), prepares)) {
         pt_wish_more(&x, 0);
     }
@@ -516,9 +526,26 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     return PT_ERROR_OK;
 }
 
-uint32_t *pt_channel_room(const pt_context *c, uint32_t used) {
+static uint32_t *room_behind(const pt_context *c, uint32_t used) {
     bool is_there = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
     return is_there ? (uint32_t *)(void *)((uint8_t *)c->scratch + used) : NULL;
+}
+
+void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, uint32_t useful,
+                       uint32_t table, uint32_t *bytes) {
+    const pt_context *c = x->c;
+    pt_tensor scratch = pt_get_tensor(c, args[0]);
+    x->out.data = pt_get_data(c, args[1]);
+    *bytes = pt_nbytes(&scratch);
+    if (*bytes >= least) {
+        x->room = room_behind(c, 0);
+        return scratch.data;
+    }
+    x->room = room_behind(c, useful);
+    useful += table;
+    *bytes = c->scratch_size < useful ? c->scratch_size & ~3u : useful;
+    *bytes = *bytes < least ? 0 : *bytes;
+    return c->scratch;
 }
 
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
@@ -531,33 +558,58 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
     return PT_ERROR_OK;
 }
 
-// Sets where the output lies, and the room for parts. Returns the scratch tensor where it suffices,
-// or else the temp memory.
-static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
-                                                    convolution *x, uint32_t *bytes) {
-    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_CONV2D_SCRATCH]);
-    x->out.data = pt_get_tensor(c, args[QUANTIZED_CONV2D_OUT]).data;
-    *bytes = pt_nbytes(&scratch);
-    if (*bytes < pt_least_scratch(x->depth)) {
-        *bytes = useful_scratch(x);
-        x->room = pt_channel_room(c, pt_useful_scratch(x->depth)); // parts need no table
-        return c->scratch;
+// ---- without scratch
+
+// One output after the other. Cold: for size, since it is for those who are short of memory.
+static __attribute__((noinline, cold)) int convolve_plainly(const convolution *x) {
+    const pt_window *w = &x->window;
+    const int32_t n = x->in.batch * x->out.height * x->out.width * x->out.channels;
+    int8_t *out = x->out.data;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t o = i % x->out.channels, pixel = i / x->out.channels;
+        const int32_t line = pixel / x->out.width, first = line / x->out.height * x->in.height;
+        const int32_t left = pixel % x->out.width * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
+        const int8_t *in = x->in.data + o / x->outputs * x->channels;
+        const int8_t *weights = x->weights + o * x->depth;
+        uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
+        int32_t row = line % x->out.height * w->stride[PT_HEIGHT] - w->padding[PT_HEIGHT];
+        PT_TRY(pt_count_product(x->c, x->depth, 1));
+        for (int32_t j = w->kernel[PT_HEIGHT]; j > 0; j--, row += w->dilation[PT_HEIGHT]) {
+            int32_t column = left;
+            for (int32_t k = w->kernel[PT_WIDTH]; k > 0; k--, column += w->dilation[PT_WIDTH]) {
+                if ((uint32_t)row >= (uint32_t)x->in.height ||
+                    (uint32_t)column >= (uint32_t)x->in.width) {
+                    weights += x->channels;
+                    continue;
+                }
+                const int8_t *from = in + ((first + row) * x->in.width + column) * x->in.channels;
+                for (const int8_t *end = weights + x->channels; weights != end;) {
+                    sum += (uint32_t)((*from++ + x->offset) * *weights++);
+                }
+            }
+        }
+        out[i] = pt_to_int8(
+            pt_requantize_int64((int32_t)sum, x->output.multipliers[o], x->output.shifts[o]),
+            &x->output.range);
     }
-    x->room = pt_channel_room(c, 0);
-    return scratch.data;
+    return PT_ERROR_OK;
 }
 
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
-    void *scratch = get_memories(c, args, &x, &bytes);
+    void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_least_scratch(x.depth),
+                                     pt_useful_scratch(x.depth), useful_table(&x), &bytes);
     x.prepared = pt_prepares_for(c->core) == PT_CORE_PLAIN ? NULL : pt_prepared(c);
     if (PT_HAS_WIDE && !error) {
         x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }
-    return error ? error : pt_convolve_images(&x, scratch, bytes);
+    if (error || bytes == 0) {
+        return error ? error : convolve_plainly(&x);
+    }
+    return pt_convolve_images(&x, scratch, bytes);
 }
 
 static int check(pt_context *c, const pt_ref *args) {

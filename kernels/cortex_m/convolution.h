@@ -23,8 +23,12 @@ typedef struct pt_convolution {
     uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
 } pt_convolution;
 
-// Returns the temp memory behind `used` bytes, for pt_take_channels; NULL if it is too small.
-uint32_t *pt_channel_room(const pt_context *c, uint32_t used);
+// For a run, whose last arguments, a scratch tensor and the output, are at `args`: sets where the
+// output lies, and the room for pt_take_channels. Returns the scratch tensor where it has `least`
+// bytes, or else the temp memory: of it `useful` and `table` bytes, or what there is; 0 bytes where
+// that is below `least`. The room may lie in the table.
+void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, uint32_t useful,
+                       uint32_t table, uint32_t *bytes);
 
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.
 // Polls.
@@ -38,6 +42,11 @@ void pt_take_wide(pt_convolution *x, uint32_t taken);
 
 enum { PT_PART_STEPS = 1 << 22 }; // products of int8 between two polls
 
+// Reads what convolutions, but for transposed ones, begin with: the arguments from input to
+// dilation. Then, once the caller knows how many channels it has, the output's sizes follow.
+int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout, pt_convolution *x,
+                         pt_tensor *weights);
+void pt_measure_output(pt_convolution *x, int32_t channels);
 // Reads output_offset, multipliers, shifts, activation_min and activation_max, the arguments from
 // `args` on, and the bias.
 int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,

@@ -9,15 +9,7 @@
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
                           pt_convolution *x) {
     pt_tensor weights;
-    pt_window *w = &x->window;
-    x->c = c;
-    int error = pt_read_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[QUANTIZED_DEPTHWISE_CONV2D_WEIGHT], &weights);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_STRIDE], 1, w->stride);
-    error =
-        error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_PADDING], 0, w->padding);
-    error =
-        error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_DILATION], 1, w->dilation);
+    int error = pt_begin_convolution(c, args, explicit_layout, x, &weights);
     error = error ? error
                   : pt_read_int(c, args[QUANTIZED_DEPTHWISE_CONV2D_DEPTH_MULTIPLIER], 1, INT32_MAX,
                                 &x->outputs);
@@ -34,19 +26,11 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (1, height, width, channels * depth_multiplier)");
     }
-    x->weights = weights.data;
-    w->kernel[PT_HEIGHT] = weights.sizes[1];
-    w->kernel[PT_WIDTH] = weights.sizes[2];
     x->groups = x->in.channels;
     x->channels = 1;
     x->depth = weights.sizes[1] * weights.sizes[2];
     x->in_place = false;
-    x->prepared = NULL;
-    x->wide = NULL;
-    x->is_left_out = false;
-    x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
-                        pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
-    pt_limit_steps(w, &x->in, &x->out);
+    pt_measure_output(x, weights.sizes[3]);
     return PT_ERROR_OK;
 }
 
@@ -164,10 +148,11 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     if (error) {
         return error;
     }
+    const uint32_t least = least_scratch(&x);
     uint32_t taken = 0;
-    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
-        taken = useful_scratch(&x);
-        pt_ask_scratch(c, taken);
+    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least) {
+        taken = transposed_bytes(&x) ? useful_scratch(&x) : least;
+        pt_use_scratch(c, taken);
     }
     if (transposed_bytes(&x)) {
         x.groups = x.in.channels = 1; // as they are run
@@ -319,23 +304,6 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     return PT_ERROR_OK;
 }
 
-// Sets where the output lies, and the room for parts. Returns the scratch tensor where `needed`
-// bytes fit, or else the temp memory.
-static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
-                                                    pt_convolution *x, uint32_t needed,
-                                                    uint32_t *bytes) {
-    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
-    x->out.data = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT]).data;
-    *bytes = pt_nbytes(&scratch);
-    if (*bytes < needed) {
-        *bytes = useful_scratch(x);
-        x->room = pt_channel_room(c, *bytes);
-        return c->scratch;
-    }
-    x->room = pt_channel_room(c, 0);
-    return scratch.data;
-}
-
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
@@ -343,11 +311,14 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         return error;
     }
     uint32_t needed = least_scratch(&x), room;
-    void *scratch = get_memories(c, args, &x, needed, &room);
-    if (PT_CONVOLVES_DEPTHWISE) {
+    void *scratch = pt_take_memories(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
+                                     useful_scratch(&x), 0, &room);
+    const bool has_room = room >= needed;
+    if (PT_CONVOLVES_DEPTHWISE && has_room) {
         return run_images(&x, scratch, room);
     }
-    if (needed && ((uintptr_t)scratch & 3) == 0 && !takes_vectors(&x)) {
+    if (!PT_CONVOLVES_DEPTHWISE && needed && has_room && ((uintptr_t)scratch & 3) == 0 &&
+        !takes_vectors(&x)) {
         if (transposed_bytes(&x)) {
             if (PT_HAS_WIDE) {
                 pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);

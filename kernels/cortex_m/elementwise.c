@@ -181,7 +181,7 @@ static int add_check(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
     if (!error) {
-        pt_ask_scratch(c, table_bytes(&x));
+        pt_use_scratch(c, table_bytes(&x));
     }
     return error;
 }
@@ -192,13 +192,15 @@ static int add_run(pt_context *c, const pt_ref *args) {
     const pairs *p = &x.pairs;
     bool done = false;
     int32_t n;
-    if (PT_HAS_VECTORS) {
+    const bool has_room = table_bytes(&x) <= c->scratch_size;
+    if (PT_HAS_VECTORS && has_room) {
         PT_TRY(add_by_vectors(c, &x, (void *)c->scratch, &done));
     }
     if (done) {
         return error;
     }
-    if (!PT_HAS_VECTORS && table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
+    if (!PT_HAS_VECTORS && has_room && table_bytes(&x) &&
+        pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
         pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
         pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
         return add_by_tables(c, &x, (void *)c->scratch);

@@ -29,10 +29,10 @@ static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, in
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
 static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
-                         void *scratch) {
+                         void *scratch, bool suffices) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
     int32_t n = 4, stride = p->depth;
-    if (pt_multiply_row(p, x, row_sum, w, y, scratch)) {
+    if (suffices && pt_multiply_row(p, x, row_sum, w, y, scratch)) {
         return;
     }
     for (int32_t j = 0; j < p->outputs; j += n) {
@@ -48,12 +48,19 @@ static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, i
     }
 }
 
+static __attribute__((noinline)) uint32_t scratch_of(const pt_linear *p) {
+    return pt_row_scratch(p->depth, p->outputs);
+}
+
 static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
                     int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
+    // What suffices for all calls does for this one, which is soon told.
+    const bool suffices = !PT_ROWS_TAKE_SCRATCH || c->scratch_size >= c->scratch_needed ||
+                          c->scratch_size >= scratch_of(p);
     for (int32_t i = 0; i < rows; i++) {
         PT_TRY(pt_count_work(c, p->depth * p->outputs));
-        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch);
+        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch, suffices);
     }
     return PT_ERROR_OK;
 }
@@ -79,7 +86,7 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
         sizes[d] = d + 1u < in->rank ? in->sizes[d] : p->outputs;
     }
     int error = pt_expect_sizes(c, out_arg, in->rank, sizes);
-    pt_ask_scratch(c, pt_row_scratch(p->depth, p->outputs));
+    pt_use_scratch(c, scratch_of(p));
     return error ? error : check_matrix(c, &out);
 }
 

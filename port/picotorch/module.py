@@ -130,7 +130,11 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
                         meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare, data_map, event_tracer)
-            break
+            used = method.memory_report()["temp"]["used"]
+            if used <= sizes["temp memory"]:
+                break
+            method.unload()
+            sizes["temp memory"] = used
         except Error as error:
             if (error.code != MEMORY_ALLOCATION_FAILED
                     or error.requested <= sizes.get(error.subject, error.requested)):

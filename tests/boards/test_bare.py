@@ -92,8 +92,13 @@ def test_a_pool_that_is_too_small_by_a_byte_is_named():
 
 
 def test_other_memories_that_are_too_small_are_named():
-    assert_same_error(request_of("int8_ds_cnn", temp_size=8), "temp memory", "8B available")
+    assert_same_error(request_of("antialias", temp_size=8), "temp memory: 136B requested, 8B available")
     assert_same_error(request_of("add_1", planned_sizes={0: 24}), "planned buffer 0", "24B available")
+
+
+def test_int8_kernels_do_with_less_temp_memory():
+    for temp_size in (0, 8):
+        assert_same(request_of("int8_ds_cnn", temp_size=temp_size), BOARD)
 
 
 def test_a_memory_that_the_board_has_not_is_named():

@@ -10,9 +10,10 @@ Sections: those of loaded.py for each fixture, behind "<number>/"; sweep, settin
     runs      after how many refusals the method runs once more; 0: it only loads again
 
 How much of a memory loading asks for, one time after the other, is found by giving it just that, and
-printed. Every other size has to end with the next of these figures. After each refusal the method is
-not loaded, the pool is as full as before and the bytes beside all memories are as they were. After the
-first refusal of each kind, and some others, the same objects load, run and give the first outputs.
+printed. Every other size has to end with the next of these figures. With temp memory between what
+loading asks for and what kernels use, the method gives the same outputs. After each refusal the method
+is not loaded, the pool is as full as before and the bytes beside all memories are as they were. After
+the first refusal of each kind, and some others, the same objects load, run and give the first outputs.
 """
 
 import _picotorch
@@ -24,7 +25,7 @@ PATTERN = b"\xA5" * MARGIN
 all_sections = sections
 sweep = job.settings(sections["sweep"])
 tried = {"pool": 0, "prepared": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 0, "values": 0,
-         "outcomes": 0, "again": 0}
+         "outcomes": 0, "again": 0, "less": 0}
 
 
 def open_fixture(prefix):
@@ -180,6 +181,10 @@ class Swept(Loaded):
         tried["again"] += 1
         assert unlocked(self.method.execute).code == errors.INVALID_STATE
         self.give_all()
+        self.check_loads(runs)
+
+    def check_loads(self, runs):
+        """The method loads in the memories given, and runs as it did at first."""
         for _, memory in self.state:
             memory[:] = bytes(len(memory))
         error = call("load", self.load, with_heap_locked)
@@ -345,6 +350,21 @@ def sweep_memory(swept, kind):
     swept.check_again(every > 0)
 
 
+def run_with_less_temp(swept, kind):
+    """Sizes from what loading asks for to what kernels use, with which they take longer."""
+    swept.give_all()
+    swept.load()
+    used = swept.method.memory_report()["temp"]["used"]
+    swept.method.unload()
+    steps = find_steps(swept, kind)
+    for size in sizes_below(steps[-1] if steps else 0, used, int(sweep["step"])):
+        swept.give_all()
+        kind.give(kind.memory.part(size))
+        tried["less"] += 1
+        swept.check_loads(int(sweep["runs"]) > 0 or size == 0)
+        kind.memory.check()
+
+
 # ---- memories that do not fit for another reason than their size
 
 
@@ -449,6 +469,8 @@ def sweep_method(program, name, data_map):
     swept.check_again()
     for kind in kinds_of(swept):
         sweep_memory(swept, kind)
+        if kind.name == "temp":
+            run_with_less_temp(swept, kind)
         if kind.name != "tracer" and kind.name != "prepared":
             try_unfit(swept, kind)
     try_missing(swept)

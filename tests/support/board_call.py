@@ -41,6 +41,7 @@ TIMEOUT = 300.0
 PREPARED_REF = 24  # offset of pt_method_record.prepared
 STAGES = ("check", "run")
 MOST_SCRATCH = 32768  # bytes, with which all kernels are at their best
+EXACTLY = 1 << 31  # beside bytes of scratch, as in tests/on_board/operators/main.c
 LAST = 128  # in place of a shift: at the end of what is accessible
 
 # As in tests/on_board/operators/main.c.
@@ -89,13 +90,13 @@ class Case:
     """One call of an operator, for any number of targets. `prepare`: as Method.load's.
 
     `given`: bytes of scratch on a board, at least what the check asks for; all that is of use where it
-    says nothing. `spare`: the outputs are dynamic, of stale sizes and bounds of so many elements more
-    than they need.
+    says nothing. `exactly`: bytes of scratch on board and twin, whatever the check asks for. `spare`:
+    the outputs are dynamic, of stale sizes and bounds of so many elements more than they need.
     """
 
-    def __init__(self, operator, *arguments, prepare=False, spare=None, given=None):
+    def __init__(self, operator, *arguments, prepare=False, spare=None, given=None, exactly=None):
         self.operator, self.arguments, self.prepare = operator, arguments, prepare
-        self.given = given
+        self.given, self.exactly = given, exactly
         assert operator in built_operators(), f"{operator} is not in operators.def"
         signature = operator_signature(built_operators()[operator])
         assert len(signature) == len(arguments), (signature, len(arguments))
@@ -129,6 +130,7 @@ class Case:
             rows += IMAGE.pack(number, start + len(body), len(data), shift)
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
         given = MOST_SCRATCH if self.given is None else self.given
+        given = given if self.exactly is None else EXACTLY | self.exactly
         head = CASE.pack(start + len(body), call.record, self.prepare, given, len(images)) + rows
         return head.ljust(start, b"\0") + body
 
@@ -156,12 +158,13 @@ class Case:
             if prepared:
                 context.prepare(call.used)
             weights = None if core is None else bytes(pool[call.used :])
-            memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
-            context.set_scratch(memory)
+            used = scratch if self.exactly is None else self.exactly
+            memory = bytearray([FILL ^ 0xFF]) * (used + GUARD)
+            context.set_scratch(memory, used)
             context.start()
             with call.guarded(memory, pool):
                 code = context.execute()
-            assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
+            assert memory[used:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         self._check_sizes(code, pool)
         reason = context.reason() if code else None
         return self._result(code, stage, reason or "", scratch, prepared, call.memories,

@@ -49,9 +49,10 @@ class Context:
         found = self._buffers[memory] = ffi.from_buffer("uint8_t[]", buffer)
         self._c.memory[memory], self._c.memory_size[memory] = found, len(found)
 
-    def set_scratch(self, buffer):
+    def set_scratch(self, buffer, size=None):
+        """size: how many of its bytes there are; None for all."""
         found = self._buffers["scratch"] = ffi.from_buffer("uint8_t[]", buffer)
-        self._c.scratch, self._c.scratch_size = found, len(found)
+        self._c.scratch, self._c.scratch_size = found, len(found) if size is None else size
 
     def _put(self, layout, position, *values):
         pool = ffi.buffer(self._buffers[POOL])

@@ -18,6 +18,7 @@
 #define ALIGNMENT 128u
 #define FILL 0xa5
 #define SCRATCH_GUARD 64u
+#define EXACTLY 0x80000000u /* beside bytes of scratch */
 #define DENIED_LOG2_SIZE 12
 #define DENIED_SIZE (1u << DENIED_LOG2_SIZE)
 
@@ -136,6 +137,9 @@ static void run(const test_case *one, const char *name) {
         free = prepare(&c, free);
         c.scratch = aligned(free);
         to->given = one->scratch > c.scratch_needed ? one->scratch : c.scratch_needed;
+        if (one->scratch & EXACTLY) {
+            to->given = one->scratch & ~EXACTLY;
+        }
         c.scratch_size = to->given;
         to->stage = STAGE_RUN;
         error = execute(&c, to);

@@ -1,0 +1,94 @@
+"""int8 operators with less temp memory than they ask for: it takes longer, the bytes are the same."""
+
+import numpy as np
+import pytest
+from picotorch import MemoryManager, Method
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, Error
+from picotorch.host.compile import image_writer
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
+from picotorch.host.twin import open_program
+from picotorch.memory import HierarchicalAllocator, MemoryAllocator
+from support import benchmark_store, random_operators
+from support.board_call import BOARDS, Case, assert_same
+from support.kernel_call import Tensor
+from test_operators_on_boards import GEOMETRIES, dialect_cases, layers
+
+NAMES = ("conv2d", "depthwise_conv2d", "linear", "add", "avg_pool2d", "max_pool2d", "softmax")
+M4 = "mps2-an386"
+# Bytes of temp memory, of those that a check asks for.
+SIZES = {
+    "none": lambda asked: 0,
+    "a quarter": lambda asked: asked // 4,
+    "half": lambda asked: asked // 2,
+    "one less": lambda asked: max(0, asked - 1),
+}
+
+
+def all_cases():
+    """Calls without a scratch tensor: what they need is temp memory."""
+    for case in some_cases():
+        arguments = list(case.arguments)
+        if "conv2d" in case.operator and "transpose" not in case.operator:
+            arguments[-2] = Tensor(np.zeros(0, np.uint8), scratch=True)
+        yield Case(case.operator, *arguments, prepare=case.prepare)
+
+
+def some_cases():
+    for name in NAMES:
+        if name in random_operators.NAMES:
+            yield from random_operators.cases(name)
+    yield from dialect_cases()
+    for geometries in GEOMETRIES.values():
+        for geometry in geometries:
+            yield from layers(4, *geometry)
+
+
+def with_less(case, size):
+    """The call with so much of the temp memory that it asks for."""
+    return Case(case.operator, *case.arguments, prepare=case.prepare,
+                exactly=size(case.on_twin().scratch))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_twin_gives_the_same_bytes(size):
+    asking = 0
+    for case in all_cases():
+        usual, less = case.on_twin(), with_less(case, SIZES[size]).on_twin()
+        assert not less.difference(usual), case
+        asking += usual.scratch > 0
+    assert asking > 100
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_give_the_same_bytes(board, size):
+    """Guard bytes behind the temp memory are checked, too."""
+    assert_same(board, [with_less(case, SIZES[size]) for case in all_cases()])
+
+
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_deep_autoencoder"])
+@pytest.mark.parametrize("bare", [False, True])
+def test_models_run(name, bare):
+    model = benchmark_store.load(name)
+    for prepare in ("none", "pool"):
+        request = Request(model.pte(M4), name, model.inputs, pool_size=1 << 20, temp_size=0,
+                          prepare=prepare, bare=bare)
+        for where in (running.HOST, M4):
+            result = running.run(request, where)
+            assert (result.code, result.message) == (0, "")
+            assert same_bits(result.outputs[0], model.expected[0])
+
+
+def test_an_image_without_its_plain_weights_needs_its_temp_memory():
+    model = benchmark_store.load("int8_ds_cnn").pte(M4)
+    program = open_program(image_writer.compile_image(model, (), "cortex-m4").data)
+    meta = program.method_meta("forward")
+    planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
+                                     for i in range(meta.num_memory_planned_buffers())])
+    with pytest.raises(Error) as caught:
+        Method(MemoryManager(MemoryAllocator(bytearray(1 << 16)), planned)).load(program, "forward")
+    error = caught.value
+    assert (error.code, error.subject) == (MEMORY_ALLOCATION_FAILED, "temp memory")
+    assert error.requested > error.available == 0

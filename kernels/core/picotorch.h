@@ -431,7 +431,8 @@ int pt_moved_memory(const pt_method *method, uint32_t memory, pt_error *error);
 typedef struct pt_usage {
     uint32_t pool;     // bytes from the method's start on
     uint32_t prepared; // the last of these
-    uint32_t temp;     // bytes of temp memory that were needed so far
+    uint32_t temp; // bytes of temp memory that kernels use; with less, those take longer that can
+                   // do without
     // Bytes of temp memory with which the kernels are at their best, `temp` or more: they take no
     // more than these. Of an image that was opened without checks it is `temp`.
     uint32_t temp_wished;

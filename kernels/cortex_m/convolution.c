@@ -526,26 +526,24 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     return PT_ERROR_OK;
 }
 
-static uint32_t *room_behind(const pt_context *c, uint32_t used) {
-    bool is_there = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
-    return is_there ? (uint32_t *)(void *)((uint8_t *)c->scratch + used) : NULL;
-}
-
 void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, uint32_t useful,
                        uint32_t table, uint32_t *bytes) {
     const pt_context *c = x->c;
-    pt_tensor scratch = pt_get_tensor(c, args[0]);
+    pt_tensor t = pt_get_tensor(c, args[0]);
+    uint8_t *scratch = t.data;
+    uint32_t used = 0;
     x->out.data = pt_get_data(c, args[1]);
-    *bytes = pt_nbytes(&scratch);
-    if (*bytes >= least) {
-        x->room = room_behind(c, 0);
-        return scratch.data;
+    *bytes = pt_nbytes(&t);
+    if (*bytes < least) {
+        const uint32_t most = useful + table;
+        scratch = c->scratch;
+        used = useful;
+        *bytes = c->scratch_size < most ? c->scratch_size & ~3u : most;
+        *bytes = *bytes < least ? 0 : *bytes;
     }
-    x->room = room_behind(c, useful);
-    useful += table;
-    *bytes = c->scratch_size < useful ? c->scratch_size & ~3u : useful;
-    *bytes = *bytes < least ? 0 : *bytes;
-    return c->scratch;
+    bool has_room = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
+    x->room = has_room ? (uint32_t *)(void *)(c->scratch + used) : NULL;
+    return scratch;
 }
 
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
@@ -560,37 +558,52 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
 
 // ---- without scratch
 
-// One output after the other. Cold: for size, since it is for those who are short of memory.
-static __attribute__((noinline, cold)) int convolve_plainly(const convolution *x) {
+// Cold: for size, since it is for those who are short of memory.
+#define COLD __attribute__((noinline, cold))
+
+// The products of channel o and the window that begins at a row and a column of the image at `in`.
+// Apart, for its innermost loop to have all that it needs in registers.
+static COLD uint32_t sum_window(const convolution *x, const int8_t *in, int32_t o, int32_t row,
+                                int32_t left) {
     const pt_window *w = &x->window;
-    const int32_t n = x->in.batch * x->out.height * x->out.width * x->out.channels;
+    const int8_t *weights = x->weights + o * x->depth;
+    uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
+    in += o / x->outputs * x->channels;
+    for (int32_t j = w->kernel[PT_HEIGHT]; j > 0; j--, row += w->dilation[PT_HEIGHT]) {
+        int32_t column = left;
+        for (int32_t k = w->kernel[PT_WIDTH]; k > 0; k--, column += w->dilation[PT_WIDTH]) {
+            if ((uint32_t)row >= (uint32_t)x->in.height ||
+                (uint32_t)column >= (uint32_t)x->in.width) {
+                weights += x->channels;
+                continue;
+            }
+            const int32_t offset = x->offset;
+            const int8_t *from = in + (row * x->in.width + column) * x->in.channels;
+            const int8_t *end = weights + x->channels;
+            do {
+                sum += (uint32_t)((*from++ + offset) * *weights++);
+            } while (weights != end);
+        }
+    }
+    return sum;
+}
+
+static COLD int convolve_plainly(const convolution *x) {
+    const pt_window *w = &x->window;
+    const int32_t n = x->in.batch * x->out.height * x->out.width;
     int8_t *out = x->out.data;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t o = i % x->out.channels, pixel = i / x->out.channels;
-        const int32_t line = pixel / x->out.width, first = line / x->out.height * x->in.height;
-        const int32_t left = pixel % x->out.width * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
-        const int8_t *in = x->in.data + o / x->outputs * x->channels;
-        const int8_t *weights = x->weights + o * x->depth;
-        uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
-        int32_t row = line % x->out.height * w->stride[PT_HEIGHT] - w->padding[PT_HEIGHT];
-        PT_TRY(pt_count_product(x->c, x->depth, 1));
-        for (int32_t j = w->kernel[PT_HEIGHT]; j > 0; j--, row += w->dilation[PT_HEIGHT]) {
-            int32_t column = left;
-            for (int32_t k = w->kernel[PT_WIDTH]; k > 0; k--, column += w->dilation[PT_WIDTH]) {
-                if ((uint32_t)row >= (uint32_t)x->in.height ||
-                    (uint32_t)column >= (uint32_t)x->in.width) {
-                    weights += x->channels;
-                    continue;
-                }
-                const int8_t *from = in + ((first + row) * x->in.width + column) * x->in.channels;
-                for (const int8_t *end = weights + x->channels; weights != end;) {
-                    sum += (uint32_t)((*from++ + x->offset) * *weights++);
-                }
-            }
+        const int32_t line = i / x->out.width, image = line / x->out.height;
+        const int32_t row = line % x->out.height * w->stride[PT_HEIGHT] - w->padding[PT_HEIGHT];
+        const int32_t column = i % x->out.width * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
+        const int8_t *in = x->in.data + image * x->in.height * x->in.width * x->in.channels;
+        PT_TRY(pt_count_product(x->c, x->depth, x->out.channels));
+        for (int32_t o = 0; o < x->out.channels; o++) {
+            const uint32_t sum = sum_window(x, in, o, row, column);
+            const int32_t scaled =
+                pt_requantize_int64((int32_t)sum, x->output.multipliers[o], x->output.shifts[o]);
+            *out++ = pt_to_int8(scaled, &x->output.range);
         }
-        out[i] = pt_to_int8(
-            pt_requantize_int64((int32_t)sum, x->output.multipliers[o], x->output.shifts[o]),
-            &x->output.range);
     }
     return PT_ERROR_OK;
 }

@@ -626,18 +626,27 @@ static void use(pt_method *m, uint32_t round) {
 
 // ---- loading
 
-// Loads into memories of the sizes that the errors ask for.
-static int load(pt_method *m, const pt_plan *plan, pt_memories *memories,
-                const pt_options *options) {
+// Loads into memories of the sizes that the errors ask for, and with the temp memory that kernels
+// use. `least`: bytes of it with which it loads, too.
+static int load(pt_method *m, const pt_plan *plan, pt_memories *memories, const pt_options *options,
+                uint32_t *least) {
     uint32_t pool = 0, temp = 0, first = n_blocks;
     pt_error error;
+    *least = UINT32_MAX;
     for (uint32_t tries = 0; tries < MOST_TRIES; tries++) {
         free_blocks(first);
         memories->pool = span(pool + ((memories->pool_used + 7) & ~7u));
         memories->temp = span(temp);
         int code = pt_load(m, plan, memories, options, &error);
         if (works(code, &error)) {
-            return code;
+            const uint32_t used = pt_get_usage(m).temp;
+            *least = temp < *least ? temp : *least;
+            if (used <= temp || used > LARGEST_POOL - 16) {
+                return code;
+            }
+            pt_unload(m);
+            temp = used;
+            continue;
         }
         if (m->state != PT_UNLOADED) {
             fail("a method that failed to load is not unloaded");
@@ -658,10 +667,11 @@ static int load(pt_method *m, const pt_plan *plan, pt_memories *memories,
     return PT_ERROR_INTERNAL;
 }
 
-// In the same memories once more, which has to work.
-static void load_again(pt_method *m, const pt_plan *plan, const pt_memories *memories,
-                       const pt_options *options) {
+// In the same memories once more, which has to work with the least temp memory.
+static void load_again(pt_method *m, const pt_plan *plan, pt_memories *memories,
+                       const pt_options *options, uint32_t least) {
     pt_error error;
+    memories->temp = span(least);
     uint32_t used = m->records_end - pt_begin_of(m);
     pt_unload(m);
     works(pt_execute(m, &error), &error); // it is not loaded
@@ -679,7 +689,7 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
     static pt_method m;
     pt_span planned[MOST_PLANNED];
     pt_error error;
-    uint32_t calls = 0, size, n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
+    uint32_t calls = 0, size, least, n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
     pt_delegates delegates = {&calls,
                               pt_plan_count(plan, PT_DELEGATES),
                               64,
@@ -707,12 +717,12 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
     memset(&m, 0, sizeof(m));
     m.c.poll = poll;
     polls_left = MOST_POLLS;
-    if (load(&m, plan, &memories, &options) == PT_ERROR_OK) {
+    if (load(&m, plan, &memories, &options, &least) == PT_ERROR_OK) {
         result.loaded++;
         look((uint8_t *)memories.pool.data + pt_begin_of(&m), m.records_end - pt_begin_of(&m));
         use(&m, round);
         polls_left = MOST_POLLS;
-        load_again(&m, plan, &memories, &options);
+        load_again(&m, plan, &memories, &options, least);
         execute(&m, ZEROS, MOST_POLLS);
         pt_unload(&m);
     }

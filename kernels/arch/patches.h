@@ -108,7 +108,12 @@ static inline uint32_t pt_useful_table(int32_t channels) {
     return channels < PT_TABLE_BYTES / 16 ? 16 * (uint32_t)channels : PT_TABLE_BYTES;
 }
 
-// One patch as it lies, without scratch.
+// One patch as it lies, without scratch, where PT_MULTIPLIES_PATCH.
+#if defined(PT_PATCHES_PAIRS)
+enum { PT_MULTIPLIES_PATCH = 0 };
+#else
+enum { PT_MULTIPLIES_PATCH = 1 };
+#endif
 void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)

@@ -107,7 +107,7 @@ static uint32_t useful_table(const convolution *x) {
     return x->in_place ? pt_useful_table(x->out.channels) : 0;
 }
 
-static pt_layer layer_of(const convolution *x) {
+static __attribute__((noinline)) pt_layer layer_of(const convolution *x) {
     return (pt_layer){.weights = x->weights,
                       .depth = x->depth,
                       .channels = x->groups * x->outputs,
@@ -591,6 +591,7 @@ static COLD uint32_t sum_window(const convolution *x, const int8_t *in, int32_t 
 static COLD int convolve_plainly(const convolution *x) {
     const pt_window *w = &x->window;
     const int32_t n = x->in.batch * x->out.height * x->out.width;
+    const pt_layer layer = layer_of(x);
     int8_t *out = x->out.data;
     for (int32_t i = 0; i < n; i++) {
         const int32_t line = i / x->out.width, image = line / x->out.height;
@@ -598,6 +599,11 @@ static COLD int convolve_plainly(const convolution *x) {
         const int32_t column = i % x->out.width * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
         const int8_t *in = x->in.data + image * x->in.height * x->in.width * x->in.channels;
         PT_TRY(pt_count_product(x->c, x->depth, x->out.channels));
+        if (PT_MULTIPLIES_PATCH && x->in_place && x->groups == 1) {
+            pt_multiply_patch(&layer, in + (row * x->in.width + column) * x->channels, out);
+            out += x->out.channels;
+            continue;
+        }
         for (int32_t o = 0; o < x->out.channels; o++) {
             const uint32_t sum = sum_window(x, in, o, row, column);
             const int32_t scaled =

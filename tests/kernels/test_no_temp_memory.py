@@ -20,6 +20,7 @@ M4 = "mps2-an386"
 # Bytes of temp memory, of those that a check asks for.
 SIZES = {
     "none": lambda asked: 0,
+    "15 B": lambda asked: min(15, asked),
     "a quarter": lambda asked: asked // 4,
     "half": lambda asked: asked // 2,
     "one less": lambda asked: max(0, asked - 1),
@@ -79,6 +80,14 @@ def test_models_run(name, bare):
             result = running.run(request, where)
             assert (result.code, result.message) == (0, "")
             assert same_bits(result.outputs[0], model.expected[0])
+
+
+def test_it_does_not_take_many_times_as_long():
+    model = benchmark_store.load("int8_ds_cnn")
+    requests = [Request(model.pte(M4), "ds_cnn", model.inputs, temp_size=size, bare=True)
+                for size in (0, 3780)]
+    least, used = (running.run(one, M4).instructions["execute"] for one in requests)
+    assert used < least < 4.2 * used
 
 
 def test_an_image_without_its_plain_weights_needs_its_temp_memory():

@@ -42,6 +42,9 @@ def show_result(result: Result) -> None:
     if rows:
         show.heading(f"{result.method} on {result.board}: {result.status}")
         show.table(["", "used>", "of>", "%>"], rows)
+    temp = result.temp
+    if temp is not None and temp.used > temp.size:
+        show.line(f"Kernels would use {temp.used:,} B of temp memory: with less it takes longer.")
     if result.prepared and result.board in board_names():
         show_unused_preparation(result.prepared, {load_board(result.board).core})
     if result.connected is not None:
@@ -75,7 +78,7 @@ def _memories(result):
     named = [("method pool", result.method_pool)]
     named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
     named.append(("temp memory", result.temp))
-    rows = [[name, show.size(usage.used), show.size(usage.size), _percent(usage)]
+    rows = [[name, show.size(usage.taken), show.size(usage.size), _percent(usage)]
             for name, usage in named]
     if result.prepared:
         rows.insert(1, ["  prepared in it", show.size(result.prepared), "", ""])
@@ -83,7 +86,7 @@ def _memories(result):
 
 
 def _percent(usage):
-    return f"{100 * usage.used // usage.size} %" if usage.size else ""
+    return f"{100 * usage.taken // usage.size} %" if usage.size else ""
 
 
 def _estimate(connected, label):

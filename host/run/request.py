@@ -56,10 +56,14 @@ class Request:
 
 @dataclasses.dataclass
 class Usage:
-    """Bytes of a memory."""
+    """Bytes of a memory. used: of temp memory, those that kernels take where there are as many."""
 
     used: int
     size: int
+
+    @property
+    def taken(self) -> int:
+        return min(self.used, self.size)
 
 
 class Event(NamedTuple):

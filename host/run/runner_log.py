@@ -76,8 +76,8 @@ def _executed(request, result):
 
 
 def _usage(label, usage: Usage):
-    percent = 100 * usage.used // usage.size if usage.size else 0
-    return (f"{label}{usage.used} / {usage.size}  free: {usage.size - usage.used} "
+    percent = 100 * usage.taken // usage.size if usage.size else 0
+    return (f"{label}{usage.taken} / {usage.size}  free: {usage.size - usage.taken} "
             f"( used: {percent} % )")
 
 

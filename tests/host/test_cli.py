@@ -107,6 +107,18 @@ def test_memories_are_as_large_as_asked(call):
     assert entry["temp"]["size"] == 128
 
 
+def test_less_temp_memory_than_kernels_use_is_named(call):
+    model = path("int8_ds_cnn")
+    for size, percent in ((8, "100 %"), (0, ""), (3780, "100 %"), (65536, "5 %")):
+        out = call("run", model, "--temp-size", size)[1]
+        (row,) = [line for line in out.splitlines() if line.startswith("temp memory ")]
+        assert row.split() == f"temp memory {min(3780, size):,} B {size:,} B {percent}".split()
+        assert "free: -" not in out
+        assert ("Kernels would use 3,780 B of temp memory" in out) == (size < 3780)
+    entry = json.loads(call("run", model, "--temp-size", 8, "--json")[1])
+    assert entry["temp"] == {"used": 3780, "size": 8}
+
+
 def test_pool_of_just_the_bytes_that_are_used(call):
     used = json.loads(call("run", path("add_5"), "--json")[1])["method_pool"]["used"]
     assert call("run", path("add_5"), "--pool-size", used)[0] == 0

@@ -113,6 +113,21 @@ def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None)
     return method.memory_report()["temp"]["wished"]
 
 
+def least_temp(method: Method, prepare: bool = False, data_map=None) -> int:
+    """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
+    that works."""
+    program, name = method.program, method.name
+    method.unload()
+    method.manager.temp_allocator = None
+    try:
+        method.load(program, name, prepare, data_map)
+    except Error as error:
+        if error.subject != "temp memory":
+            raise
+        return error.requested
+    return 0
+
+
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
     """The memories of a run; each starts at a multiple of 16 bytes."""
     planned = [aligned(size) for size in planned_sizes(meta, request.planned_sizes)]

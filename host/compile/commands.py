@@ -38,8 +38,8 @@ from . import c_files, c_project, compiling, end_names, rooms, summary
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
 @click.option("--least-temp", is_flag=True,
-              help="With --c: take the least temp memory that does. By default it is that with which "
-                   "the kernels are fastest, if the chip's RAM has room for it, or if no chip is named "
+              help="With --c: take the temp memory that kernels use. By default it is that with which "
+                   "they are fastest, if the chip's RAM has room for it, or if no chip is named "
                    "and it saves 5 % of the instructions.")
 @click.option("--prepare/--no-prepare", "prepare", default=None,
               help="Store all prepared weights, or none: that takes less flash, runs slower, on any "

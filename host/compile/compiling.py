@@ -23,7 +23,7 @@ from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
-_GAIN = 0.05  # of a run's instructions: for less, a C project takes no more than the least temp memory
+_GAIN = 0.05  # of a run's instructions: for less, a C project takes the temp memory that kernels use
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
@@ -31,9 +31,9 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
                  before: list[dict], int8_io: bool, keep_plan: bool,
                  steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
-    there is room, see preparing.choose, which takes room and least_temp. least_temp: None for the least
-    where the chip's RAM has no room for more beside the models before, or without a chip where more
-    gains little. Raises Error."""
+    there is room, see preparing.choose, which takes room and least_temp. least_temp: None for what
+    kernels use where the chip's RAM has no room for more beside the models before, or without a chip
+    where more gains little. Raises Error."""
     program, notes = model, []
     if not keep_plan:
         with steps.step("Planning memory"):
@@ -44,7 +44,7 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
         methods = [_method(model, image.data, data, method, core) for method in image.methods]
         least_temp = not _has_room([*before, {"least_temp": False, "methods": methods}], chip)
     elif least_temp is None:
-        with steps.step("Measuring with the least temp memory, and with more"):
+        with steps.step("Measuring with the temp memory that kernels use, and with more"):
             least_temp = not _gains_by_temp(image, name, core)
     if prepare is None and image.parts.prepared:
         with steps.step("Measuring with and without prepared weights"):
@@ -60,8 +60,8 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
 
 
 def _method(model, image, data, method, core):
-    """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that do, and
-    those with which it is fastest. time, other_temp, slowest: for summary.add_measured, with
+    """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that its kernels
+    use, and those with which it is fastest. time, other_temp, slowest: for summary.add_measured, with
     temp_measured or all that the board has."""
     meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
     fastest = fastest_temp(image, method, core, after["temp"])
@@ -94,7 +94,7 @@ def _need(file, data, name):
 
 
 def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int:
-    """Bytes of temp memory with which a method of an image is fastest; least: those that do."""
+    """Bytes of temp memory with which a method of an image is fastest; least: those that it uses."""
     loaded = load_with_exact_memories(twin.open_program(image), method)
     return max(twin.wished_temp(loaded, core), least)
 

@@ -16,7 +16,8 @@ def show_text(need: dict) -> None:
         ["method pool", need["method_pool"]],
         *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
-        ["temp memory, the least", need["temp"]],
+        ["temp memory, the least", need["temp_least"]],
+        *([["  that kernels use", need["temp"]]] if need["temp"] > need["temp_least"] else []),
         *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
@@ -34,25 +35,40 @@ def show_text(need: dict) -> None:
     if need["boards"]:
         _show_boards(need)
     entries = [*need["chips"], *need["boards"]]
-    _show_temp(need["temp"], entries)
+    _show_temp(need, entries)
     show_unused_preparation(need["prepared"], {entry["core"] for entry in entries})
 
 
-def _show_temp(least, entries):
-    """Print what kernels gain by more temp memory than the least."""
-    gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > least]
-    if not gaining:
-        if entries:
-            click.echo("More temp memory than the least gains nothing there.")
-        return
-    show.heading("Temp memory: the least, and the size that kernels wish for")
-    _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
-        [_name(entry), *[cell for name in ("least", "wished") for cell in _speed(entry["temp"][name])]]
-        for entry in gaining])
-    click.echo("RAM and ms above are with the size that kernels wish for, where it fits.")
-    least = [_name(entry) for entry in gaining if entry["temp"]["taken"] == least]
-    if least:
-        show.line(f"It does not fit, and they are with the least: {', '.join(least)}")
+def _show_temp(need, entries):
+    """Print what kernels gain by more temp memory."""
+    used = need["temp"]
+    gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > used]
+    if len(entries) == 1:
+        _show_sizes(entries[0]["temp"])
+    elif gaining:
+        show.heading("Temp memory: the size that kernels use, and the one that they wish for")
+        _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
+            [_name(entry), *_speed(entry["temp"]["used"]), *_speed(entry["temp"]["wished"])]
+            for entry in gaining])
+    if gaining:
+        click.echo("RAM and ms above are with the size that kernels wish for, where it fits.")
+        smaller = [_name(entry) for entry in gaining if entry["temp"]["taken"] == used]
+        if smaller:
+            show.line(f"It does not fit, and they are with what kernels use: {', '.join(smaller)}")
+    elif entries:
+        few = "the least" if used == need["temp_least"] else "kernels use"
+        click.echo(f"More temp memory than {few} gains nothing there.")
+
+
+def _show_sizes(temp):
+    """Print how fast one board or chip is with each size."""
+    names = {}
+    for name in ("least", "used", "wished"):
+        names.setdefault(temp[name]["bytes"], name)
+    if len(names) > 1:
+        show.heading("Temp memory: the least, the size that kernels use, the one that they wish for")
+        _table(["", "bytes>", "instructions>", "ms>"], [
+            [name, *_speed(temp[name])] for name in names.values()])
 
 
 def _name(entry):

@@ -29,7 +29,7 @@ from ..operators import needed_features
 from ..run import emulator, running
 from ..run.request import Request
 from ..run.runner_files import make_job
-from ..twin import open_data, open_program, planned_sizes, runs_on, wished_temp
+from ..twin import least_temp, open_data, open_program, planned_sizes, runs_on, wished_temp
 from ..values import TENSOR, Values
 from . import cycles, fitting
 from .elf import flash_bytes
@@ -56,6 +56,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
         wished = {core: report["temp"]["used"] if core in refused
                   else wished_temp(loaded, core, prepare == "pool", files) for core in cores}
+        least = least_temp(loaded, prepare == "pool", files)
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
@@ -63,6 +64,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "method_pool": report["method_pool"]["used"],
         "prepared": report["prepared"],
         "planned": planned,
+        "temp_least": least,
         "temp": report["temp"]["used"],
         "temp_wished": wished,
         "unplanned": unplanned_bytes(meta),
@@ -78,11 +80,12 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     measured = _Measured(need, request, placed, refused)
     on_boards = [(board, board.core) for board in boards]
     on_chips = [(fitting.reference_board(chip.core), chip.core) for chip in chips]
-    runs = [(board, temp) for board, core in on_boards for temp in measured.temps(core)
+    slow = [least] if len(boards) + len(chips) == 1 else []
+    runs = [(board, temp) for board, core in on_boards for temp in slow + measured.temps(core)
             if not _refused(measured, core) and _fits(_memories_on(measured, board, temp))]
     measured.run_all(runs + [(board, temp) for board, core in on_chips
                              if board and not _refused(measured, core)
-                             for temp in measured.temps(core)])
+                             for temp in slow + measured.temps(core)])
     need["boards"] = [_on_board(measured, board) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
@@ -140,8 +143,8 @@ class _Measured:
         self._kernels = {}
 
     def temps(self, core: str) -> list[int]:
-        """Return bytes of temp memory: the least, and if that is more those with which a core is
-        fastest."""
+        """Return bytes of temp memory: those that kernels use, and if that is more those with which a
+        core is fastest."""
         return sorted({self.need["temp"], self.need["temp_wished"][core]})
 
     def run_all(self, runs: list[tuple[Board, int]]) -> None:
@@ -184,9 +187,11 @@ class _Measured:
                                           self.need["prepared"])
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
-        """Return {"least", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
-        return {name: {"bytes": temp, "time": self.time(board, chip, temp)} for name, temp in (
-            ("least", self.need["temp"]), ("wished", self.temps(chip.core)[-1]))} | {"taken": taken}
+        """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
+        sizes = {"least": self.need["temp_least"], "used": self.need["temp"],
+                 "wished": self.temps(chip.core)[-1]}
+        return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
+                for name, temp in sizes.items()} | {"taken": taken}
 
     def _run(self, board, request):
         try:
@@ -253,11 +258,11 @@ def _refused(measured, core):
 def _on_chip(measured: _Measured, chip: Chip) -> dict:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
     ways = {temp: measured.ways(chip, temp) for temp in measured.temps(chip.core)}
-    least, temp = list(ways)[0], list(ways)[-1]
+    used, temp = list(ways)[0], list(ways)[-1]
     fails = {temp: {way for way in fitting.WAYS if found[way]["fits"] is False}
              for temp, found in ways.items()}
-    if fails[temp] != fails[least] or len(fails[temp]) == len(fitting.WAYS):
-        temp = least
+    if fails[temp] != fails[used] or len(fails[temp]) == len(fitting.WAYS):
+        temp = used
     if refused:
         message = refused
     elif board:

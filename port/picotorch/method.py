@@ -316,8 +316,8 @@ class Method:
 
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
-        bytes that load prepared, the last of those used in the pool. "wished" of "temp": bytes with
-        which the kernels are fastest; they run with those used."""
+        bytes that load prepared, the last of those used in the pool. "used" of "temp": bytes that
+        the kernels use; with less they take longer. "wished": bytes with which they are fastest."""
         meta = self.method_meta()
         _, prepared, temp_used, temp_wished = self.library.usage()
         planned = self.manager.planned_memory

@@ -326,25 +326,44 @@ def test_milliseconds_are_cycles_at_the_clock(call):
     assert time["ms"] == pytest.approx(time["cycles"] / 168e3, abs=1e-3)
     assert time["least_ms"] < time["ms"] < time["most_ms"]
     (board,) = found(call, "--board", "netduinoplus2")["boards"]
-    assert [one["temp"]["least"]["time"]["ms"] for one in (board, chip)] == [
+    assert [one["temp"]["used"]["time"]["ms"] for one in (board, chip)] == [
         pytest.approx(board["time"]["ms"], rel=0.01)] * 2  # the same clock and core
 
 
 def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
     need = found(call, "--chip", "stm32f407", "--chip", "rp2040", model="int8_resnet8")
     for chip in need["chips"]:
-        least, wished = (chip["temp"][name] for name in ("least", "wished"))
-        assert least["bytes"] == need["temp"] < wished["bytes"] == need["temp_wished"][chip["core"]]
-        assert wished["time"]["instructions"] < 0.8 * least["time"]["instructions"]
+        used, wished = (chip["temp"][name] for name in ("used", "wished"))
+        assert used["bytes"] == need["temp"] < wished["bytes"] == need["temp_wished"][chip["core"]]
+        assert wished["time"]["instructions"] < 0.8 * used["time"]["instructions"]
         assert chip["temp"]["taken"] == wished["bytes"]
         assert chip["time"] == wished["time"]
         assert chip["ways"]["c"]["ram"]["parts"]["temp memory"] == wished["bytes"]
     ram = need["chips"][0]["ways"]["micropython"]["ram"]["all"] - 1
     (small,) = found(call, "--chip", "stm32f407", "--ram", ram, model="int8_resnet8")["chips"]
-    assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["least"]["time"]
+    assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["used"]["time"]
     assert small["ways"]["micropython"]["fits"]
     (small,) = found(call, "--chip", "stm32f407", "--ram", "32K", model="int8_resnet8")["chips"]
     assert small["temp"]["taken"] == need["temp"] and not small["fits"]
+
+
+def test_the_least_temp_memory_is_that_without_which_nothing_loads(call):
+    for model, has_to in (("int8_resnet8", False), ("antialias", True)):
+        need = found(call, "--chip", "stm32f407", model=model)
+        assert need["temp_least"] == (need["temp"] if has_to else 0)
+        assert need["temp"] > 0
+
+
+def test_one_board_alone_is_measured_with_the_least_temp_memory(call):
+    for options in (["--chip", "stm32f407"], ["--board", "mps2-an386"]):
+        need = found(call, *options, model="int8_resnet8")
+        (entry,) = [*need["chips"], *need["boards"]]
+        assert entry["temp"]["least"]["bytes"] == 0
+        slowest, slow, fast = (entry["temp"][name]["time"]["instructions"]
+                               for name in ("least", "used", "wished"))
+        assert slowest > 1.2 * slow > 1.2 * fast
+    (board,) = found(call, "--chip", "rp2040", *options, model="int8_resnet8")["boards"]
+    assert board["temp"]["least"]["time"] is None
 
 
 def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):
@@ -366,6 +385,14 @@ def test_temp_memory_is_shown_with_what_it_gains(call):
     assert names.split() == ["bytes", "instructions", "ms"] * 2
     assert [row.split()[0] for row in rows] == ["stm32f407", "mps2-an386"]
     assert max(map(len, [names, *rows])) <= 80
+    for board, sizes in (("mps2-an386", ["least", "used", "wished"]),
+                         ("mps3-an547", ["least", "used"])):
+        out = call("size", path("int8_resnet8"), "--board", board)[1]
+        names, *rows, _ = out[out.index("Temp memory:"):].splitlines()[1:]
+        assert names.split() == ["bytes", "instructions", "ms"]
+        assert [row.split()[0] for row in rows] == sizes
+        counts = [int(row.split()[2].replace(",", "")) for row in rows]
+        assert counts == sorted(counts, reverse=True)
 
 
 # ---- bytes and clocks

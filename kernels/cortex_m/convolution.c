@@ -599,7 +599,8 @@ static COLD int convolve_plainly(const convolution *x) {
         const int32_t column = i % x->out.width * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
         const int8_t *in = x->in.data + image * x->in.height * x->in.width * x->in.channels;
         PT_TRY(pt_count_product(x->c, x->depth, x->out.channels));
-        if (PT_MULTIPLIES_PATCH && x->in_place && x->groups == 1) {
+        // on M55 nothing else needs pt_multiply_patch
+        if (PT_MULTIPLIES_PATCH && !PT_CONVOLVES_ALL && x->in_place && x->groups == 1) {
             pt_multiply_patch(&layer, in + (row * x->in.width + column) * x->channels, out);
             out += x->out.channels;
             continue;

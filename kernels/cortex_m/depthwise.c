@@ -313,12 +313,10 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     uint32_t needed = least_scratch(&x), room;
     void *scratch = pt_take_memories(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
                                      useful_scratch(&x), 0, &room);
-    const bool has_room = room >= needed;
-    if (PT_CONVOLVES_DEPTHWISE && has_room) {
-        return run_images(&x, scratch, room);
+    if (PT_CONVOLVES_DEPTHWISE) {
+        return run_images(&x, scratch, room); // of any size
     }
-    if (!PT_CONVOLVES_DEPTHWISE && needed && has_room && ((uintptr_t)scratch & 3) == 0 &&
-        !takes_vectors(&x)) {
+    if (needed && room >= needed && ((uintptr_t)scratch & 3) == 0 && !takes_vectors(&x)) {
         if (transposed_bytes(&x)) {
             if (PT_HAS_WIDE) {
                 pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);

@@ -55,7 +55,7 @@ static __attribute__((noinline)) uint32_t scratch_of(const pt_linear *p) {
 static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
                     int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
-    // What suffices for all calls does for this one, which is soon told.
+    // If there is enough for all calls there is for this one: no need to compute its own.
     const bool suffices = !PT_ROWS_TAKE_SCRATCH || c->scratch_size >= c->scratch_needed ||
                           c->scratch_size >= scratch_of(p);
     for (int32_t i = 0; i < rows; i++) {

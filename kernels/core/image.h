@@ -22,7 +22,7 @@
 
 #include "picotorch.h"
 
-enum { PT_IMAGE_MAGIC = 0x344D5450 }; // "PTM4": the format's version
+enum { PT_IMAGE_MAGIC = 0x354D5450 }; // "PTM5": the format's version
 
 // Bit of `core`: its loops read of some constants what is prepared and nothing else, and the image
 // does without their bytes.

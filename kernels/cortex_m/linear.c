@@ -5,6 +5,15 @@
 #include "../core/operator_arguments.h"
 #include "quantized.h"
 
+#define COLD __attribute__((cold)) // for size
+
+// Where instruction sets have a way of their own for most rows, the other one is for size.
+#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
+#define RARE COLD __attribute__((noinline))
+#else
+#define RARE
+#endif
+
 static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
     int64_t sum = 0;
     for (const int8_t *end = x + p->depth; x != end;) {
@@ -28,13 +37,9 @@ static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, in
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
-static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
-                         void *scratch, bool suffices) {
-    int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
+static RARE void multiply_plainly(const pt_linear *p, const int8_t *x, int64_t row_sum,
+                                  const int8_t *w, int8_t *y) {
     int32_t n = 4, stride = p->depth;
-    if (suffices && pt_multiply_row(p, x, row_sum, w, y, scratch)) {
-        return;
-    }
     for (int32_t j = 0; j < p->outputs; j += n) {
         if (p->outputs - j < 4) {
             n = 1, stride = 0;
@@ -45,6 +50,14 @@ static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, i
         for (int32_t i = 0; i < n; i++) {
             y[j + i] = finish(p, all[i], row_sum, j + i);
         }
+    }
+}
+
+static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
+                         void *scratch, bool suffices) {
+    int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
+    if (!suffices || !pt_multiply_row(p, x, row_sum, w, y, scratch)) {
+        multiply_plainly(p, x, row_sum, w, y);
     }
 }
 
@@ -68,7 +81,7 @@ static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const in
 static const uint8_t rows_first[PT_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                 8, 9, 10, 11, 12, 13, 14, 15};
 
-static int check_matrix(pt_context *c, const pt_tensor *t) {
+static COLD int check_matrix(pt_context *c, const pt_tensor *t) {
     if (t->dtype != PT_DTYPE_CHAR) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the factors must be int8");
     }
@@ -79,7 +92,8 @@ static int check_matrix(pt_context *c, const pt_tensor *t) {
 }
 
 // Checks the output against the input's sizes, the last of which it replaces by p->outputs.
-static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const pt_linear *p) {
+static COLD int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in,
+                              const pt_linear *p) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -92,11 +106,31 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
 
 // ---- linear
 
+// What a check has found of arguments that never change, its shortcut: a run does not read them.
+enum { SMALL_ADDENDS = 1, NO_W_OFFSET = 2, WHOLE_RANGE = 4, ONE_ROW = 8 };
+
+static int32_t first_int(const pt_context *c, pt_ref list) {
+    int64_t value;
+    pt_list_ints(c, list, 1, &value);
+    return (int32_t)value;
+}
+
+static int32_t int32_of(const pt_context *c, pt_ref arg) {
+    return (int32_t)pt_get_int(c, arg);
+}
+
 // Either kernel_sum, which has the products with the input's offset in it, or a bias.
-static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tensor *w,
-                       pt_linear *p) {
-    *x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
-    *w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
+static pt_ref addends_of(const pt_ref *args) {
+    pt_ref sum = args[QUANTIZED_LINEAR_KERNEL_SUM];
+    return pt_is_none(sum) ? args[QUANTIZED_LINEAR_BIAS] : sum;
+}
+
+static COLD int check_linear(pt_context *c, const pt_ref *args, const pt_tensor *x,
+                             const pt_tensor *w) {
+    int64_t multiplier, shift;
+    int32_t offset;
+    const int32_t *data;
+    pt_range range;
     int error = check_matrix(c, x);
     error = error ? error : check_matrix(c, w);
     if (error) {
@@ -106,70 +140,89 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tenso
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (outputs, inputs), the input (..., inputs)");
     }
-    int64_t multiplier, shift;
     if (pt_list_ints(c, args[QUANTIZED_LINEAR_REQUANTIZE_MULTIPLIERS], 1, &multiplier) < 1 ||
         pt_list_ints(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS], 1, &shift) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
-    *p = (pt_linear){.rows = (int32_t)pt_product(x->sizes, x->rank - 1u),
-                     .depth = w->sizes[1],
-                     .outputs = w->sizes[0]};
-    if (multiplier < INT32_MIN || multiplier > INT32_MAX || shift < -62 || shift > 31) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                       "a multiplier must be an int32, its shift in -62..31");
+    error = pt_check_scale(c, multiplier, shift);
+    for (uint32_t i = QUANTIZED_LINEAR_INPUT_OFFSET; i <= QUANTIZED_LINEAR_OUTPUT_OFFSET; i++) {
+        error = error ? error : pt_read_offset(c, args[i], &offset);
     }
-    p->multiplier = (int32_t)multiplier;
-    p->shift = (int32_t)shift;
-    p->exact_addends = !pt_is_none(args[QUANTIZED_LINEAR_KERNEL_SUM]);
-    pt_ref addends =
-        p->exact_addends ? args[QUANTIZED_LINEAR_KERNEL_SUM] : args[QUANTIZED_LINEAR_BIAS];
-    error =
-        pt_is_none(addends) ? PT_ERROR_OK : pt_read_channels(c, addends, p->outputs, &p->addends);
-    error = error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_INPUT_OFFSET], &p->x_offset);
-    error = error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_FILTER_OFFSET], &p->w_offset);
-    error =
-        error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_OUTPUT_OFFSET], &p->range.offset);
-    p->x_offset = p->exact_addends ? 0 : p->x_offset;
+    pt_ref addends = addends_of(args);
+    if (!error && !pt_is_none(addends)) {
+        error = pt_read_channels(c, addends, w->sizes[0], &data);
+    }
     return error ? error
                  : pt_read_activation(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN],
-                                      args[QUANTIZED_LINEAR_ACTIVATION_MAX], &p->range);
+                                      args[QUANTIZED_LINEAR_ACTIVATION_MAX], &range);
+}
+
+// Reads what check_linear has accepted.
+static void read_linear(const pt_context *c, const pt_ref *args, uint32_t known, const pt_tensor *w,
+                        pt_linear *p) {
+    const pt_ref addends = addends_of(args);
+    p->rows = 1;
+    p->depth = w->sizes[1];
+    p->outputs = w->sizes[0];
+    p->addends = pt_is_none(addends) ? NULL : pt_get_data(c, addends);
+    p->exact_addends = !pt_is_none(args[QUANTIZED_LINEAR_KERNEL_SUM]);
+    p->small_addends = known & SMALL_ADDENDS;
+    p->x_offset = p->exact_addends ? 0 : int32_of(c, args[QUANTIZED_LINEAR_INPUT_OFFSET]);
+    p->w_offset = known & NO_W_OFFSET ? 0 : int32_of(c, args[QUANTIZED_LINEAR_FILTER_OFFSET]);
+    p->multiplier = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_MULTIPLIERS]);
+    p->shift = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS]);
+    p->range = (pt_range){int32_of(c, args[QUANTIZED_LINEAR_OUTPUT_OFFSET]), INT8_MIN, INT8_MAX};
+    p->prepared = NULL;
+    if (!(known & WHOLE_RANGE)) {
+        p->range.min = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN]);
+        p->range.max = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MAX]);
+    }
+    if (!(known & ONE_ROW)) {
+        pt_tensor x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
+        p->rows = (int32_t)pt_product(x.sizes, x.rank - 1u);
+    }
 }
 
 static bool addends_are_constant(const pt_context *c, const pt_ref *args) {
-    pt_ref sum = args[QUANTIZED_LINEAR_KERNEL_SUM], bias = args[QUANTIZED_LINEAR_BIAS];
-    pt_ref addends = pt_is_none(sum) ? bias : sum;
+    pt_ref addends = addends_of(args);
     return pt_is_none(addends) || pt_get_tensor(c, addends).flags & PT_VALUE_CONSTANT;
 }
 
-enum { SMALL_ADDENDS = 1 }; // shortcut
+static uint32_t shortcut_of(const pt_linear *p, bool constant) {
+    return (constant && pt_addends_are_small(p) ? SMALL_ADDENDS : 0u) |
+           (p->w_offset == 0 ? NO_W_OFFSET : 0u) | (pt_narrows(&p->range) ? 0u : WHOLE_RANGE) |
+           (p->rows == 1 ? ONE_ROW : 0u);
+}
 
-static int linear_check(pt_context *c, const pt_ref *args) {
-    pt_tensor x, w;
+static COLD int linear_check(pt_context *c, const pt_ref *args) {
+    pt_tensor x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
+    pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
-    int error = read_linear(c, args, &x, &w, &p);
-    error = error ? error : check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p);
+    int error = check_linear(c, args, &x, &w);
+    if (error) {
+        return error;
+    }
+    read_linear(c, args, 0, &w, &p);
+    error = check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p);
     uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
     void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
     if (to) {
         pt_prepare_rows(c->core, &p, w.data, to);
     }
+    const bool constant = addends_are_constant(c, args);
     if (PT_HAS_ANY_CORE && !error && bytes) {
-        pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS,
-                    pt_rows_use(c->core, &p, addends_are_constant(c, args)));
+        pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS, pt_rows_use(c->core, &p, constant));
     }
-    const bool small = !error && addends_are_constant(c, args) && pt_addends_are_small(&p);
-    return error ? error : pt_note_shortcut(c, small ? SMALL_ADDENDS : 0);
+    return error ? error : pt_note_shortcut(c, shortcut_of(&p, constant));
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
-    pt_tensor x, w;
+    pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
-    int error = read_linear(c, args, &x, &w, &p);
-    p.small_addends = pt_shortcut(c) == SMALL_ADDENDS;
+    read_linear(c, args, pt_shortcut(c), &w, &p);
     p.prepared = pt_prepares_for(c->core) == PT_CORE_DSP ? pt_prepared(c) : NULL;
-    return error
-               ? error
-               : multiply(c, &p, x.data, w.data, pt_get_tensor(c, args[QUANTIZED_LINEAR_OUT]).data);
+    return multiply(c, &p, pt_get_data(c, args[QUANTIZED_LINEAR_INPUT]), w.data,
+                    pt_get_data(c, args[QUANTIZED_LINEAR_OUT]));
 }
 
 const pt_kernel pt_cortex_m_quantized_linear_out = PT_KERNEL(linear_check, linear_run);

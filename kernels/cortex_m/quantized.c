@@ -45,6 +45,13 @@ int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset) {
                          "a zero point or offset is not in -255..255");
 }
 
+int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift) {
+    return multiplier >= INT32_MIN && multiplier <= INT32_MAX && shift >= -62 && shift <= 31
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                         "a multiplier must be an int32, its shift in -62..31");
+}
+
 // Behind its multiplier, in all operators.
 enum { SHIFT = QUANTIZED_MUL_OUTPUT_SHIFT - QUANTIZED_MUL_OUTPUT_MULTIPLIER };
 
@@ -53,10 +60,7 @@ int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, i
     int64_t power = pt_get_int(c, args[SHIFT]);
     *multiplier = (int32_t)read;
     *shift = (int32_t)power;
-    return read >= INT32_MIN && read <= INT32_MAX && power >= -62 && power <= 31
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                         "a multiplier must be an int32, its shift in -62..31");
+    return pt_check_scale(c, read, power);
 }
 
 int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {

@@ -15,6 +15,8 @@ float pt_real_multiplier(int32_t multiplier, int32_t shift);
 int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
 // Reads a zero point, or its negative.
 int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset);
+// Refuses a multiplier or a shift out of its range.
+int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift);
 // Reads a multiplier and, from the next argument, its shift.
 int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, int32_t *shift);
 // Reads the least and the greatest value of an int8 output.

@@ -11,7 +11,7 @@ from picotorch import Error
 from picotorch.host.compile import image_writer
 from support import fixture_store
 
-MAGIC = b"PTM4"
+MAGIC = b"PTM5"
 SIZE, RECORDS, SUMMED = 4, 8, 28  # places in the header
 CORE, OWN_CORE = 30, 0x80
 EXTREMES = (0, 1, 2, 3, 4, 0x3F, 0x40, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF,

@@ -236,7 +236,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     if (w.size < 16 || draw(8) == 0) {
         return LLVMFuzzerMutate(data, size, most);
     }
-    if (memcmp(w.data, "PTM4", 4) == 0) {
+    if (memcmp(w.data, "PTM5", 4) == 0) {
         walk_image(&w);
     } else {
         walk_table(&w, offset_at(&w, 0), is_program ? TABLE_PROGRAM : TABLE_FLAT_TENSOR, 0);

@@ -52,8 +52,8 @@ static inline bool pt_addends_are_small(const pt_linear *p) {
 
 // True where the sums of these rows scale to their outputs in one go, whatever the values are.
 static inline bool pt_rows_are_fast(const pt_linear *p) {
-    return p->depth % 4 == 0 && p->depth <= PT_MAX_ROW && pt_scales_fast(p->multiplier, p->shift) &&
-           (p->small_addends || pt_addends_are_small(p));
+    return p->depth % 4 == 0 && p->depth > 0 && p->depth <= PT_MAX_ROW &&
+           pt_scales_fast(p->multiplier, p->shift) && (p->small_addends || pt_addends_are_small(p));
 }
 
 enum { PT_ROWS_BEHIND = 12 }; // bytes behind prepared rows that loops may read

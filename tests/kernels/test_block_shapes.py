@@ -53,12 +53,13 @@ class Shapes:
                     int(self.rng.integers(-128, 128)), *scales, -128, 127,
                     Tensor(np.zeros(4464, np.uint8), scratch=True), self.image(1, outputs, *out))
 
-    def linear(self, depth, outputs, kernel_sum, offset=128, prepare=False, limits=(127, -128)):
-        bias, (multipliers, shifts) = self.output(outputs, depth)
-        return Case("cortex_m::quantized_linear.out", self.int8(2, depth), self.weights(outputs, depth),
-                    None if kernel_sum else bias, bias if kernel_sum else None, offset, 0, -7,
-                    [int(multipliers[0])], [int(shifts[0])], *limits, self.int8(2, outputs),
-                    prepare=prepare)
+    def linear(self, depth, outputs, kernel_sum, offset=128, prepare=False, limits=(127, -128), rows=2,
+               w_offset=0, has_bias=True, is_large=False):
+        bias, (multipliers, shifts) = self.output(outputs, depth**2 if is_large else depth)
+        return Case("cortex_m::quantized_linear.out", self.int8(rows, depth),
+                    self.weights(outputs, depth), bias if has_bias and not kernel_sum else None,
+                    bias if kernel_sum else None, offset, w_offset, -7, [int(multipliers[0])],
+                    [int(shifts[0])], *limits, self.int8(rows, outputs), prepare=prepare)
 
 
 def windows():
@@ -128,7 +129,7 @@ def rows():
 
 
 def prepared_rows():
-    """By fours where they are prepared, by threes where not; the rest with some that are done."""
+    """By fours; the rest with some that are done, of weights as they are."""
     s = Shapes(8)
     for depth in (4, 8, 12, 60, 64, 68, 72, 128, 252, 640):
         for outputs in (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 25, 70):
@@ -136,6 +137,21 @@ def prepared_rows():
                 yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)),
                                prepare=prepare, limits=(90, -70) if outputs == 11 else (127, -128))
         yield s.linear(depth, 28, kernel_sum=True, prepare=True)
+
+
+def rounds():
+    """Rows of each number of steps that the first round of a loop leaves out, and others between them:
+    few outputs, no bias, offsets of the weights, many times the least weight and value."""
+    s = Shapes(9)
+    for depth in (*range(4, 76, 4), 34, 63, 65, 640, 644, 2048):
+        for outputs in (1, 2, 3, 4, 5, 7, 8, 27):
+            yield s.linear(depth, outputs, kernel_sum=bool(s.rng.integers(0, 2)), rows=1)
+            case = s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)),
+                            rows=int(s.rng.integers(1, 4)), w_offset=int(s.rng.choice([0, -9, 12])),
+                            has_bias=bool(s.rng.integers(0, 2)), is_large=True)
+            for values in (case.arguments[0], case.arguments[1].array):
+                values[s.rng.integers(0, 2, values.shape) == 0] = -128
+            yield case
 
 
 def sums():
@@ -160,7 +176,7 @@ def says_something(case):
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("shapes", [windows, pixels, many_pixels, short_rows, planes, rows,
-                                    prepared_rows, sums])
+                                    prepared_rows, rounds, sums])
 def test_boards_equal_the_twin(shapes, board):
     cases = list(shapes())
     assert all(map(says_something, cases))

@@ -1,5 +1,4 @@
-// Products of a row with rows of weights on cores with the DSP extension: three rows at a time,
-// four where they are prepared.
+// Products of a row with rows of weights on cores with the DSP extension: four rows at a time.
 #include "../rows.h"
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
@@ -12,149 +11,134 @@
 // State of the loops over outputs in memory: all registers are taken inside.
 typedef struct loop {
     const uint32_t *start, *end; // of the packed row
-    uint32_t enter;              // bytes of code of the steps that are left out, then an address
-    uint32_t first;              // 1 for half a step before the steps, then an address
-    pt_pair addends;             // the next; bytes to those of the next outputs
+    const int32_t *addends;      // the next
     pt_pair scale;               // multiplier, right shift
     int32_t rounding;
-    pt_pair out;  // the next output, the end
-    pt_pair rows; // bytes from a row of weights to the second, and on to the third
+    pt_pair out; // the next output, the end
 } loop;
 
 // clang-format off
 
-enum { UNROLLED = 4 };
+// ---- weights as they are
 
-// Before all: to addresses of code. ADR counts from a multiple of 4.
-#define FIND_ENTRANCES                       \
-    ".balign 4\n\t"                          \
-    "ldr r1, %[enter]\n\t"                   \
-    "adr.w r0, 2f + 1\n\t"                   \
-    "add r0, r1\n\t"                         \
-    "ldr r1, %[first]\n\t"                   \
-    "str r0, %[enter]\n\t"                   \
-    "cmp r1, #0\n\t"                         \
-    "beq 3f\n\t"                             \
-    "adr.w r0, 4f + 1\n"                     \
-    "3:\n\t"                                 \
-    "str r0, %[first]\n\t"
+enum { STEPS = 8, STEP_BYTES = 78 }; // that are unrolled; all but the last
 
-// The steps of the sums, after half a step if `first` is set.
-#define STEPS(half_step, step)               \
-    "ldr pc, %[first]\n\t"                   \
-    ".balign 4\n"                            \
-    "4:\n\t"                                 \
-    half_step                                \
-    "ldr pc, %[enter]\n\t"                   \
-    ".balign 4\n"                            \
-    "2:\n\t"                                 \
-    ".rept 4\n\t"                            \
-    step                                     \
-    ".endr\n\t"                              \
-    "ldr r0, %[end]\n\t"                     \
-    "cmp %[a], r0\n\t"                       \
-    "bne 2b\n\t"
-
-// The scale in r0 to r2.
-#define SCALE                                \
-    "ldrd r0, r1, %[scale]\n\t"              \
-    "ldr r2, %[rounding]\n\t"
-
-// ---- three outputs of weights as they are
-
-// Eight products of each of three rows with r0 to r3.
-#define STEP                                 \
-    "ldmia.w %[a]!, {r0-r3}\n\t"             \
-    EIGHT("r9", "%[w]")                      \
-    EIGHT("r10", "%[v]")                     \
-    EIGHT("r11", "%[u]")
-
+// Four products of each of four rows with r7 and r12. `at`: bytes from the weights' pointers; `even`
+// and `odd`: the same from the packed row's, `odd` behind the load of `even`, which may move it.
 #ifdef PT_LOADS_BESIDE
 
-enum { STEP_BYTES = 124 };
-
 // Loads and SXTB16 in front of what they issue with.
-#define EIGHT(sum, row)                      \
-    "ldr.w r4, [" row "], #4\n\t"            \
-    "sxtb16 r6, r4\n\t"                      \
-    "ldr.w r5, [" row "], #4\n\t"            \
-    EIGHT_PRODUCTS(sum)
+#define STEP(at, even, odd, moves)                  \
+    "ldr r5, [r0, #" at "]" moves "\n\t"            \
+    "ldr r7, [r4, #" even "]" moves "\n\t"          \
+    "sxtb16 lr, r5\n\t"                            \
+    "ldr r6, [r1, #" at "]" moves "\n\t"            \
+    "sxtb16 r5, r5, ror #8\n\t"                    \
+    "smlad r8, r7, lr, r8\n\t"                     \
+    "sxtb16 lr, r6\n\t"                            \
+    "ldr.w r12, [r4, #" odd "]\n\t"                \
+    "sxtb16 r6, r6, ror #8\n\t"                    \
+    "smlad r9, r7, lr, r9\n\t"                     \
+    "smlad r8, r12, r5, r8\n\t"                    \
+    "ldr r5, [r2, #" at "]" moves "\n\t"            \
+    "sxtb16 lr, r5\n\t"                            \
+    "smlad r9, r12, r6, r9\n\t"                    \
+    "sxtb16 r5, r5, ror #8\n\t"                    \
+    "smlad r10, r7, lr, r10\n\t"                   \
+    "ldr r6, [r3, #" at "]" moves "\n\t"            \
+    "smlad r10, r12, r5, r10\n\t"                  \
+    "sxtb16 lr, r6\n\t"                            \
+    "sxtb16 r6, r6, ror #8\n\t"                    \
+    "smlad r11, r7, lr, r11\n\t"                   \
+    "smlad r11, r12, r6, r11\n\t"
 
 #else
 
-enum { STEP_BYTES = 112 };
+#define FOUR(sum, weights)                          \
+    "sxtb16 lr, " weights "\n\t"                    \
+    "sxtb16 " weights ", " weights ", ror #8\n\t"   \
+    "smlad " sum ", r7, lr, " sum "\n\t"            \
+    "smlad " sum ", r12, " weights ", " sum "\n\t"
 
-#define EIGHT(sum, row)                      \
-    "ldrd r4, r5, [" row "], #8\n\t"         \
-    "sxtb16 r6, r4\n\t"                      \
-    EIGHT_PRODUCTS(sum)
+// On M4 a load behind a load takes one cycle: as many in a row as there are registers.
+#define STEP(at, even, odd, moves)                  \
+    "ldr r7, [r4, #" even "]" moves "\n\t"          \
+    "ldr.w r12, [r4, #" odd "]\n\t"                \
+    "ldr r5, [r0, #" at "]" moves "\n\t"            \
+    "ldr r6, [r1, #" at "]" moves "\n\t"            \
+    FOUR("r8", "r5")                                \
+    FOUR("r9", "r6")                                \
+    "ldr r5, [r2, #" at "]" moves "\n\t"            \
+    "ldr r6, [r3, #" at "]" moves "\n\t"            \
+    FOUR("r10", "r5")                               \
+    FOUR("r11", "r6")
 
 #endif
 
-#define EIGHT_PRODUCTS(sum)                  \
-    "sxtb16 r4, r4, ror #8\n\t"              \
-    "smlad " sum ", r0, r6, " sum "\n\t"     \
-    "sxtb16 r6, r5\n\t"                      \
-    "smlad " sum ", r1, r4, " sum "\n\t"     \
-    "sxtb16 r5, r5, ror #8\n\t"              \
-    "smlad " sum ", r2, r6, " sum "\n\t"     \
-    "smlad " sum ", r3, r5, " sum "\n\t"
-
-// Four products of each.
-#define HALF_STEP                            \
-    "ldrd r0, r1, [%[a]], #8\n\t"            \
-    FOUR("r9", "%[w]")                       \
-    FOUR("r10", "%[v]")                      \
-    FOUR("r11", "%[u]")
-
-#define FOUR(sum, row)                       \
-    "ldr.w r4, [" row "], #4\n\t"            \
-    "sxtb16 r6, r4\n\t"                      \
-    "sxtb16 r4, r4, ror #8\n\t"              \
-    "smlad " sum ", r0, r6, " sum "\n\t"     \
-    "smlad " sum ", r1, r4, " sum "\n\t"
-
-static void multiply_threes(const loop *given, const int8_t *w) {
+// Rows of weights lie `near` bytes apart, but the third `far` bytes behind the second. Pointers are
+// a step behind what they lead to, and what the first round leaves out.
+static __attribute__((noinline)) void multiply_fours(const loop *given, int32_t depth, uint32_t near,
+                                                     uint32_t far, const int8_t *w) {
+    const uint32_t left_out = (uint32_t)-(depth / 4) & (STEPS - 1), back = 4 * left_out;
+    const uintptr_t start = (uintptr_t)given->start - 8 - 2 * back;
+    const uintptr_t end = (uintptr_t)given->end - 8;
+    uintptr_t enter = STEP_BYTES * left_out;
     loop g = *given;
-    const int8_t *v, *u;
-    const uint32_t *a;
+    register uintptr_t r0 __asm__("r0") = (uintptr_t)w - 4 - back;
     __asm__ volatile(
-        FIND_ENTRANCES
+        ".balign 4\n\t"                            // ADR counts from a multiple of 4
+        "ldr r1, %[enter]\n\t"
+        "adr.w r2, 2f + 1\n\t"
+        "add r1, r2\n\t"
+        "str r1, %[enter]\n"
         "1:\n\t"
-        "ldrd r0, r1, %[addends]\n\t"
-        "ldrd r2, r3, %[rows]\n\t"
-        "ldr %[a], %[start]\n\t"
-        "ldm r0, {r9-r11}\n\t"
-        "add r0, r1\n\t"
-        "str r0, %[addends]\n\t"
-        "add %[v], %[w], r2\n\t"
-        "add %[u], %[v], r3\n\t"
-        STEPS(HALF_STEP, STEP)
-        "mov %[w], %[u]\n\t"
-        SCALE
+        "ldr.w lr, %[addends]\n\t"
+        "ldr r5, %[near]\n\t"
+        "ldr r6, %[far]\n\t"
+        "ldr r4, %[start]\n\t"
+        "add r1, r0, r5\n\t"
+        "add r2, r1, r6\n\t"
+        "add r3, r2, r5\n\t"
+        "ldm lr!, {r8-r11}\n\t"
+        "str lr, %[addends]\n\t"
+        "ldr pc, %[enter]\n\t"
+        ".balign 4\n"
+        "2:\n\t"
+        ".irp k, 1, 2, 3, 4, 5, 6, 7\n\t"
+        STEP("(4 * \\k)", "(8 * \\k)", "(8 * \\k + 4)", "")
+        ".endr\n\t"
+        STEP("32", "64", "4", "!")
+        "ldr r7, %[end]\n\t"
+        "cmp r4, r7\n\t"
+        "bne.w 2b\n\t"
+        "ldr r5, %[multiplier]\n\t"
+        "ldr r6, %[right]\n\t"
+        "ldr r7, %[rounding]\n\t"
+        "ldr r1, %[out]\n\t"
+        "ldr r2, %[out_end]\n\t"
+        "ldr r4, %[back]\n\t"
+        DOUBLE("r8")
         DOUBLE("r9")
         DOUBLE("r10")
         DOUBLE("r11")
-        FINISH_BEGIN("r9", "r0", "r2", "r3")
-        FINISH_BEGIN("r10", "r0", "r2", "r3")
-        FINISH_NEXT("r9", "r1", "r11", "r0", "r2", "r3")
-        FINISH_END("r10", "r1")
-        FINISH_END("r11", "r1")
-        "ldrd r0, r1, %[out]\n\t"
-        "strb r9, [r0], #1\n\t"
-        "strb r10, [r0], #1\n\t"
-        "strb r11, [r0], #1\n\t"
-        "str r0, %[out]\n\t"
-        "cmp r0, r1\n\t"
-        "bne 1b"
-        : [w] "+r"(w), [v] "=&r"(v), [u] "=&r"(u), [a] "=&r"(a), [addends] "+m"(g.addends),
-          [out] "+m"(g.out), [enter] "+m"(g.enter), [first] "+m"(g.first)
-        : [end] "m"(g.end), [start] "m"(g.start), [scale] "m"(g.scale),
-          [rounding] "m"(g.rounding), [rows] "m"(g.rows)
-        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r9", "r10", "r11", "cc", "memory");
+        FINISH_FOUR("r8", "r9", "r10", "r11", "r5", "r6", "r7", "r12")
+        "strb r8, [r1], #1\n\t"
+        "strb r9, [r1], #1\n\t"
+        "strb r10, [r1], #1\n\t"
+        "strb r11, [r1], #1\n\t"
+        "sub r0, r3, r4\n\t"
+        "str r1, %[out]\n\t"
+        "cmp r1, r2\n\t"
+        "bne.w 1b"
+        : "+r"(r0), [addends] "+m"(g.addends), [out] "+m"(g.out.first), [enter] "+m"(enter)
+        : [end] "m"(end), [start] "m"(start), [multiplier] "m"(g.scale.first),
+          [right] "m"(g.scale.second), [rounding] "m"(g.rounding), [out_end] "m"(g.out.second),
+          [near] "m"(near), [far] "m"(far), [back] "m"(back)
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "cc",
+          "memory");
 }
 
-// ---- four outputs of prepared weights: of each four values those of four rows
+// ---- prepared weights: of each four values those of four rows
 
 // Eight products of each row with r0 to r3.
 #define PREPARED_STEP                        \
@@ -215,20 +199,51 @@ enum { PREPARED_STEP_BYTES = 84 };
 
 #endif
 
-static void multiply_prepared(const loop *given, const int16_t *w) {
+enum { PREPARED_STEPS = 4 }; // that are unrolled
+
+// `enter`: bytes of code of the steps that the first round leaves out; `first`: 1 for half a step
+// before the steps. Both become addresses.
+static __attribute__((noinline)) void multiply_prepared(const loop *given, int32_t depth,
+                                                        const int16_t *w) {
+    const int32_t steps = depth / 8;
+    uint32_t enter = PREPARED_STEP_BYTES *
+                     (steps ? (uint32_t)-steps & (PREPARED_STEPS - 1) : PREPARED_STEPS);
+    uint32_t first = (uint32_t)depth >> 2 & 1;
     loop g = *given;
     const uint32_t *a;
     __asm__ volatile(
-        FIND_ENTRANCES
+        ".balign 4\n\t"                            // ADR counts from a multiple of 4
+        "ldr r1, %[enter]\n\t"
+        "adr.w r0, 2f + 1\n\t"
+        "add r0, r1\n\t"
+        "ldr r1, %[first]\n\t"
+        "str r0, %[enter]\n\t"
+        "cmp r1, #0\n\t"
+        "beq 3f\n\t"
+        "adr.w r0, 4f + 1\n"
+        "3:\n\t"
+        "str r0, %[first]\n\t"
         FIRST_WEIGHTS
         "1:\n\t"
-        "ldrd r0, r1, %[addends]\n\t"
+        "ldr r0, %[addends]\n\t"
         "ldr %[a], %[start]\n\t"
-        "ldm r0, {r9-r12}\n\t"
-        "add r0, r1\n\t"
+        "ldm r0!, {r9-r12}\n\t"
         "str r0, %[addends]\n\t"
-        STEPS(PREPARED_HALF_STEP, PREPARED_STEP)
-        SCALE
+        "ldr pc, %[first]\n\t"
+        ".balign 4\n"
+        "4:\n\t"
+        PREPARED_HALF_STEP
+        "ldr pc, %[enter]\n\t"
+        ".balign 4\n"
+        "2:\n\t"
+        ".rept 4\n\t"
+        PREPARED_STEP
+        ".endr\n\t"
+        "ldr r0, %[end]\n\t"
+        "cmp %[a], r0\n\t"
+        "bne 2b\n\t"
+        "ldrd r0, r1, %[scale]\n\t"
+        "ldr r2, %[rounding]\n\t"
         DOUBLE("r9")
         DOUBLE("r10")
         DOUBLE("r11")
@@ -243,7 +258,7 @@ static void multiply_prepared(const loop *given, const int16_t *w) {
         "cmp r0, r1\n\t"
         "bne 1b"
         : [w] "+r"(w), [a] "=&r"(a), [addends] "+m"(g.addends), [out] "+m"(g.out),
-          [enter] "+m"(g.enter), [first] "+m"(g.first)
+          [enter] "+m"(enter), [first] "+m"(first)
         : [end] "m"(g.end), [start] "m"(g.start), [scale] "m"(g.scale), [rounding] "m"(g.rounding)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "cc", "memory");
 }
@@ -251,63 +266,54 @@ static void multiply_prepared(const loop *given, const int16_t *w) {
 // clang-format on
 
 static __attribute__((noinline)) void pack_row(const pt_linear *p, const int8_t *x, void *scratch) {
-    pt_layer row = {.offset = p->x_offset, .block = scratch, .width = 1, .capacity = 1};
+    pt_layer row;
+    row.offset = p->x_offset;
+    row.block = scratch;
+    row.width = row.capacity = 1;
     pt_pack(&row, 0, 0, x, p->depth);
 }
 
-// Bytes of code of the unrolled steps that the first round leaves out.
-static uint32_t spare_code(int32_t depth, uint32_t bytes) {
-    const int32_t steps = depth / 8;
-    return (steps ? (uint32_t)-steps & (UNROLLED - 1) : UNROLLED) * bytes;
-}
-
-static void set_outputs(loop *g, const int32_t *addends, int32_t n, uint32_t at_a_time, int8_t *y) {
-    static const int32_t none[4] = {0, 0, 0, 0};
-    g->addends.first = (uintptr_t)(addends ? addends : none);
-    g->addends.second = addends ? 4 * at_a_time : 0;
+static void set_outputs(loop *g, const int32_t *addends, int32_t n, int8_t *y) {
+    g->addends = addends;
     g->out = (pt_pair){(uintptr_t)y, (uintptr_t)(y + n)};
 }
 
-// One output or two, as three.
-static void multiply_few(loop *g, const int32_t *addends, int32_t n, const int8_t *w, int8_t *y) {
-    const int32_t last = n - 1;
-    const int32_t three[3] = {addends ? addends[0] : 0, addends ? addends[last] : 0, 0};
-    int8_t outputs[3];
-    loop few = *g;
-    few.rows = (pt_pair){n > 1 ? g->rows.first : 0, 0};
-    set_outputs(&few, three, 3, 3, outputs);
-    multiply_threes(&few, w);
-    y[0] = outputs[0];
-    y[last] = outputs[last];
+// One to three outputs as four: of 3 the second comes twice, of 2 each.
+static __attribute__((noinline)) void multiply_few(loop *g, int32_t depth, const int32_t *addends,
+                                                   int32_t n, const int8_t *w, int8_t *y) {
+    int32_t four[4];
+    int8_t outputs[4];
+    for (int32_t i = 0; i < 4; i++) {
+        four[i] = addends[(i * (n - 1) + 1) / 3];
+    }
+    set_outputs(g, four, 4, outputs);
+    multiply_fours(g, depth, n == 3 ? (uint32_t)depth : 0, n == 2 ? (uint32_t)depth : 0, w);
+    for (int32_t i = 0; i < 4; i++) {
+        y[(i * (n - 1) + 1) / 3] = outputs[i];
+    }
 }
 
 // n outputs from the packed row at g->start.
 static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends, int32_t n,
                              const int8_t *w, const int16_t *prepared, int8_t *y) {
-    int32_t done = prepared ? n & ~3 : 0;
-    if (done > 0) {
-        g->enter = spare_code(p->depth, PREPARED_STEP_BYTES);
-        set_outputs(g, addends, done, 4, y);
-        multiply_prepared(g, prepared);
-    }
-    g->enter = spare_code(p->depth, STEP_BYTES);
-    if (n < 3) {
-        multiply_few(g, addends, n, w, y);
+    const int32_t depth = p->depth, whole = n & ~3;
+    if (n < 4) {
+        multiply_few(g, depth, addends, n, w, y);
         return;
     }
-    // The last one or two are computed together with some that are done already.
-    for (int32_t some; done < n; done += some) {
-        some = (n - done) / 3 * 3;
-        if (some == 0) {
-            done = n - 3;
-            some = 3;
-        }
-        set_outputs(g, addends ? addends + done : NULL, some, 3, y + done);
-        multiply_threes(g, w + done * p->depth);
+    set_outputs(g, addends, whole, y);
+    if (prepared) {
+        multiply_prepared(g, depth, prepared);
+    } else {
+        multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w);
+    }
+    if (whole < n) { // the last are computed together with some that are done already
+        set_outputs(g, addends + n - 4, 4, y + n - 4);
+        multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w + (n - 4) * depth);
     }
 }
 
-// With weights whose offset is not 0, some outputs at a time.
+// With addends that are not there, some outputs at a time.
 static __attribute__((noinline)) void
 multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w, int8_t *y) {
     enum { MOST = 24 };
@@ -330,12 +336,10 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
     }
     loop g = {.start = scratch,
               .end = (const uint32_t *)scratch + p->depth / 2,
-              .first = p->depth >> 2 & 1,
               .scale = {(uintptr_t)p->multiplier, (uintptr_t)-p->shift},
-              .rounding = pt_rounding(p->shift, p->range.offset),
-              .rows = {(uintptr_t)p->depth, (uintptr_t)p->depth}};
+              .rounding = pt_rounding(p->shift, p->range.offset)};
     pack_row(p, x, scratch);
-    if (row_sum) {
+    if (row_sum || !p->addends) {
         multiply_with_sum(p, &g, (int32_t)row_sum, w, y);
     } else {
         multiply_outputs(&g, p, p->addends, p->outputs, w, p->prepared, y);

@@ -148,6 +148,9 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         "ldr r12, [r0, #28]\n\t"         // end
         "ldrd r1, r5, [r0, #36]\n\t"     // w, addends
         "ldr r7, [r0, #44]\n\t"          // y
+        "sub r12, r12, r7\n\t"
+        "lsr r12, r12, #2\n\t"
+        "dls lr, r12\n\t"                // groups
         "ldm r0, {r8, r9, r10, r11}\n\t" // multiplier, shift, offset, one
         "vldrb.u8 q0, [r3]\n\t"
         "vldrb.u8 q1, [r3, #16]\n\t"
@@ -155,8 +158,7 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         "vldrb.u8 q3, [r3, #48]\n\t"
         "vldrb.u8 q4, [r3, #64]\n\t"
         "vldrb.u8 q5, [r3, #80]\n\t"
-        "subs r12, r12, #4\n\t"          // the last group's outputs
-        "mov lr, #0\n"                   // from the stored group's outputs to the next
+        "mov r12, #0\n"                  // from the stored group's outputs to the next
         "1:\n\t"
         "ldm r5!, {r0, r2, r4, r6}\n\t"  // addends
         PT_MULTIPLY("q6")
@@ -172,19 +174,19 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         PT_NARROW_AGAIN("q6")
         PT_PART(0, 5, "q5", "r0")
         "vstrb.32 q6, [r7]\n\t"
-        "add r7, r7, lr\n\t"
+        "add r7, r7, r12\n\t"
         PT_SIX_PARTS(1, "r2")
         PT_SIX_PARTS(2, "r4")
         PT_SIX_PARTS(3, "r6")
         "vldrb.u8 q6, [r3, #96]\n\t"
+        "mov r12, #4\n\t"                // between two loads, as ADD between two VMOV
         PT_PART_OF_ALL(6)
         "vldrb.u8 q6, [r3, #112]\n\t"
         PT_PART_OF_ALL(7)
-        PT_SUMS_TO("q6")
-        "mov lr, #4\n\t"
+        "vmov q6[2], q6[0], r0, r4\n\t"
         "add r1, r1, #512\n\t"           // the next four rows
-        "cmp r7, r12\n\t"
-        "bne 1b\n\t"
+        "vmov q6[3], q6[1], r2, r6\n\t"
+        "le lr, 1b\n\t"
         PT_FINISH_SUMS("q6")
         : "+r"(r0)
         :

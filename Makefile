@@ -18,7 +18,7 @@ FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware port/natmod port/natmod/flash tests/on_board/operators tests/hostile/fuzz examples/*))))
+	port/bare port/firmware port/natmod port/natmod/flash tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -130,7 +130,7 @@ bench-ops: python ## Count the instructions of single int8 operators, compared w
 	.venv/bin/python tests/benchmark/bench_ops.py
 
 .PHONY: cycles
-cycles: all-firmware ## Estimate the cycles of the int8 models on all cores, as table and JSON
+cycles: all-firmware ## Estimate the cycles of the models on all cores, as table and JSON
 	.venv/bin/python tests/benchmark/cycles.py
 
 .PHONY: twin-speed

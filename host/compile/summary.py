@@ -14,6 +14,7 @@ from ..twin import open_program
 from .image_writer import Image
 
 _SLOWEST = 5
+_KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
 def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
@@ -41,10 +42,10 @@ def _measured(meta, method, image, board, core, clock_hz):
     temp = board.arenas["temp"].size if temp is None else temp
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
-    return {"time": cycles.estimate(core, clock_hz, profile["total"], image.parts.prepared),
+    return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
+                                    image.parts.prepared),
             "temp_measured": temp, "other_temp": _with_other_temp(request, board, method),
-            "slowest": [{key: row[key] for key in ("index", "call", "shapes", "ticks", "share")}
-                        for row in rows]}
+            "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
 
 
 def _with_other_temp(request, board, method):
@@ -152,6 +153,7 @@ def _show_time(method, of_method, entry):
     if other:
         show.line(f"This is with {method['temp_measured']:,} B of temp memory; with {other['temp']:,} "
                   f"B it takes {other['instructions']:,} instructions.")
-    show.table(["slowest", "operator", "instructions>", "share>"], [
-        [row["index"], row["call"], f"{row['ticks']:,}", f"{100 * row['share']:.1f} %"]
+    show.table(["slowest", "operator", "instructions>", "cycles>", "share>"], [
+        [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
+         f"{100 * row['share']:.1f} %"]
         for row in method["slowest"]])

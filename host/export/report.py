@@ -116,4 +116,4 @@ def _show_time(time):
     else:
         show.line(f"{time['core']} at {time['clock_hz'] // 1_000_000} MHz: about {time['ms']:.3g} ms "
                   f"({time['least_ms']:.3g} to {time['most_ms']:.3g}), estimated from "
-                  f"{time['instructions']:,} instructions")
+                  f"{time['instructions']:,} instructions, {time['cycles']:,} cycles")

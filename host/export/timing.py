@@ -22,10 +22,11 @@ def estimated(program: bytes, core: str) -> dict:
         return entry | {"message": fitting.how_to_measure(core)}
     try:
         meta = open_program(program).method_meta("forward")
-        result = running.run(Request(program, "program", random_inputs(meta),
-                                     pool_size=board.arenas["pool"].size,
-                                     temp_size=board.arenas["temp"].size), board.name)
+        request = Request(program, "program", random_inputs(meta), pool_size=board.arenas["pool"].size,
+                          temp_size=board.arenas["temp"].size)
+        result = running.run(request, board.name)
         running.check_result(result)
+        operators = cycles.measured_operators(request, board.name)
     except Error as error:
         return entry | {"message": error.message}
-    return entry | cycles.estimate(core, _CLOCK_HZ, result.instructions["execute"])
+    return entry | cycles.estimate(core, _CLOCK_HZ, result.instructions["execute"], operators)

@@ -48,7 +48,7 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
              "instructions": rows, "operators": _operators(rows)}
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
-    entry["cycles"] = _cycles(result, entry["total"], result.prepared or is_image(request.model))
+    _add_cycles(entry, result, result.prepared or is_image(request.model))
     return entry, [Execution(instructions, events) for events in result.events]
 
 
@@ -56,11 +56,22 @@ def _is_dynamic(values):
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
 
 
-def _cycles(result, total, prepared):
-    """Estimate the cycles on the core of an emulated board; None elsewhere."""
+def _add_cycles(entry, result, prepared):
+    """Estimate "cycles" on the core of an emulated board, of all and by row; None elsewhere."""
+    rows = [*entry["instructions"], *entry["operators"]]
     if result.connected is not None or result.board == running.HOST:
-        return None
-    return cycles.estimate(load_board(result.board).core, None, total, prepared)["cycles"]
+        for one in [entry, *rows]:
+            one["cycles"] = None
+        return
+    core = load_board(result.board).core
+    for row in rows:
+        row["cycles"] = cycles.estimate(core, None, row["ticks"], {row["call"]: 1}, prepared)["cycles"]
+    entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), prepared)["cycles"]
+
+
+def shares(entry: dict) -> dict[str, int]:
+    """Return the ticks of a profile by operator, as cycles.estimate takes them."""
+    return {one["call"]: one["ticks"] for one in entry["operators"]}
 
 
 def unit(result: Result) -> str:
@@ -126,7 +137,8 @@ def show_text(entry: dict, order: str) -> None:
         rows = sorted(rows, key=lambda row: -row["ticks"])
     name = entry["unit"]
     short = "instr." if name == "instructions" else name
-    head = [name + ">", "share>", "MACs>", f"MACs/{short}>"]
+    has_cycles = entry["cycles"] is not None
+    head = [name + ">", *["cycles>"] * has_cycles, "share>", "MACs>", f"MACs/{short}>"]
     show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
                  + (", prepared" if entry["prepare"] != "none" else ""))
     show.table(["", "operator", "input * weights -> output", "calls>", *head],
@@ -136,11 +148,12 @@ def show_text(entry: dict, order: str) -> None:
     sums = [[one["call"], one["instructions"], one["calls"], *_figures(one)]
             for one in entry["operators"]]
     show.table(["operator", "instr.>", "calls>", *head],
-               [*sums, ["end of the loop", "", "", f"{entry['end_of_loop']:,}", "", "", ""],
+               [*sums,
+                ["end of the loop", "", "", f"{entry['end_of_loop']:,}", *[""] * (len(head) - 1)],
                 ["execute", len(rows), sum(row["calls"] for row in rows),
                  *_figures(entry | {"ticks": entry["total"]})]])
-    if entry["cycles"] is not None:
-        click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate.")
+    if has_cycles:
+        click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate, as are those of each row.")
     if entry["dynamic"]:
         click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
     if entry["executions"] > 1:
@@ -149,5 +162,6 @@ def show_text(entry: dict, order: str) -> None:
 
 def _figures(row):
     rate = row["macs_per_tick"]
-    return [f"{row['ticks']:,}", f"{100 * row['share']:.1f} %",
+    cycles = [] if row["cycles"] is None else [f"{row['cycles']:,}"]
+    return [f"{row['ticks']:,}", *cycles, f"{100 * row['share']:.1f} %",
             f"{row['macs']:,}" if row["macs"] else "", "" if rate is None else f"{rate:.2f}"]

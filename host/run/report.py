@@ -18,6 +18,7 @@ def result_entry(result: Result) -> dict:
         "status": result.status,
         "error": show.error(result.code, result.status, result.message) if result.code else None,
         "instructions": result.instructions,
+        "cycles": result.cycles,
         "method_pool": _usage(result.method_pool),
         "prepared": result.prepared,
         "planned": [_usage(usage) for usage in result.planned],
@@ -113,6 +114,8 @@ def _counts(result):
                 rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])
                 if phase == "execute":
                     rows += _estimate(connected, label)
+                    if label == "instructions" and result.cycles is not None:
+                        rows.append(["  about cycles", f"{result.cycles:,}", "", ""])
     for when, count in connected.heap_free.items():
         if count is not None:
             rows.append([f"heap free {when}", show.size(count), "", ""])

@@ -113,7 +113,8 @@ class Result:
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
     which are the same everywhere; with those where the request has a core. log: what it says, and what
     the board wrote. began_load: its memories were there. events: of each measured execution those of
-    the loop's end and of every instruction.
+    the loop's end and of every instruction. cycles: about so many of an execution, by the estimate of
+    an emulated board.
     """
 
     model: str
@@ -122,6 +123,7 @@ class Result:
     code: int = 0
     message: str = ""
     instructions: dict[str, int] | None = None
+    cycles: int | None = None
     began_load: bool = False
     method_pool: Usage | None = None
     prepared: int = 0

@@ -108,20 +108,28 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
 
 
 def run_beside(request: Request, board: str, beside: str | None) -> Result:
-    """The result; of a connected board with the instructions of the emulated one `beside`, and what
-    they take by the estimate."""
+    """The result, with estimated cycles; of a connected board with the instructions of the emulated one
+    `beside`, and what they take by the estimate."""
     result = run(request, board)
     if result.connected is not None and beside != HOST:
-        from ..size import cycles
-
         result.connected.beside = beside
         emulated = run(request, beside)
         result.instructions = emulated.instructions
-        if not emulated.code:
-            result.connected.estimated = cycles.estimate(
-                boards.load_board(beside).core, result.connected.clock_hz,
-                emulated.instructions["execute"], emulated.prepared)
+        result.connected.estimated = _estimate(request, emulated, beside, result.connected.clock_hz)
+    elif result.connected is None and board != HOST:
+        estimated = _estimate(request, result, board)
+        result.cycles = estimated and estimated["cycles"]
     return result
+
+
+def _estimate(request, result, board, clock_hz=None):
+    """Return cycles.estimate of a run on an emulated board; None of one that failed."""
+    from ..size import cycles
+
+    if result.code:
+        return None
+    return cycles.estimate(boards.load_board(board).core, clock_hz, result.instructions["execute"],
+                           cycles.measured_operators(request, board), result.prepared)
 
 
 def read_data(paths: list[Path]) -> list[bytes]:

@@ -1,22 +1,66 @@
 """Estimate the time of an execution on a chip from the instructions that an emulated board counted.
 
-cycles_per_instruction.json has (least, usual, most) of each core: of the five int8 models of
-docs/performance.md, the least and the most of any model, and the mean of all their instructions. It
-has them without and with prepared constants. `make performance` measures and writes them. All are
-without wait states of flash, caches and the bus, which are the chip's.
+cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
+docs/performance.md, the least and the most of any model, and the mean of all their instructions;
+OTHERS is for operators that none of them has. With prepared constants it has those that differ. `make
+performance` measures and writes them. All are without wait states of flash, caches and the bus, which
+are the chip's.
 """
 
+import dataclasses
 import json
+from collections import Counter
 from importlib import resources
 
+from ..instructions import read_instructions
+from ..run import running
+from ..run.request import Request, Result
+from ..twin import open_program
+from ..values import Values
+
+OTHERS = "others"
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
 
-def estimate(core: str, clock_hz: int | None, instructions: int, prepared: int = 0) -> dict:
-    """{"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms"}; prepared: bytes"""
-    factors = CYCLES_PER_INSTRUCTION["pool" if prepared else "none"][core]
-    cycles = [round(factor * instructions) for factor in factors]
+def factors(core: str, operator: str, prepared: int = 0) -> list[float]:
+    """Return (least, usual, most) cycles an instruction of an operator. prepared: bytes"""
+    known = CYCLES_PER_INSTRUCTION["none"][core]
+    if prepared:
+        known = known | CYCLES_PER_INSTRUCTION["pool"].get(core, {})
+    return known.get(operator, known[OTHERS])
+
+
+def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
+             prepared: int = 0) -> dict:
+    """{"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms"}
+
+    instructions: all of an execution, which its operators share as `operators` has them.
+    """
+    shares = operators if sum(operators.values()) else {OTHERS: 1}
+    sums = [0, 0, 0]
+    for operator, share in shares.items():
+        for i, factor in enumerate(factors(core, operator, prepared)):
+            sums[i] += factor * share
+    cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
     return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "least_ms": ms[0],
             "most_ms": ms[2]}
+
+
+def measured_operators(request: Request, board: str) -> dict[str, int]:
+    """Return the instructions by operator, in a run on an emulated board. Raises the Error of a run
+    that failed."""
+    request = dataclasses.replace(request, executions=1)
+    result = running.run(request, board)
+    running.check_result(result)
+    return operators_of(request, result)
+
+
+def operators_of(request: Request, result: Result) -> dict[str, int]:
+    """Return the same of a run that measured it."""
+    meta = open_program(request.model).method_meta(request.method)
+    found = Counter()
+    for instruction in read_instructions(meta, Values(meta.program, meta.plan)):
+        found[instruction.call] += result.events[0][1 + instruction.index].ticks
+    return dict(found)

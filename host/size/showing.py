@@ -135,10 +135,7 @@ def _show_parts(chip):
     about = [core, _clock(chip["clock_hz"])]
     source = f" ({chip['source']})" if chip["source"] else ""
     show.heading(f"{chip['title']}: {', '.join(about)}{source}")
-    if chip["time"]:
-        time = chip["time"]
-        show.line(f"{time['instructions']:,} instructions, counted on {chip['measured_on']}; about "
-                  f"{time['cycles']:,} cycles" + _range(time))
+    _show_time(chip["time"], chip["measured_on"])
     ways = chip["ways"].values()
     for name, memory in (("RAM", "ram"), ("flash", "flash")):
         parts = list(dict.fromkeys(part for way in ways for part in way[memory]["parts"]))
@@ -149,8 +146,11 @@ def _show_parts(chip):
             ["the chip has", *[_known(way[memory]["of"]) for way in ways]]])
 
 
-def _range(time):
-    return "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
+def _show_time(time, board):
+    if time:
+        ms = "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
+        show.line(f"{time['instructions']:,} instructions, counted on {board}; about "
+                  f"{time['cycles']:,} cycles{ms}")
 
 
 def _known(count):
@@ -200,6 +200,7 @@ def _reason(entry, kind):
 
 
 def _show_board(need, entry):
+    _show_time(entry["time"], entry["board"])
     show.heading(f"Memories of {entry['board']}")
     _table(["memory", "needed>", "there is>"], [
         [name, memory["needed"], memory["size"]] for name, memory in entry["memories"].items()])

@@ -127,10 +127,11 @@ class _StandIn(Backend):
 
 
 class Counts(NamedTuple):
-    """Return the counts of a run on a board, by phase."""
+    """Return the counts of a run on a board, by phase, and its instructions by operator."""
 
     instructions: dict[str, int]
     stack: dict[str, int]
+    operators: dict[str, int]
 
 
 class _Measured:
@@ -184,7 +185,7 @@ class _Measured:
         """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
         result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
         return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                          self.need["prepared"])
+                                          result.operators, self.need["prepared"])
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
@@ -204,7 +205,7 @@ class _Measured:
     def _counts(self, board, request):
         result = running.run(request, board.name)
         running.check_result(result)
-        return result.instructions, result.stack
+        return result.instructions, result.stack, cycles.measured_operators(request, board.name)
 
     def _parts(self, board, request):
         """Return all that a run depends on; nothing where it will fail."""

@@ -10,17 +10,22 @@ load: Program.load, which verifies the file, and Method.load. Flash: core and th
 needs. x: ratio to the reference, where there is one.
 """
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
 import click
+import numpy as np
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host.boards import boards
 from picotorch.host.boards.listing import full_boards
+from picotorch.host.instructions import read_instructions
 from picotorch.host.run import emulated, emulator
 from picotorch.host.run.request import PREPARE, Request
 from picotorch.host.size.flash import flash_of_models
+from picotorch.host.twin import open_program
+from picotorch.host.values import Values
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -34,6 +39,8 @@ ANCHOR = json.loads((ROOT / "tests/benchmark/bench_anchor.json").read_text())["m
 MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder", "mlp",
           "conv1d_network", "channels_last_network", "add_1", "add2_5", "add_5", "softmax_2x2",
           "linear_5", "simple_conv"]
+# Behind the name of a model: with data of which linear layers skip nothing, see without_zeros
+DENSE = ", dense"
 # Measured in C as well, on boards without MicroPython: there the call counts.
 SMALL = ["add_1", "softmax_2x2", "linear_5"]
 # Figures that are compared: those of the anchor.
@@ -41,6 +48,7 @@ COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_ker
 
 
 def request(name, board, prepare):
+    name, is_dense, _ = name.partition(DENSE)
     if name in benchmark_store.NAMES:
         model = benchmark_store.load(name)
         one = Request(model.pte(board.name), name, model.inputs)
@@ -50,7 +58,22 @@ def request(name, board, prepare):
         one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
     one.prepare = prepare
     one.pool_size, one.temp_size = board.arenas["pool"].size, board.arenas["temp"].size
-    return one
+    return without_zeros(one) if is_dense else one
+
+
+def without_zeros(one):
+    """The request with inputs and biases that saturate the int8 linear layers of its program: each
+    value that they read is the greatest, and none is the zero point."""
+    program = bytearray(one.model)
+    meta = open_program(one.model).method_meta(one.method)
+    values = Values(meta.program, meta.plan)
+    for instruction in read_instructions(meta, values):
+        if instruction.call == "cortex_m::quantized_linear.out":
+            bias = instruction.arguments[2]
+            (_, at), size = values.location(bias), values.tensor(bias).nbytes()
+            program[at : at + size] = np.full(size // 4, 1 << 24, "<i4").tobytes()
+    inputs = [np.full_like(array, array.max()) for array in one.inputs]
+    return dataclasses.replace(one, model=bytes(program), inputs=inputs)
 
 
 def measure(one, board):
@@ -111,7 +134,8 @@ def row(name, board, prepare):
 
 
 def macs_of(name):
-    return next((anchor["macs"] for anchor in ANCHOR.get(name, {}).values()), None)
+    anchors = ANCHOR.get(name.removesuffix(DENSE), {})
+    return next((anchor["macs"] for anchor in anchors.values()), None)
 
 
 def rows(name, board, modes):

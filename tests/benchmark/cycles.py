@@ -3,10 +3,11 @@
     python tests/benchmark/cycles.py                                  # table, and build/cycles.json
     python tests/benchmark/cycles.py --board mps2-an386 --model int8_ds_cnn --functions
 
-The emulator logs each block of instructions that it executes. What they take is in
-instruction_timings.py for M0+, M3 and M4, whose manuals have tables; pipelines.py simulates M7, M33 and
-M55. The estimate leaves out what depends on the chip: wait states of flash, caches, write
-buffers, the bus. In brackets: with all that the sources leave open at its least and its most.
+What the instructions take is in instruction_timings.py for M0+, M3 and M4, whose manuals have tables:
+there the emulator counts each block of instructions (block_counts.c). pipelines.py simulates M7, M33
+and M55: there it logs each block that it executes. The estimate leaves out what depends on the chip:
+wait states of flash, caches, write buffers, the bus. In brackets: with all that the sources leave open
+at its least and its most.
 """
 
 import json
@@ -19,9 +20,12 @@ from pathlib import Path
 
 import click
 from picotorch.host.boards import boards
+from picotorch.host.instructions import KERNEL_CALL, read_instructions
 from picotorch.host.run import emulator
 from picotorch.host.run.request import PREPARE
 from picotorch.host.run.runner_files import make_job
+from picotorch.host.twin import open_program
+from picotorch.host.values import Values
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -29,17 +33,29 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import macs_of, request  # noqa: E402
+from benchmark.bench import DENSE, MODELS, macs_of, request  # noqa: E402
 from benchmark.disassembly import disassemble  # noqa: E402
 from benchmark.instruction_timings import CORES, Timings  # noqa: E402
 from benchmark.pipelines import Pipelines  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BOARDS = [name for name in boards.board_names() if name.startswith("mps")]
+SPARSE = "int8_deep_autoencoder"
+SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # whose linear layers skip zeros
 OVERHEAD = 1000  # instructions around execute() that the board does not count
 EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
+EXECUTOR = "pt_context_execute"  # calls the kernels, and poll
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})")
+
+
+def code_between(instructions, first, end):
+    """The instructions from an address to another."""
+    found = []
+    while first < end:
+        found.append(instructions[first])
+        first += found[-1].size
+    return tuple(found)
 
 
 class Blocks:
@@ -57,7 +73,8 @@ class Blocks:
             if line.startswith("Trace"):
                 key, address, name = TRACE.match(line).groups()
                 if first is not None:
-                    self.code[key], self.names[key], first = self._between(first, end), name, None
+                    self.code[key], self.names[key] = code_between(self.instructions, first, end), name
+                    first = None
                 if starts == EXECUTION and before:
                     yield before, int(address, 16)
                 starts += name == "pt_counter_start" and self._starts_counter(key)
@@ -81,13 +98,6 @@ class Blocks:
         self.counter_start = self.counter_start or address
         return address == self.counter_start
 
-    def _between(self, first, end):
-        found = []
-        while first < end:
-            found.append(self.instructions[first])
-            first += found[-1].size
-        return tuple(found)
-
 
 class Predictor:
     """M7's prediction: two bits a branch; the last target of a branch through a register."""
@@ -108,16 +118,18 @@ class Predictor:
 
 
 class Weights:
-    """By function [instructions, least, usual, most cycles], of blocks in the order of execution."""
+    """[instructions, least, usual, most cycles] by (call of a kernel, function), of blocks in the order
+    of execution. Call 0 is what comes before the first."""
 
     def __init__(self, core, blocks):
-        self.blocks, self.functions = blocks, {}
+        self.blocks, self.sums, self.call, self.calls = blocks, {}, 0, False
         self.core = Timings(core) if core in CORES else Pipelines(core)
         self.predictor = Predictor() if core == "cortex-m7" else None
         self.state, self.known = self.core.start, {}
 
     def add(self, key, following):
-        code = self.blocks.code[key]
+        code, name = self.blocks.code[key], self.blocks.names[key]
+        self.call += self.calls and name != "poll"
         last = code[-1]
         taken = last.is_branch and following != last.address + last.size
         wrong = self.predictor is not None and last.is_branch \
@@ -126,9 +138,14 @@ class Weights:
         if case not in self.known:
             self.known[case] = self.core.run(self.state, code, taken, wrong)
         cycles, self.state = self.known[case]
-        sums = self.functions.setdefault(self.blocks.names[key], [0, 0, 0, 0])
-        for i, part in enumerate((len(code), *cycles)):
-            sums[i] += part
+        add(self.sums, (self.call, name), len(code), cycles)
+        self.calls = name == EXECUTOR and last.name == "blx"
+
+
+def add(sums, key, instructions, cycles, times=1):
+    found = sums.setdefault(key, [0, 0, 0, 0])
+    for i, part in enumerate((instructions, *cycles)):
+        found[i] += part * times
 
 
 def weigh(core, instructions, log):
@@ -136,44 +153,114 @@ def weigh(core, instructions, log):
     weights = Weights(core, blocks)
     for key, following in blocks.executed(log):
         weights.add(key, following)
-    return weights.functions
+    return weights.sums
 
 
-def trace(board, one):
-    """(functions of a run of the request on the board, counted instructions, prepared bytes)"""
+def weigh_counts(core, instructions, lines):
+    """The same from what block_counts.c writes."""
+    blocks, names, sums, core = {}, {}, {}, Timings(core)
+    for line in lines:
+        word, *values = line.split()
+        if word == "block":
+            index, first, last = int(values[0]), int(values[1], 16), int(values[2], 16)
+            blocks[index] = code_between(instructions, first, last + instructions[last].size)
+            names[index] = values[3] if len(values) > 3 else ""
+        elif word == "count":
+            call, before, block, following, times = map(int, values)
+            code = blocks[block]
+            last = code[-1]
+            taken = last.is_branch and blocks[following][0].address != last.address + last.size
+            cycles, _ = core.run(blocks[before][-1], code, taken, False)
+            add(sums, (call, names[block]), len(code), cycles, times)
+    return sums
+
+
+def plugin():
+    """The built block_counts.c."""
+    source, built = Path(__file__).with_name("block_counts.c"), ROOT / "build/block_counts.so"
+    if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+        new = built.with_suffix(f".{os.getpid()}")  # other processes may need it, too
+        subprocess.run(["cc", "-std=c99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", source,
+                        "-o", new], check=True)
+        new.replace(built)
+    return built
+
+
+def logged(command, folder):
+    """Run the emulator; yield the lines of its log."""
+    os.mkfifo(folder / "log")
+    command = [*command, "-d", "in_asm,exec,nochain", "-D", str(folder / "log")]
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+    with (folder / "log").open() as log:
+        yield from log
+    process.wait()
+
+
+def counted(command, folder):
+    """Run the emulator; yield what block_counts.c writes."""
+    command = [*command, "-plugin", f"{plugin()},output={folder / 'counts'},starts={EXECUTION}"]
+    subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    with (folder / "counts").open() as lines:
+        yield from lines
+
+
+def trace(board, one, is_logged=True):
+    """(sums of a run of the request on the board, counted instructions, prepared bytes)"""
     firmware = emulator.firmware_path(board)
     instructions = disassemble(firmware, board.core)
+    run, weighed = (logged, weigh) if is_logged else (counted, weigh_counts)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:
         folder = Path(name)
         (folder / "job").write_bytes(make_job(one).to_bytes())
-        os.mkfifo(folder / "log")
-        command = emulator.emulator_command(board, firmware, folder / "job")
-        command += ["-d", "in_asm,exec,nochain", "-D", str(folder / "log")]
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
-        with (folder / "log").open() as log:
-            functions = weigh(board.core, instructions, log)
-            for _ in log:  # what follows, so that the emulator comes to its end
-                pass
-        process.wait()
+        lines = run(emulator.emulator_command(board, firmware, folder / "job"), folder)
+        sums = weighed(board.core, instructions, lines)
+        for _ in lines:  # what follows, so that the emulator comes to its end
+            pass
         report = (folder / "report").read_text()
     figures = dict(re.findall(r"^(\w+)=(\d+)$", report, re.MULTILINE))
-    return functions, int(figures["execute"]), int(figures["prepared"])
+    return sums, int(figures["execute"]), int(figures["prepared"])
+
+
+def total(sums, part):
+    """The sums by one part of their keys."""
+    found = {}
+    for key, (instructions, *cycles) in sums.items():
+        add(found, key[part], instructions, cycles)
+    return found
+
+
+def operators(one, sums):
+    """[instructions, usual cycles] by operator, for a method in which each call runs once, or {}."""
+    meta = open_program(one.model).method_meta(one.method)
+    instructions = read_instructions(meta, Values(meta.program, meta.plan))
+    calls = [instruction.call for instruction in instructions if instruction.kind == KERNEL_CALL]
+    by_call, found = total(sums, 0), {}
+    if len(by_call) != len(calls) + 1:
+        return {}
+    for i, (count, _, usual, _) in by_call.items():
+        sums = found.setdefault(calls[max(0, i - 1)], [0, 0])  # what comes before goes to the first
+        sums[0] += count
+        sums[1] += round(usual)
+    return found
 
 
 def estimate(name, board, prepare):
     """One entry of the JSON."""
-    functions, counted, prepared = trace(board, request(name, board, prepare))
+    one = request(name, board, prepare)
+    sums, counted, prepared = trace(board, one, board.core not in CORES)
+    functions = total(sums, 1)
     instructions, least, usual, most = (round(sum(column)) for column in
                                         zip(*functions.values(), strict=True))
     if not 0 <= instructions - counted < OVERHEAD:
         raise RuntimeError(f"{name} on {board.name}: {instructions} traced, {counted} counted")
     macs = macs_of(name)
     return {"model": name, "board": board.name, "core": board.core, "prepare": prepare,
-            "prepared": prepared, "instructions": instructions,
+            "prepared": prepared, "execute": counted, "instructions": instructions,
             "cycles": usual, "least": least, "most": most,
             "cycles_per_instruction": round(usual / instructions, 3),
             "cycles_per_mac": round(usual / macs, 3) if macs else None,
+            "operators": operators(one, sums),
             "functions": {function: [round(part) for part in parts] for function, parts in
                           sorted(functions.items(), key=lambda item: -item[1][2])[:12]}}
 
@@ -199,16 +286,18 @@ def table(entries):
 
 @click.command(help=__doc__)
 @click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), help="default: all")
-@click.option("--model", "models", multiple=True, help="default: the int8 models of the benchmark")
+@click.option("--model", "models", multiple=True, help="default: those of bench.py")
 @click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
               help="default: all")
 @click.option("--functions", is_flag=True, help="also those that take most, for each model and core")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/cycles.json")
 def main(names, models, modes, functions, output):
     entries = []
-    todo = [(model, board) for model in models or benchmark_store.NAMES for board in names or BOARDS]
+    todo = [(model, board) for model in models or [*MODELS, SPARSE + DENSE] for board in names or BOARDS
+            if DENSE not in model or board in SKIPPING]
     for model, board in track(todo, "Tracing", transient=True):
-        found = [estimate(model, boards.load_board(board), mode) for mode in modes]
+        some = modes if model in benchmark_store.NAMES else modes[:1]  # no others prepare
+        found = [estimate(model, boards.load_board(board), mode) for mode in some]
         entries += [e for e in found if e["prepare"] == modes[0] or e["prepared"]]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")

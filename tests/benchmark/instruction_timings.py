@@ -9,6 +9,9 @@ Cortex-M4 (DDI 0439, tables 3-1 and 7-1), memories without wait states. A cost i
 - long products of M3 end early where operands are small: UMULL after 3 to 4 cycles, UMLAL 4 to 6, with
   a sign one more. Those of kernels are not: they have 31 bits in requantization, 24 and more elsewhere;
 - divisions of M3 and M4 take 2 to 12: usual is the middle;
+- of M4's floats (table 7-1) a sum or product takes 1 cycle, one with an accumulation 3, a division or
+  square root 14, a move between a general and a float register 2; arithmetic and conversions take one
+  more when the next instruction reads the result;
 - of an instruction in an IT block it is not known whether its condition held: it counts as executed.
 """
 
@@ -17,6 +20,7 @@ CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
 REFILL = (1, 2, 3)  # cycles
 LONG_PRODUCTS = {"umull": (3, 4, 4), "smull": (4, 5, 5), "umlal": (4, 6, 6), "smlal": (5, 7, 7)}
 DIVISION = (2, 7, 12)
+FLOAT_ARITHMETIC = ("float", "float fused", "float division")
 
 
 class Timings:
@@ -41,6 +45,9 @@ def cost(core, one, before, taken):
     """Cycles of an instruction behind the instruction `before`, or None: (least, usual, most)."""
     cycles = _m0plus(one, taken) if core == "cortex-m0plus" else _m3(core, one, before)
     cycles = cycles if isinstance(cycles, tuple) else (cycles,) * 3
+    if core == "cortex-m4" and before and before.kind in FLOAT_ARITHMETIC \
+            and _reads(one, before.results):
+        cycles = tuple(a + 1 for a in cycles)
     if taken and core != "cortex-m0plus":
         cycles = tuple(a + b for a, b in zip(cycles, REFILL, strict=True))
     return cycles
@@ -71,7 +78,13 @@ def _m3(core, one, before):
         return LONG_PRODUCTS.get(one.name, 2 if one.name in ("mla", "mls") else 1)
     if one.kind == "float division":
         return 14
+    if one.kind == "float move":
+        return 2 if any(register.startswith("r") for register in (*one.results, *one.sources)) else 1
     return 3 if one.kind == "float fused" else 2 if one.name in ("tbb", "tbh") else 1
+
+
+def _reads(one, results):
+    return set(results) & {*one.sources, *one.added, *one.shifted, *one.stored, *one.address_registers}
 
 
 def _single(one, before):

@@ -9,6 +9,7 @@ Between the comments <!-- name --> and <!-- end --> of a document each table is 
 import json
 import math
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ import click
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import SMALL  # noqa: E402
+from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
+from picotorch.host.size.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
@@ -86,7 +88,7 @@ def ratios(entries):
 
 
 def models(entries, estimates):
-    """The estimates: those of cycles.py, which takes int8 models only."""
+    """The estimates: those of cycles.py."""
     cycles = {(e["model"], e["board"], e["prepare"]): e["cycles"] for e in estimates}
     rows = []
     for e in entries:
@@ -178,38 +180,68 @@ def operators(entries, prepared, shapes):
     return grid([*names, "calls", "MACs", *BOARDS.values()], body, left=len(names))
 
 
-def cycles(entries):
-    order = list(BOARDS.values())
-    entries = sorted((e for e in entries if e["prepare"] == "none"),
-                     key=lambda e: (benchmark_store.NAMES.index(e["model"]), order.index(core_of(e))))
+def cycles(all_entries):
+    entries = selected((e for e in all_entries if e["prepare"] == "none"),
+                       [*benchmark_store.NAMES, *FLOAT_MODELS])
+    found = operator_factors(all_entries)["none"]
     return grid(["model", "core", "instructions", "cycles", "least", "most", "cycles an instruction",
-                 "cycles a MAC"],
+                 "cycles a MAC", "by operators"],
                 [[e["model"], core_of(e), number(e["instructions"]), number(e["cycles"]),
                   number(e["least"]), number(e["most"]), f"{e['cycles_per_instruction']:.2f}",
-                  f"{e['cycles_per_mac']:.2f}"] for e in entries], left=2)
+                  "–" if e["cycles_per_mac"] is None else f"{e['cycles_per_mac']:.2f}",
+                  f"{100 * error_of_factors(e, found[e['core']]):+.1f} %"] for e in entries], left=2)
 
 
-def cycles_per_instruction(entries):
-    """By mode and core: [least of a model, mean of all instructions, most of a model], to 0.01."""
-    found = {}
+def error_of_factors(e, operators):
+    """How much more cycles the usual factors of the operators give."""
+    sums = (count * operators[name][1] for name, (count, _) in e["operators"].items())
+    return sum(sums) / e["cycles"] - 1
+
+
+def dense(entries):
+    """The models that were traced with data without zeros too, beside the stored input."""
+    found = {(e["model"], e["board"]): e for e in entries if e["prepare"] == "none"}
+    rows = []
+    for (name, board), e in found.items():
+        model, is_dense, _ = name.partition(DENSE)
+        if is_dense:
+            anchor = ANCHOR[model][board]["execute"]
+            rows.append([model, core_of(e), *(cell for one in (found[model, board], e) for cell in (
+                number(one["execute"]), ratio(one["execute"] / anchor), number(one["cycles"])))])
+    return grid(["model", "core", *["instructions", "ratio", "about cycles"],
+                 *["without zeros: instructions", "ratio", "about cycles"]], rows, left=2)
+
+
+def operator_factors(entries):
+    """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
+    0.01; with prepared constants only those that differ for the same models. OTHERS: the quartiles of
+    the operators."""
+    counts = {}
     for e in entries:
-        found.setdefault(e["prepare"], {}).setdefault(e["core"], []).append(e)
-    return {mode: {core: factors(models) for core, models in sorted(cores.items())}
-            for mode, cores in found.items()}
+        for operator, pair in e["operators"].items():
+            counts.setdefault((e["core"], operator), {}).setdefault(e["prepare"], {})[e["model"]] = pair
+    found = {"none": {}, "pool": {}}
+    for (core, operator), modes in sorted(counts.items()):
+        plain, prepared = modes["none"], modes.get("pool", {})
+        found["none"].setdefault(core, {})[operator] = factors(plain.values())
+        if prepared != {model: plain[model] for model in prepared}:
+            found["pool"].setdefault(core, {})[operator] = factors(prepared.values())
+    for operators in found["none"].values():
+        quartiles = statistics.quantiles([usual for _, usual, _ in operators.values()])
+        operators[OTHERS] = [round(one, 2) for one in quartiles]
+    return found
 
 
-def factors(models):
-    each = [e["cycles"] / e["instructions"] for e in models]
-    mean = sum(e["cycles"] for e in models) / sum(e["instructions"] for e in models)
+def factors(pairs):
+    each = [spent / instructions for instructions, spent in pairs]
+    mean = sum(spent for _, spent in pairs) / sum(instructions for instructions, _ in pairs)
     return [math.floor(100 * min(each)) / 100, round(mean, 2), math.ceil(100 * max(each)) / 100]
 
 
 def as_text(found):
-    """JSON, a line for each core."""
-    modes = [f' "{mode}": {{\n' + ",\n".join(f'  "{core}": {json.dumps(each)}'
-                                           for core, each in cores.items()) + "\n }"
-             for mode, cores in found.items()]
-    return "{\n" + ",\n".join(modes) + "\n}\n"
+    """JSON, a line for each operator."""
+    text = json.dumps(found, indent=1)
+    return re.sub(r"\[\s+(\S+)\s+(\S+)\s+(\S+)\s+\]", r"[\1 \2 \3]", text) + "\n"
 
 
 def twin_speed(found):
@@ -259,6 +291,7 @@ def main():
     images = selected(read("bench_images"), benchmark_store.NAMES)
     write(DOCUMENT, [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
+        ("dense", dense(estimates)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
         ("small models", small_models(e for e in selected(bench, SMALL) if e["prepare"] == "none")),
         ("image instructions", image_instructions(images, int8)), ("image bytes", image_bytes(images)),
@@ -268,7 +301,7 @@ def main():
         ("cycles", cycles(estimates)),
         ("twin", twin_speed(read("twin_speed"))),
     ])
-    FACTORS.write_text(as_text(cycles_per_instruction(estimates)))
+    FACTORS.write_text(as_text(operator_factors(estimates)))
     click.echo(f"written to {FACTORS.relative_to(ROOT)}")
     project = read("bench_c_project")
     write(IMAGES, [("project builds", project_builds(project)),

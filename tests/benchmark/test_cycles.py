@@ -1,11 +1,25 @@
 """Cycle estimates: tables and pipelines by sequences worked out by hand; the emulator's log."""
 
 import pytest
-from benchmark.cycles import BOARDS, Blocks, Predictor, estimate, weigh
+from benchmark.bench import DENSE, request
+from benchmark.cycles import (
+    BOARDS,
+    SPARSE,
+    Blocks,
+    Predictor,
+    estimate,
+    total,
+    trace,
+    weigh,
+    weigh_counts,
+)
 from benchmark.disassembly import Instruction, UnknownInstruction, read_listing
 from benchmark.instruction_timings import Timings
+from benchmark.performance import FLOAT_MODELS
 from benchmark.pipelines import Pipelines
 from picotorch.host.boards.boards import load_board
+from picotorch.host.size import cycles as cycles_of_size
+from support import benchmark_store
 
 
 def code(text):
@@ -48,6 +62,15 @@ TABLES = [
     ("m4", "udiv r2, r0, r1", "", False, 7),
     ("m4", "vfma.f32 s0, s1, s2", "", False, 3),
     ("m4", "vldmia r0!, {d0, d1}", "", False, 5),
+    ("m4", "vldr s0, [r1]", "", False, 2),
+    ("m4", "vadd.f32 s0, s1, s2", "vmul.f32 s3, s4, s5", False, 1),
+    ("m4", "vadd.f32 s0, s1, s2", "vmul.f32 s1, s4, s5", False, 2),
+    ("m4", "vmla.f32 s0, s1, s2", "vmla.f32 s0, s4, s5", False, 4),
+    ("m4", "vstr s0, [r1]", "vadd.f32 s0, s1, s2", False, 3),
+    ("m4", "vsqrt.f32 s0, s1", "", False, 14),
+    ("m4", "vmov r4, s1", "", False, 2),
+    ("m4", "vmov s1, r4", "", False, 2),
+    ("m4", "vmov.f32 s1, s2", "", False, 1),
     ("m4", "bgt.n 10", "", True, 3),
     ("m4", "bgt.n 10", "", False, 1),
     ("m4", "pop {r4, r5, pc}", "", True, 6),
@@ -274,13 +297,40 @@ def test_blocks_are_executed_from_the_fifth_start_to_the_stop():
 
 
 def test_cycles_are_summed_by_function():
-    functions = weigh("cortex-m4", read_listing(LISTING), LOG)
+    functions = total(weigh("cortex-m4", read_listing(LISTING), LOG), 1)
     assert functions["pt_counter_start"][0] == 1
     assert functions["loop"][0] == 9
     assert functions["loop"][2] == 3 * (2 + 1 + 1) + 2 * 2
     assert "pt_counter_stop" not in functions
     # two loads meet in a bank every second time; BNE is beside the second of them
-    assert weigh("cortex-m7", read_listing(LISTING), LOG)["loop"][:2] == [9, 6]
+    assert total(weigh("cortex-m7", read_listing(LISTING), LOG), 1)["loop"][:2] == [9, 6]
+
+
+COUNTS = """\
+block 0 100 100 pt_counter_start
+block 1 200 206 loop
+block 2 208 208 pt_counter_stop
+count 0 0 0 1 1
+count 1 0 1 1 1
+count 1 1 1 1 1
+count 1 1 1 2 1
+""".splitlines()
+
+
+def test_counted_blocks_take_the_cycles_of_logged_ones():
+    counted = weigh_counts("cortex-m4", read_listing(LISTING), COUNTS)
+    assert counted[1, "loop"][0] == 9 and counted[0, "pt_counter_start"][0] == 1
+    assert total(counted, 1) == total(weigh("cortex-m4", read_listing(LISTING), LOG), 1)
+
+
+@pytest.mark.parametrize("name", ["add_1", "int8_ds_cnn"])
+def test_the_emulator_counts_the_blocks_that_it_logs(name):
+    board = load_board("mps2-an386")
+    counted, logged = (trace(board, request(name, board, "none"), is_logged)[0]
+                       for is_logged in (False, True))
+    # the log has twice what was broken off at the counter's registers
+    assert logged.pop((0, "pt_counter_start"))[0] > counted.pop((0, "pt_counter_start"))[0]
+    assert counted == logged
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -288,3 +338,44 @@ def test_what_is_traced_is_what_the_board_counts(board):
     first, second = (estimate("add_1", load_board(board), "none") for _ in range(2))
     assert first == second  # to the cycle; estimate() raises where it and the board differ
     assert 0 < first["least"] <= first["cycles"] <= first["most"]
+    assert first["operators"] == {"aten::add.out": [first["instructions"], first["cycles"]]}
+
+
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+def test_calls_are_those_of_operators_as_the_tracer_of_the_method_counts_them(board):
+    board = load_board(board)
+    traced = estimate("int8_ds_cnn", board, "none")["operators"]
+    measured = cycles_of_size.measured_operators(request("int8_ds_cnn", board, "none"), board.name)
+    assert measured.keys() == traced.keys()
+    for operator, (instructions, _) in traced.items():
+        assert abs(instructions - measured[operator]) < 500  # with what lies around calls and execute
+
+
+def test_linear_layers_skip_zeros_on_some_cores_only():
+    for board, skips in (("mps2-an385-m0plus", True), ("mps2-an385", True), ("mps2-an386", False)):
+        stored, dense = (estimate(name, load_board(board), "none")
+                         for name in (SPARSE, SPARSE + DENSE))
+        assert (stored["cycles"] < 0.8 * dense["cycles"]) == skips
+        assert skips or stored["functions"] == dense["functions"]
+
+
+# ---- the estimate of picotorch size: with factors of the operators instead of a trace
+
+NEAR = [*((name, "mps2-an386") for name in [*benchmark_store.NAMES, *FLOAT_MODELS]),
+        *((name, board) for board in BOARDS if board != "mps2-an386"
+          for name in ("int8_deep_autoencoder", "deep_autoencoder"))]
+
+
+def error_of_estimate(name, board, prepare):
+    """How much more cycles an estimate from the run has than the simulation."""
+    one, simulated = request(name, board, prepare), estimate(name, board, prepare)
+    found = cycles_of_size.estimate(board.core, None, simulated["execute"],
+                                    cycles_of_size.measured_operators(one, board.name),
+                                    simulated["prepared"])
+    return found["cycles"] / simulated["cycles"] - 1
+
+
+@pytest.mark.parametrize(("name", "board"), NEAR)
+def test_the_estimate_of_size_is_near_the_simulation(name, board):
+    for prepare in ("none", "pool") if name in benchmark_store.NAMES else ("none",):
+        assert abs(error_of_estimate(name, load_board(board), prepare)) <= 0.08

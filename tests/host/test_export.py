@@ -252,8 +252,9 @@ def test_the_function_says_what_is_wrong():
 
 @pytest.mark.parametrize("time, words", [
     ({"message": "no firmware"}, "time on a cortex-m4 is not estimated: no firmware"),
-    ({"message": "", "ms": 5.076, "least_ms": 4.7, "most_ms": 5.4, "instructions": 338_369},
-     "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 instructions")])
+    ({"message": "", "ms": 5.076, "least_ms": 4.7, "most_ms": 5.4, "instructions": 338_369,
+      "cycles": 507_600}, "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 "
+                          "instructions, 507,600 cycles")])
 def test_time_is_called_an_estimate(capsys, time, words):
     report._show_time({"core": "cortex-m4", "clock_hz": 100_000_000, **time})
     assert words in capsys.readouterr().out

@@ -12,9 +12,11 @@ import json
 from collections import Counter
 from importlib import resources
 
+from picotorch import Error
+
 from ..instructions import read_instructions
 from ..run import running
-from ..run.request import Request, Result
+from ..run.request import Request
 from ..twin import open_program
 from ..values import Values
 
@@ -49,18 +51,16 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:
-    """Return the instructions by operator, in a run on an emulated board. Raises the Error of a run
-    that failed."""
-    request = dataclasses.replace(request, executions=1)
-    result = running.run(request, board)
-    running.check_result(result)
-    return operators_of(request, result)
-
-
-def operators_of(request: Request, result: Result) -> dict[str, int]:
-    """Return the same of a run that measured it."""
-    meta = open_program(request.model).method_meta(request.method)
+    """Return the instructions by operator, in a run on an emulated board; nothing where its firmware
+    measures none, or has no room for that."""
+    try:
+        result = running.run(dataclasses.replace(request, executions=1), board)
+    except Error:
+        return {}
+    if not result.events:
+        return {}
     found = Counter()
+    meta = open_program(request.model).method_meta(request.method)
     for instruction in read_instructions(meta, Values(meta.program, meta.plan)):
         found[instruction.call] += result.events[0][1 + instruction.index].ticks
     return dict(found)

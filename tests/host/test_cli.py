@@ -23,7 +23,7 @@ from support.programs import plan, program, relu_plan, tensor
 from test_signals import wait_for_emulator
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
-RUN_FIELDS = {"model", "method", "board", "status", "error", "instructions",
+RUN_FIELDS = {"model", "method", "board", "status", "error", "instructions", "cycles",
               "method_pool", "prepared", "planned", "temp", "stack", "heap_bytes_allocated", "outputs",
               "seed"}
 
@@ -70,7 +70,8 @@ def test_run_json(call):
     assert call("run", path("ds_cnn"), "--json")[1] == out
     given = json.loads(call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"), "--json")[1])
     np.testing.assert_allclose(given["outputs"][0]["values"], wanted, rtol=1e-5, atol=1e-6)
-    assert entry["instructions"] is entry["stack"] is entry["heap_bytes_allocated"] is None
+    for name in ("instructions", "cycles", "stack", "heap_bytes_allocated"):
+        assert entry[name] is None
 
 
 def test_run_json_of_a_failure(call):
@@ -472,6 +473,14 @@ def test_boards(call):
     assert "mps2-an386" in out and "cortex-m4" in out
 
 
+def test_a_run_on_a_board_shows_cycles_beside_instructions(call):
+    out = call("run", path("int8_ds_cnn"), "--board", "mps2-an386")[1].splitlines()
+    i = next(i for i, line in enumerate(out) if line.startswith("instructions to execute"))
+    instructions, cycles = (int(line.split()[-1].replace(",", "")) for line in out[i : i + 2])
+    assert out[i + 1].startswith("  about cycles ") and 1.4 < cycles / instructions < 1.7
+    assert "cycles" not in "".join(call("run", path("int8_ds_cnn"))[1])
+
+
 def test_run_on_a_board(call, tmp_path):
     written = tmp_path / "out.npz"
     status, out, error = call("run", path("ds_cnn"), "--board", "mps2-an386", "--json", "--inputs",
@@ -483,6 +492,8 @@ def test_run_on_a_board(call, tmp_path):
     assert all(entry["instructions"][phase] > 0 for phase in ("verify", "load", "execute"))
     assert entry["stack"]["load"] > 0 and entry["stack"]["execute"] > 0
     assert entry["heap_bytes_allocated"] == 0
+    profile = json.loads(call("profile", path("ds_cnn"), "--board", "mps2-an386", "--json")[1])
+    assert entry["cycles"] == pytest.approx(profile["cycles"], rel=0.001)
     assert entry["planned"] == [{"used": 64000, "size": 64000}]
     assert call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"), "--outputs",
                 tmp_path / "host.npz")[0] == 0

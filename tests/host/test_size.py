@@ -10,6 +10,7 @@ from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.run import emulator, running
+from picotorch.host.run.request import Request, Result
 from picotorch.host.size import cycles, fitting, sizing, stack
 from picotorch.host.size.elf import flash_bytes, section_bytes
 from support import fixture_store
@@ -314,6 +315,23 @@ def test_operators_with_prepared_constants_have_cycles_of_their_own():
     assert plain != prepared
     for core in cycles.CYCLES_PER_INSTRUCTION["none"]:
         assert cycles.factors(core, "aten::relu.out", 4) == cycles.factors(core, "aten::relu.out")
+
+
+def test_a_board_shows_instructions_and_cycles(call):
+    out = call("size", path(MODEL), "--board", "mps2-an386")[1]
+    (time,) = [board["time"] for board in found(call, "--board", "mps2-an386")["boards"]]
+    assert (f"\n{time['instructions']:,} instructions, counted on mps2-an386; about "
+            f"{time['cycles']:,} cycles, ") in out
+
+
+def test_where_no_operators_are_measured_cycles_are_estimated_of_all(monkeypatch):
+    model = fixture_store.load("add_1")
+    one = Request(model.pte, "add_1", model.runs[0].inputs)
+    assert cycles.measured_operators(one, BOARD).keys() == {"aten::add.out"}
+    one.pool_size = 16  # too small
+    assert cycles.measured_operators(one, BOARD) == {}
+    monkeypatch.setattr(cycles.running, "run", lambda request, board: Result("", "", board))
+    assert cycles.measured_operators(one, BOARD) == {}
 
 
 def test_milliseconds_are_cycles_at_the_clock(call):

@@ -197,7 +197,7 @@ class _Measured:
     def _run(self, board, request):
         try:
             parts = self._parts(board, request)
-            return Counts(*(cache.remembered("run", parts, lambda: self._counts(board, request))
+            return Counts(*(cache.remembered("counts", parts, lambda: self._counts(board, request))
                             if parts else self._counts(board, request))), ""
         except Error as error:
             return None, str(error)

@@ -193,7 +193,7 @@ def cycles(all_entries):
 
 
 def error_of_factors(e, operators):
-    """How much more cycles the usual factors of the operators give."""
+    """By how much the usual factors of the operators give too many cycles."""
     sums = (count * operators[name][1] for name, (count, _) in e["operators"].items())
     return sum(sums) / e["cycles"] - 1
 

@@ -367,7 +367,7 @@ NEAR = [*((name, "mps2-an386") for name in [*benchmark_store.NAMES, *FLOAT_MODEL
 
 
 def error_of_estimate(name, board, prepare):
-    """How much more cycles an estimate from the run has than the simulation."""
+    """By how much an estimate from the run has too many cycles beside the simulation."""
     one, simulated = request(name, board, prepare), estimate(name, board, prepare)
     found = cycles_of_size.estimate(board.core, None, simulated["execute"],
                                     cycles_of_size.measured_operators(one, board.name),

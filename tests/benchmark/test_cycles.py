@@ -379,3 +379,8 @@ def error_of_estimate(name, board, prepare):
 def test_the_estimate_of_size_is_near_the_simulation(name, board):
     for prepare in ("none", "pool") if name in benchmark_store.NAMES else ("none",):
         assert abs(error_of_estimate(name, load_board(board), prepare)) <= 0.08
+
+
+@pytest.mark.parametrize("name", ["keyword_spotting", "attention", "gru", "int8_convolutions"])
+def test_the_estimate_is_near_for_models_that_the_factors_do_not_come_from(name):
+    assert abs(error_of_estimate(name, load_board("mps2-an386"), "none")) <= 0.11

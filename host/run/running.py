@@ -128,8 +128,12 @@ def _estimate(request, result, board, clock_hz=None):
 
     if result.code:
         return None
+    try:
+        operators = cycles.measured_operators(request, board)
+    except Error:  # the run itself went well
+        return None
     return cycles.estimate(boards.load_board(board).core, clock_hz, result.instructions["execute"],
-                           cycles.measured_operators(request, board), result.prepared)
+                           operators, result.prepared)
 
 
 def read_data(paths: list[Path]) -> list[bytes]:

@@ -12,8 +12,6 @@ import json
 from collections import Counter
 from importlib import resources
 
-from picotorch import Error
-
 from ..instructions import read_instructions
 from ..run import running
 from ..run.request import Request
@@ -52,11 +50,8 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:
     """Return the instructions by operator, in a run on an emulated board; nothing where its firmware
-    measures none, or has no room for that."""
-    try:
-        result = running.run(dataclasses.replace(request, executions=1), board)
-    except Error:
-        return {}
+    measures none, or has no room for that. Raises Error where there was no run."""
+    result = running.run(dataclasses.replace(request, executions=1), board)
     if not result.events:
         return {}
     found = Counter()

@@ -478,6 +478,7 @@ class Method(_Caller):
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
         self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
+        self.threads = 1  # that share the large loops of execute
         self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs
         self._m = ffi.new("pt_method *")
@@ -707,16 +708,16 @@ class Method(_Caller):
 
     # ---- executing
 
-    def _run(self, function):
+    def _run(self, function, *arguments):
         """Threads run one after the other; a backend cannot run its own method."""
         this = threading.get_ident()
         if self._runner == this:
-            self.ask(function)
+            self.ask(function, *arguments)
             return
         with self._lock:
             self._runner = this
             try:
-                self.ask(function)
+                self.ask(function, *arguments)
             finally:
                 self._runner = None
 
@@ -730,7 +731,7 @@ class Method(_Caller):
         self._change(lib.pt_restart)
 
     def execute(self):
-        self._run(lib.pt_execute)
+        self._run(lib.pt_execute_by_threads, self.threads)
 
     def step(self):
         self._run(lib.pt_step)

@@ -10,7 +10,8 @@ import sysconfig
 import cffi
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.c"))
+SOURCES = [*sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.c")),
+           "host/native/threads.c"]
 FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h", "image.h")
 
@@ -48,6 +49,8 @@ static uint64_t pt_nanoseconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
+
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
 
 static int handle_signals(struct pt_method *m);
 static int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
@@ -114,6 +117,7 @@ uint64_t pt_nanoseconds(void);
 enum { PT_VECTORS_NONE, PT_VECTORS_LOWER, PT_VECTORS_UPPER, ... };
 int pt_use_vectors(int most);
 int pt_poll(pt_context *c);
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
 extern "Python" int handle_signals(struct pt_method *m);
 extern "Python" int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
 static const pt_delegates delegates;
@@ -126,7 +130,8 @@ ffi.set_source(
     SOURCE,
     sources=SOURCES,
     include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
-    extra_compile_args=[*FLAGS,
+    extra_link_args=["-pthread"],
+    extra_compile_args=[*FLAGS, "-pthread",
                         # debug information is the same wherever the sources and Python are
                         f"-ffile-prefix-map={ROOT}=.",
                         f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],

@@ -386,7 +386,9 @@ static int convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *
     for (; height > 0; height--) {
         for (int32_t done = 0, some; done < n; done += some) {
             PT_TRY(take_patches(x, layer, n - done, &some));
-            pt_multiply_rows(layer, in + done * step, step, some, out);
+            if (!pt_skips_round()) {
+                pt_multiply_rows(layer, in + done * step, step, some, out);
+            }
             out += some * layer->out_stride;
         }
         in += stride[PT_HEIGHT] * x->in.width * x->in.channels;
@@ -394,8 +396,64 @@ static int convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *
     return PT_ERROR_OK;
 }
 
+// ---- images that threads share
+
+typedef struct shared_image {
+    const convolution *x;
+    const pt_layer *layer;
+    const int8_t *in;
+    int8_t *out;
+} shared_image;
+
+static int convolve_shared_pixels(pt_context *c, const void *task) {
+    const shared_image *t = task;
+    convolution x = *t->x;
+    pt_layer layer = *t->layer;
+    x.c = c;
+    return convolve_pixels(&x, &layer, t->in, t->out);
+}
+
+enum { STACK_BLOCK = 1 << 14 };
+
+// As convolve_blocks, some rows at a time, with a block of its own.
+static int convolve_shared_rows(pt_context *c, const void *task) {
+    enum { FEWEST = 12 }; // patches
+    const shared_image *t = task;
+    const convolution *x = t->x;
+    const int32_t width = x->out.width, rows = (FEWEST - 1) / width + 1;
+    int8_t block[STACK_BLOCK];
+    pt_layer layer = *t->layer;
+    pt_begin_layer(&layer, block, sizeof block);
+    for (int32_t row = 0; row < x->out.height; row += rows) {
+        const int32_t left = x->out.height - row, n = (left < rows ? left : rows) * width;
+        walk at;
+        if (pt_skips_round()) {
+            continue;
+        }
+        PT_TRY(pt_count_product(c, n, x->depth * layer.channels));
+        begin_row(x, t->in, row, &at);
+        convolve_some(x, &layer, t->in, &at, n, t->out + row * width * layer.out_stride);
+    }
+    return PT_ERROR_OK;
+}
+
+static bool shares_image(const convolution *x, const pt_layer *layer) {
+    return !layer->prepared && x->depth <= STACK_BLOCK / 4 &&
+           pt_shares((int64_t)x->depth * layer->channels * x->out.height * x->out.width);
+}
+
+static int share_image(const convolution *x, const pt_layer *layer, const int8_t *in, int8_t *out) {
+    const shared_image t = {x, layer, in, out};
+    const int64_t row = (int64_t)x->depth * layer->channels * x->out.width;
+    return x->in_place ? pt_share_loop(x->c, convolve_shared_pixels, &t, PT_PART_STEPS)
+                       : pt_share_loop(x->c, convolve_shared_rows, &t, row);
+}
+
 // The outputs of one group.
 static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    if (PT_HAS_THREADS && shares_image(x, layer)) {
+        return share_image(x, layer, in, out);
+    }
     return x->in_place ? convolve_pixels(x, layer, in, out) : convolve_blocks(x, layer, in, out);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PT_CORTEX_M_CONVOLUTION_H
 #define PT_CORTEX_M_CONVOLUTION_H
 
+#include "../arch/threads.h"
 #include "quantized.h"
 
 typedef struct pt_convolution {
@@ -40,7 +41,8 @@ void pt_wish_more(const pt_convolution *x, uint32_t taken);
 // For a run: gives them the temp memory behind these.
 void pt_take_wide(pt_convolution *x, uint32_t taken);
 
-enum { PT_PART_STEPS = 1 << 22 }; // products of int8 between two polls
+// Products of int8 between two polls; threads take as many at a time.
+enum { PT_PART_STEPS = PT_HAS_THREADS ? 1 << 19 : 1 << 22 };
 
 // Reads what convolutions, but for transposed ones, begin with: the arguments from input to
 // dilation. Then, once the caller knows how many channels it has, the output's sizes follow.

@@ -259,6 +259,10 @@ static __attribute__((noinline)) int run_image(const pt_convolution *x, const in
                                                int8_t *out) {
     const bool vectors = takes_vectors(x);
     for (int32_t i = 0; i < x->out.height; i++) {
+        if (pt_skips_round()) {
+            out += x->out.width * x->out.channels;
+            continue;
+        }
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
         for (int32_t j = 0; j < x->out.width; j++) {
             pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
@@ -269,6 +273,26 @@ static __attribute__((noinline)) int run_image(const pt_convolution *x, const in
         }
     }
     return PT_ERROR_OK;
+}
+
+typedef struct shared_image {
+    const pt_convolution *x;
+    const int8_t *in;
+    int8_t *out;
+} shared_image;
+
+static int run_shared_image(pt_context *c, const void *task) {
+    const shared_image *t = task;
+    pt_convolution x = *t->x;
+    x.c = c;
+    return run_image(&x, t->in, t->out);
+}
+
+static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
+    const shared_image t = {x, in, out};
+    const int64_t row = (int64_t)x->out.width * x->out.channels * x->depth;
+    return pt_shares(row * x->out.height) ? pt_share_loop(x->c, run_shared_image, &t, row)
+                                          : run_image(x, in, out);
 }
 
 static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
@@ -332,8 +356,9 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         }
     }
     for (int32_t i = 0; i < x.in.batch; i++) {
-        PT_TRY(run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                         x.out.data + i * x.out.height * x.out.width * x.out.channels));
+        const int8_t *in = x.in.data + i * x.in.height * x.in.width * x.in.channels;
+        int8_t *out = x.out.data + i * x.out.height * x.out.width * x.out.channels;
+        PT_TRY(PT_HAS_THREADS ? share_image(&x, in, out) : run_image(&x, in, out));
     }
     return error;
 }

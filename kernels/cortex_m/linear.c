@@ -2,6 +2,7 @@
 #include "../arch/dot.h"
 #include "../arch/prepare.h"
 #include "../arch/rows.h"
+#include "../arch/threads.h"
 #include "../core/operator_arguments.h"
 #include "quantized.h"
 
@@ -65,17 +66,41 @@ static __attribute__((noinline)) uint32_t scratch_of(const pt_linear *p) {
     return pt_row_scratch(p->depth, p->outputs);
 }
 
-static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
-                    int8_t *y) {
+static int multiply_rows(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
+                         int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
     // If there is enough for all calls there is for this one: no need to compute its own.
     const bool suffices = !PT_ROWS_TAKE_SCRATCH || c->scratch_size >= c->scratch_needed ||
                           c->scratch_size >= scratch_of(p);
     for (int32_t i = 0; i < rows; i++) {
+        if (pt_skips_round()) {
+            continue;
+        }
         PT_TRY(pt_count_work(c, p->depth * p->outputs));
         multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch, suffices);
     }
     return PT_ERROR_OK;
+}
+
+typedef struct shared_rows {
+    const pt_linear *p;
+    const int8_t *x, *w;
+    int8_t *y;
+} shared_rows;
+
+static int multiply_shared_rows(pt_context *c, const void *task) {
+    const shared_rows *t = task;
+    return multiply_rows(c, t->p, t->x, t->w, t->y);
+}
+
+static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
+                    int8_t *y) {
+    const int64_t row = (int64_t)p->depth * p->outputs;
+    if (PT_HAS_THREADS && pt_shares(row * p->rows)) {
+        const shared_rows t = {p, x, w, y};
+        return pt_share_loop(c, multiply_shared_rows, &t, row);
+    }
+    return multiply_rows(c, p, x, w, y);
 }
 
 static const uint8_t rows_first[PT_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,

@@ -1,4 +1,5 @@
 #include "elementwise.h"
+#include "../arch/threads.h"
 #include "../core/operator_arguments.h"
 #include "complex.h"
 #include "half.h"
@@ -125,10 +126,26 @@ static int run_unary_rows(pt_context *c, const pt_unary *op, int32_t n, float *o
                           const pt_number *p) {
     for (; n > 0; n -= PT_PIECE, out += PT_PIECE, in += PT_PIECE) {
         const int32_t some = n < PT_PIECE ? n : PT_PIECE;
+        if (pt_skips_round()) {
+            continue;
+        }
         PT_TRY(pt_count_elements(c, some));
         run_unary_row(op, some, out, in, p);
     }
     return PT_ERROR_OK;
+}
+
+typedef struct unary_rows {
+    const pt_unary *op;
+    int32_t n;
+    float *out;
+    const float *in;
+    const pt_number *p;
+} unary_rows;
+
+static int run_shared_rows(pt_context *c, const void *task) {
+    const unary_rows *t = task;
+    return run_unary_rows(c, t->op, t->n, t->out, t->in, t->p);
 }
 
 // The same of float16 or bfloat16, in blocks that go through float32.
@@ -178,6 +195,10 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
+        if (pt_shares((int64_t)n * PT_ELEMENT_STEPS)) {
+            const unary_rows t = {op, n, out->data, in->data, p};
+            return pt_share_loop(c, run_shared_rows, &t, PT_PIECE * PT_ELEMENT_STEPS);
+        }
         return run_unary_rows(c, op, n, out->data, in->data, p);
     }
     if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {

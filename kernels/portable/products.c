@@ -2,6 +2,7 @@
 #include "../arch/float_products_plain.h"
 #include "../arch/host/float_products.h"
 #include "../arch/mve/float_products.h"
+#include "../arch/threads.h"
 #include "half.h"
 
 // Their frames do not add up in one.
@@ -129,6 +130,9 @@ NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
         for (int32_t j = 0; j < p->lines.length; j += lines) {
             part.lines.length = p->lines.length - j < lines ? p->lines.length - j : lines;
             for (int32_t k = 0; k < all; k += columns) {
+                if (pt_skips_round()) {
+                    continue;
+                }
                 part.columns.length = all - k < columns ? all - k : columns;
                 part.a = (const float *)p->a + i * p->a_row;
                 part.b = (const float *)p->b + i * p->b_row + j * p->lines.b_step +
@@ -142,6 +146,11 @@ NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
         }
     }
     return PT_ERROR_OK;
+}
+
+static int sum_shared_parts(pt_context *c, const void *products) {
+    const pt_products *p = products;
+    return sum_parts(c, p, p->taps[0] * p->taps[1] * p->taps[2]);
 }
 
 // ---- any dtype, any steps
@@ -237,7 +246,8 @@ int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MOST_TAPS) {
         const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);
         if (all > MOST_PRODUCTS) {
-            return sum_parts(c, p, taps);
+            return pt_shares(all) ? pt_share_loop(c, sum_shared_parts, p, MOST_PRODUCTS)
+                                  : sum_parts(c, p, taps);
         }
         PT_TRY(pt_count_work(c, 1 + (int32_t)all));
         sum_part(p);

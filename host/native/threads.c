@@ -1,0 +1,178 @@
+// Threads that share the loops of an execution, see kernels/arch/threads.h.
+//
+// They begin with the first loop that is worth it, and end with the execution: between executions
+// there are none, whatever ends one, and a fork needs no care.
+#define _POSIX_C_SOURCE 200809L
+#include "threads.h"
+#include "picotorch.h"
+
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
+
+#if defined(_WIN32)
+
+bool pt_shares(int64_t steps) {
+    (void)steps;
+    return false;
+}
+
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
+    (void)steps;
+    return loop(c, task);
+}
+
+bool pt_skips_round(void) {
+    return false;
+}
+
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error) {
+    (void)threads;
+    return pt_execute(method, error);
+}
+
+#else
+
+#include <pthread.h>
+#include <signal.h>
+
+enum {
+    MOST_THREADS = 64,
+    LEAST_STEPS = 1 << 20, // of a loop that is shared: a tenth of a millisecond
+    TAKEN_STEPS = 1 << 18, // that a thread takes at a time
+};
+
+// Those of an execution, and the loop that they share. `lock` is for all members.
+typedef struct workers {
+    pthread_mutex_t lock;
+    pthread_cond_t begins, ends;
+    int wanted, started; // besides the thread that executes
+    pthread_t threads[MOST_THREADS];
+    bool quits; // the execution ends
+    // the loop
+    uint32_t number; // of the loop, in the execution
+    bool is_over;    // its rounds are taken
+    int busy;        // threads in it, besides the one that executes
+    pt_context context;
+    pt_shared_loop *loop;
+    const void *task;
+    int32_t next, some; // the first round that nobody has taken; rounds that are taken at a time
+} workers;
+
+static __thread workers *own_workers; // of the execution in this thread
+
+// The rounds that a thread has taken of the loop that it is in; no workers: all.
+static __thread struct {
+    workers *w;
+    int32_t round, begin, end;
+} turn;
+
+bool pt_skips_round(void) {
+    workers *w = turn.w;
+    if (!w) {
+        return false;
+    }
+    const int32_t round = turn.round++;
+    if (round == turn.end) {
+        pthread_mutex_lock(&w->lock);
+        turn.begin = w->next;
+        turn.end = w->next += w->some;
+        pthread_mutex_unlock(&w->lock);
+    }
+    return round < turn.begin;
+}
+
+static int run_loop(workers *w, pt_context *c, pt_shared_loop *loop, const void *task) {
+    turn.w = w;
+    turn.round = turn.begin = turn.end = 0;
+    const int error = loop(c, task);
+    turn.w = NULL;
+    return error;
+}
+
+static void *work(void *argument) {
+    workers *w = argument;
+    uint32_t seen = 0;
+    pthread_mutex_lock(&w->lock);
+    while (!w->quits) {
+        if (w->number == seen || w->is_over) {
+            pthread_cond_wait(&w->begins, &w->lock);
+            continue;
+        }
+        seen = w->number;
+        w->busy++;
+        pt_context own = w->context;
+        pthread_mutex_unlock(&w->lock);
+        run_loop(w, &own, w->loop, w->task);
+        pthread_mutex_lock(&w->lock);
+        if (--w->busy == 0) {
+            pthread_cond_signal(&w->ends);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+// Signals are for Python's threads. Where the system gives no more threads, those do that are there.
+static void start(workers *w) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (w->started < w->wanted &&
+           pthread_create(&w->threads[w->started], NULL, work, w) == 0) {
+        w->started++;
+    }
+    w->wanted = w->started;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool pt_shares(int64_t steps) {
+    return own_workers && steps >= LEAST_STEPS;
+}
+
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
+    workers *w = own_workers;
+    start(w);
+    pthread_mutex_lock(&w->lock);
+    w->number++;
+    w->is_over = false;
+    w->context = *c;
+    w->context.poll = NULL; // it is for this thread
+    w->loop = loop;
+    w->task = task;
+    w->next = 0;
+    w->some = steps > 0 && steps < TAKEN_STEPS ? TAKEN_STEPS / (int32_t)steps : 1;
+    pthread_cond_broadcast(&w->begins);
+    pthread_mutex_unlock(&w->lock);
+    const int error = run_loop(w, c, loop, task);
+    pthread_mutex_lock(&w->lock);
+    w->is_over = true;
+    while (w->busy > 0) {
+        pthread_cond_wait(&w->ends, &w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
+// As pt_execute, with loops that `threads` share.
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error) {
+    workers w = {.wanted = (threads < MOST_THREADS ? threads : MOST_THREADS) - 1};
+    workers *outer = own_workers; // of a method whose delegate executes this one
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.begins, NULL);
+    pthread_cond_init(&w.ends, NULL);
+    own_workers = threads > 1 ? &w : NULL;
+    const int code = pt_execute(method, error);
+    own_workers = outer;
+    pthread_mutex_lock(&w.lock);
+    w.quits = true;
+    pthread_cond_broadcast(&w.begins);
+    pthread_mutex_unlock(&w.lock);
+    for (int i = 0; i < w.started; i++) {
+        pthread_join(w.threads[i], NULL);
+    }
+    pthread_cond_destroy(&w.ends);
+    pthread_cond_destroy(&w.begins);
+    pthread_mutex_destroy(&w.lock);
+    return code;
+}
+
+#endif

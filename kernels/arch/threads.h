@@ -1,0 +1,44 @@
+// Loops that threads share. Only the twin's build has threads: in all others the loops are as they
+// stand.
+#ifndef PT_ARCH_THREADS_H
+#define PT_ARCH_THREADS_H
+
+#include "../core/kernel.h"
+
+// A loop whose rounds write different outputs: each round is for one thread. The loop asks
+// pt_skips_round in each, fails only where c->poll does, and uses no scratch of `c`.
+typedef int pt_shared_loop(pt_context *c, const void *task);
+
+#if defined(PT_HOST)
+enum { PT_HAS_THREADS = 1 };
+
+// True for a loop of so many steps (see pt_count_work) if the program around the library has threads
+// for it.
+bool pt_shares(int64_t steps);
+
+// Runs a loop that pt_shares is true for in all threads; a round takes `steps`.
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps);
+
+// True where another thread does the round that begins.
+bool pt_skips_round(void);
+
+#else
+enum { PT_HAS_THREADS = 0 };
+
+static inline bool pt_shares(int64_t steps) {
+    (void)steps;
+    return false;
+}
+
+static inline int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task,
+                                int64_t steps) {
+    (void)steps;
+    return loop(c, task);
+}
+
+static inline bool pt_skips_round(void) {
+    return false;
+}
+#endif
+
+#endif

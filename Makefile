@@ -18,7 +18,7 @@ FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware port/natmod port/natmod/flash tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
+	port/bare port/firmware port/natmod port/natmod/flash host/native tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:

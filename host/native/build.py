@@ -51,6 +51,8 @@ static uint64_t pt_nanoseconds(void) {
 }
 
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
+int pt_context_execute_by_threads(pt_context *c, int threads);
+int64_t pt_share_from(int64_t steps);
 
 static int handle_signals(struct pt_method *m);
 static int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
@@ -118,6 +120,8 @@ enum { PT_VECTORS_NONE, PT_VECTORS_LOWER, PT_VECTORS_UPPER, ... };
 int pt_use_vectors(int most);
 int pt_poll(pt_context *c);
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
+int pt_context_execute_by_threads(pt_context *c, int threads);
+int64_t pt_share_from(int64_t steps);
 extern "Python" int handle_signals(struct pt_method *m);
 extern "Python" int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
 static const pt_delegates delegates;

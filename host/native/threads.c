@@ -5,46 +5,34 @@
 #define _POSIX_C_SOURCE 200809L
 #include "threads.h"
 #include "picotorch.h"
+#include "record.h"
 
+// As pt_execute and pt_context_execute; `threads` share the loops.
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
+int pt_context_execute_by_threads(pt_context *c, int threads);
+// For tests: loops of so many steps are shared. Returns how many it was before.
+int64_t pt_share_from(int64_t steps);
 
-#if defined(_WIN32)
-
-bool pt_shares(int64_t steps) {
-    (void)steps;
-    return false;
-}
-
-int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
-    (void)steps;
-    return loop(c, task);
-}
-
-bool pt_skips_round(void) {
-    return false;
-}
-
-int pt_execute_by_threads(pt_method *method, int threads, pt_error *error) {
-    (void)threads;
-    return pt_execute(method, error);
-}
-
-#else
-
+#if PT_HAS_THREADS
 #include <pthread.h>
 #include <signal.h>
 
-enum {
-    MOST_THREADS = 64,
-    LEAST_STEPS = 1 << 20, // of a loop that is shared: a tenth of a millisecond
-    TAKEN_STEPS = 1 << 18, // that a thread takes at a time
-};
+enum { MOST_THREADS = 64, PARTS = 4 };
+
+static int64_t least_steps = 1 << 20; // of a loop that is shared: a tenth of a millisecond
+
+int64_t pt_share_from(int64_t steps) {
+    const int64_t before = least_steps;
+    least_steps = steps;
+    return before;
+}
 
 // Those of an execution, and the loop that they share. `lock` is for all members.
 typedef struct workers {
     pthread_mutex_t lock;
     pthread_cond_t begins, ends;
-    int wanted, started; // besides the thread that executes
+    struct workers *outer; // of a method whose delegate executes this one
+    int wanted, started;   // besides the thread that executes
     pthread_t threads[MOST_THREADS];
     bool quits; // the execution ends
     // the loop
@@ -111,13 +99,13 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// Signals are for Python's threads. Where the system gives no more threads, those do that are there.
+// Signals are for Python's threads. Where the system gives no more threads, those do that are
+// there.
 static void start(workers *w) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (w->started < w->wanted &&
-           pthread_create(&w->threads[w->started], NULL, work, w) == 0) {
+    while (w->started < w->wanted && pthread_create(&w->threads[w->started], NULL, work, w) == 0) {
         w->started++;
     }
     w->wanted = w->started;
@@ -125,7 +113,7 @@ static void start(workers *w) {
 }
 
 bool pt_shares(int64_t steps) {
-    return own_workers && steps >= LEAST_STEPS;
+    return own_workers && steps >= least_steps;
 }
 
 int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
@@ -139,7 +127,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     w->loop = loop;
     w->task = task;
     w->next = 0;
-    w->some = steps > 0 && steps < TAKEN_STEPS ? TAKEN_STEPS / (int32_t)steps : 1;
+    w->some = steps > 0 && steps < least_steps / PARTS ? (int32_t)(least_steps / PARTS / steps) : 1;
     pthread_cond_broadcast(&w->begins);
     pthread_mutex_unlock(&w->lock);
     const int error = run_loop(w, c, loop, task);
@@ -152,27 +140,61 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     return error;
 }
 
-// As pt_execute, with loops that `threads` share.
-int pt_execute_by_threads(pt_method *method, int threads, pt_error *error) {
-    workers w = {.wanted = (threads < MOST_THREADS ? threads : MOST_THREADS) - 1};
-    workers *outer = own_workers; // of a method whose delegate executes this one
-    pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.begins, NULL);
-    pthread_cond_init(&w.ends, NULL);
-    own_workers = threads > 1 ? &w : NULL;
-    const int code = pt_execute(method, error);
-    own_workers = outer;
-    pthread_mutex_lock(&w.lock);
-    w.quits = true;
-    pthread_cond_broadcast(&w.begins);
-    pthread_mutex_unlock(&w.lock);
-    for (int i = 0; i < w.started; i++) {
-        pthread_join(w.threads[i], NULL);
+static void begin(workers *w, int threads) {
+    w->wanted = (threads < MOST_THREADS ? threads : MOST_THREADS) - 1;
+    w->outer = own_workers;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->begins, NULL);
+    pthread_cond_init(&w->ends, NULL);
+    own_workers = threads > 1 ? w : NULL;
+}
+
+static void end(workers *w) {
+    own_workers = w->outer;
+    pthread_mutex_lock(&w->lock);
+    w->quits = true;
+    pthread_cond_broadcast(&w->begins);
+    pthread_mutex_unlock(&w->lock);
+    for (int i = 0; i < w->started; i++) {
+        pthread_join(w->threads[i], NULL);
     }
-    pthread_cond_destroy(&w.ends);
-    pthread_cond_destroy(&w.begins);
-    pthread_mutex_destroy(&w.lock);
-    return code;
+    pthread_cond_destroy(&w->ends);
+    pthread_cond_destroy(&w->begins);
+    pthread_mutex_destroy(&w->lock);
+}
+
+#else
+
+typedef struct workers {
+    int none;
+} workers;
+
+static void begin(workers *w, int threads) {
+    (void)w, (void)threads;
+}
+
+static void end(workers *w) {
+    (void)w;
+}
+
+int64_t pt_share_from(int64_t steps) {
+    return steps;
 }
 
 #endif
+
+int pt_execute_by_threads(pt_method *method, int threads, pt_error *error) {
+    workers w = {0};
+    begin(&w, threads);
+    const int code = pt_execute(method, error);
+    end(&w);
+    return code;
+}
+
+int pt_context_execute_by_threads(pt_context *c, int threads) {
+    workers w = {0};
+    begin(&w, threads);
+    const int code = pt_context_execute(c);
+    end(&w);
+    return code;
+}

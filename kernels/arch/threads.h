@@ -9,11 +9,11 @@
 // pt_skips_round in each, fails only where c->poll does, and uses no scratch of `c`.
 typedef int pt_shared_loop(pt_context *c, const void *task);
 
-#if defined(PT_HOST)
-enum { PT_HAS_THREADS = 1 };
+#if defined(PT_HOST) && !defined(_WIN32)
+#define PT_HAS_THREADS 1
 
-// True for a loop of so many steps (see pt_count_work) if the program around the library has threads
-// for it.
+// True for a loop of so many steps (see pt_count_work) if the program around the library has
+// threads for it.
 bool pt_shares(int64_t steps);
 
 // Runs a loop that pt_shares is true for in all threads; a round takes `steps`.
@@ -23,7 +23,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
 bool pt_skips_round(void);
 
 #else
-enum { PT_HAS_THREADS = 0 };
+#define PT_HAS_THREADS 0
 
 static inline bool pt_shares(int64_t steps) {
     (void)steps;

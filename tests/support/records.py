@@ -41,6 +41,8 @@ def first_plan(program):
 class Context:
     """A pt_context whose memories are buffers."""
 
+    threads = 1  # that share loops
+
     def __init__(self):
         self._c = ffi.new("pt_context *")
         self._buffers = {}
@@ -93,7 +95,7 @@ class Context:
 
     def execute(self):
         """Runs the method: an error's code."""
-        return lib.pt_context_execute(self._c)
+        return lib.pt_context_execute_by_threads(self._c, self.threads)
 
     def set_poll(self, function):
         """function() is asked while the method runs, and answers with an error's code."""

@@ -35,7 +35,8 @@ def _libraries():
 def _is_built(folder):
     built = list(folder.glob("_picotorch_c*.so"))
     sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
-               ROOT / "host" / "native" / "build.py", Path(__file__)]
+               *(ROOT / "host" / "native").glob("*.c"), ROOT / "host" / "native" / "build.py",
+               Path(__file__)]
     return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)
 
 

@@ -4,12 +4,13 @@
 //
 // A byte that the plain form gives otherwise ends it with status 1. The checksum is the same on
 // every processor.
-#include "dot.h"
 #include "arch/elementwise.h"
+#include "dot.h"
 #include "patches.h"
 #include "products.h"
 #include "quantize_value.h"
 #include "taps.h"
+#include "threads.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +21,22 @@ static int vectors;
 
 int pt_vectors(void) {
     return vectors;
+}
+
+// Nothing is shared.
+
+bool pt_shares(int64_t steps) {
+    (void)steps;
+    return false;
+}
+
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
+    (void)steps;
+    return loop(c, task);
+}
+
+bool pt_skips_round(void) {
+    return false;
 }
 
 // ---- random numbers

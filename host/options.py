@@ -209,6 +209,12 @@ def prepare(command):
                              "encoding.")(command)
 
 
+def threads(command):
+    return click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+                        metavar="N", help="Threads that share large layers on the twin: as many as the "
+                        "computer has cores, or fewer. The outputs have the same bytes.")(command)
+
+
 def size(name, default, text):
     """An option for bytes; None without it, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
@@ -251,6 +257,12 @@ def refuse_others(allowed: set[str], what: str) -> None:
         source = ctx.get_parameter_source(parameter.name)
         if source is click.core.ParameterSource.COMMANDLINE and parameter.name not in allowed:
             raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
+
+
+def check_threads(threads, board, port=None):
+    """Raise UsageError for threads anywhere but on the twin."""
+    if threads > 1 and (board != HOST or port is not None):
+        raise click.UsageError("--threads is for the twin: leave out --board and --port")
 
 
 def check_run(firmware, bare, board, quantize, inputs, sizes):

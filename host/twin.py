@@ -80,6 +80,7 @@ def _run(request, result):
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
     if request.core is not None:
         prepare_for(method, request.core)
+    method.library.threads = request.threads
     result.began_load = True
     method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     _report(method, request, result)

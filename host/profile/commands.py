@@ -26,6 +26,7 @@ from . import etdump, intermediate, profiling
 @options.inputs
 @options.quantize
 @options.prepare
+@options.threads
 @options.data
 @options.backend
 @click.option("--sort", type=Choice(profiling.SORTED), default=profiling.SORTED[0],
@@ -38,7 +39,7 @@ from . import etdump, intermediate, profiling
               help="With --etdump: write what each instruction computes, for the Inspector.")
 @options.as_json
 def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
-                    prepare, files, sort, memory_map, etdump_path, debug_buffer, as_json):
+                    prepare, threads, files, sort, memory_map, etdump_path, debug_buffer, as_json):
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
     processor cycles or time on a connected board.
 
@@ -49,6 +50,7 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
       picotorch profile model.pte --memory-map memory.svg
     """
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    options.check_threads(threads, board, port)
     if debug_buffer is not None and etdump_path is None:
         raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
     if port is not None and board != running.HOST:
@@ -58,7 +60,7 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=running.read_data(files), patience=patience)
+                      bare=bare, data=running.read_data(files), patience=patience, threads=threads)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
     entry, executions = profiling.profile(request, board)

@@ -38,6 +38,7 @@ from .request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
               help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
 @options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @options.prepare
+@options.threads
 @click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
               help="For a script (.py): a model or another file that it opens; repeat it for more.")
 @click.option("--rtol", type=options.Bounded(min=0), default=RTOL, show_default=True,
@@ -46,7 +47,7 @@ from .request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
               metavar="A", help="See --rtol.")
 @options.as_json
 def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
-        outputs, pool_size, planned, temp_size, prepare, with_script, rtol, atol, as_json):
+        outputs, pool_size, planned, temp_size, prepare, threads, with_script, rtol, atol, as_json):
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
     With --port the method runs on a connected board with MicroPython and picotorch. If its file system
@@ -67,6 +68,7 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --board mps2-an386 --bare
       picotorch run model.pte --port auto
+      picotorch run model.pte --threads 4
       picotorch run model.pte --data weights.ptd
       picotorch run model.pte --backend my_module:MyBackend
       picotorch run model.pte --planned-size 0=1024 --json
@@ -78,9 +80,11 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
     if with_script:
         raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    options.check_threads(threads, board, port)
     board, beside = (board, None) if port is None else (running.PORT + port, board)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-                "prepare": prepare, "firmware": firmware, "bare": bare, "patience": patience}
+                "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
+                "patience": patience}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program needs --inputs")

@@ -26,9 +26,10 @@ from . import parity, running
               f"{parity.BOUND:g}, more for float16 and bfloat16]")
 @options.quantize
 @options.prepare
+@options.threads
 @options.as_json
 def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
-                   expected, rtol, quantize, prepare, as_json):
+                   expected, rtol, quantize, prepare, threads, as_json):
     """Compare the outputs and the method pool of a board with the twin's, to the bit.
 
     With --expected the command compares the outputs with these too. Without --inputs it takes
@@ -55,6 +56,7 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
         raise click.UsageError(f"{'--board host' if not boards else '--rtol'} is for expected outputs: "
                                "give --expected")
     request.firmware, request.bare, request.patience = firmware, bare, patience
+    request.threads = threads
     tell = (lambda entry: None) if as_json else parity.show_progress
     entry = parity.compare(request, boards, reference, tell)
     show.entry(entry, as_json, parity.show_verdict)

@@ -33,7 +33,7 @@ class Request:
     firmware: that of the board with all kernels where it says nothing; bare: the one without
     MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
     seconds in which a connected board has to be done. planned_fill: what each byte of planned memory is
-    on the twin before load.
+    on the twin before load. threads: that share large layers on the twin.
     """
 
     model: bytes
@@ -52,6 +52,7 @@ class Request:
     further: list[list] = dataclasses.field(default_factory=list)
     patience: float | None = None
     planned_fill: int = 0
+    threads: int = 1
 
 
 @dataclasses.dataclass

@@ -161,8 +161,10 @@ class Trace:
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program, data_map=None, record: Record | None = None):
+    def __init__(self, program: picotorch.Program, data_map=None, record: Record | None = None,
+                 threads: int = 1):
         self._program = program
+        self._threads = threads
         self._data_map = data_map
         self._methods: dict[str, Method] = {}
         self._record = record
@@ -198,9 +200,11 @@ class Program:
     def _load(self, name, planned):
         meta = self._program.method_meta(name)
         trace = None if self._record is None else Trace(meta, self._record)
-        return Method(load_with_exact_memories(
+        method = load_with_exact_memories(
             self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
-            planned=planned), self._lock, trace)
+            planned=planned)
+        method.library.threads = self._threads
+        return Method(method, self._lock, trace)
 
     @raises(RuntimeFailure)
     def metadata(self, method_name: str) -> MethodMeta:
@@ -247,32 +251,37 @@ class Runtime:
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
         data_path: Path | str | Sequence[Path | str] | None = None,
+        threads: int = 1,
     ) -> Program:
         """A program from the path, bytes or file object of a .pte or .bpte file; data_path: of the .ptd
         file of its external tensors, or of several.
 
         enable_etdump: what each execution takes is kept for write_etdump_result_to_file, and in
         debug_buffer_size bytes what each instruction computes: execute raises MemoryAllocationFailed
-        where they are too few. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
+        where they are too few. threads: so many share the large layers of an execution, whose outputs
+        have the same bytes. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
         InvalidExternalData of a .ptd file.
         """
         verification = _verification(verification)
         need(debug_buffer_size, int, "debug_buffer_size")
+        need(threads, int, "threads")
+        if threads < 1:
+            raise fail(INVALID_ARGUMENT, "are less than 1", "threads", remedy="give 1 or more")
         found = _read(data)
         if not isinstance(data_path, list | tuple):
             data_path = [] if data_path is None else [data_path]
         files = [read_file(_path(path, "data_path")) for path in data_path]
-        return opened(found, files, verification, enable_etdump is True, debug_buffer_size)
+        return opened(found, files, verification, enable_etdump is True, debug_buffer_size, threads)
 
 
 def opened(found: bytes, files: list[bytes], verification: Verification, is_recorded: bool,
-           debug_buffer_size: int) -> Program:
+           debug_buffer_size: int, threads: int = 1) -> Program:
     """The program of these bytes, with those of .ptd files."""
     record = Record(debug_buffer_size)
     buffer_size(found, "program")
     loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
     return Program(picotorch.Program.load(loader, verification.value), open_data(files),
-                   record if is_recorded else None)
+                   record if is_recorded else None, threads)
 
 
 def _verification(value):

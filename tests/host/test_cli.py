@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import files, show
+from picotorch.host import files, show, twin
 from picotorch.host.run import emulated, emulator, running
 from picotorch.host.run.parity import same_bits
 from support import fixture_store
@@ -72,6 +72,17 @@ def test_run_json(call):
     np.testing.assert_allclose(given["outputs"][0]["values"], wanted, rtol=1e-5, atol=1e-6)
     for name in ("instructions", "cycles", "stack", "heap_bytes_allocated"):
         assert entry[name] is None
+
+
+@pytest.mark.parametrize("command", [["run"], ["parity", "--board", "host"], ["profile"]])
+def test_threads_of_the_twin(call, monkeypatch, command):
+    methods, make = [], twin.Method
+    monkeypatch.setattr(twin, "Method", lambda *rest: methods.append(make(*rest)) or methods[-1])
+    name, *options = command
+    one, three = [call(name, path("ds_cnn"), *options, "--json", *threads)
+                  for threads in ([], ["--threads", 3])]
+    assert one[0] == three[0] == 0 and (name == "profile" or one == three)
+    assert [method.library.threads for method in methods] == [1, 3]
 
 
 def test_run_json_of_a_failure(call):

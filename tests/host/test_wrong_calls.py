@@ -119,6 +119,7 @@ CONTRADICTIONS = [
     *(([name, MODEL, "--sizes", "0=5", "--sizes", "0=5"], ["--sizes"])
       for name in ("run", "parity", "profile")),
     *(([name, MODEL, *BOARD, *BOARD], ["--board"]) for name in ("run", "parity", "profile", "size")),
+    *(([name, MODEL, "--threads", "2", *BOARD], ["--threads"]) for name in ("run", "profile")),
     *(([name, MODEL, option, MODEL], [option, MODEL])
       for name, option in (("run", "--data"), ("parity", "--data"), ("profile", "--data"),
                            ("size", "--data"), ("compile", "--data"), ("deploy", "--data"))),

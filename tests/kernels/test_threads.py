@@ -94,13 +94,13 @@ def test_large_int8_convolutions(monkeypatch, kernel, stride, channels):
     bias, *scales = n.requantization(70, channels * kernel[0] * kernel[1])
     out = [(size - k) // stride + 1 for size, k in zip((17, 19), kernel, strict=True)]
     assert_same(monkeypatch, "cortex_m::quantized_conv2d.out", n.image(2, channels, 17, 19),
-                n.weights(70, *kernel, channels), bias, [stride, stride], [0, 0], [1, 1], 5, -3, *scales,
-                -128, 127, Tensor(np.zeros(0, np.uint8), scratch=True), n.image(2, 70, *out))
+                n.weights(70, *kernel, channels), bias, [stride, stride], [0, 0], [1, 1], 5, -3,
+                *scales, -128, 127, Tensor(np.zeros(0, np.uint8), scratch=True), n.image(2, 70, *out))
 
 
 def test_a_thread_computes_while_another_one_is_asked(monkeypatch):
-    """The thread that executes is asked before the instruction and before each part that it takes. Before
-    the first part it waits for the outputs of another one."""
+    """The thread that executes is asked before the instruction, and before each part that it takes:
+    before the first it waits for the outputs of another one."""
     monkeypatch.setattr(Context, "threads", 2)
     x, w = np.ones((8, 600), np.float32), np.ones((600, 600), np.float32)
     out = np.zeros((8, 600), np.float32)

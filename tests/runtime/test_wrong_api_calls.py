@@ -232,7 +232,8 @@ CALLS = {
 
     "runtime.load_program": (host_runtime.Runtime.get, {
         "data": pte, "verification": lambda: host_runtime.Verification.Minimal,
-        "enable_etdump": lambda: False, "debug_buffer_size": lambda: 0, "data_path": ptd}),
+        "enable_etdump": lambda: False, "debug_buffer_size": lambda: 0, "data_path": ptd,
+        "threads": lambda: 1}),
     "runtime.Program.load_method": (host_program, {"name": lambda: "encode"}),
     "runtime.Program.metadata": (host_program, {"method_name": lambda: "encode"}),
     "runtime.Program.write_etdump_result_to_file": (host_program, {

@@ -17,9 +17,14 @@ int64_t pt_share_from(int64_t steps);
 #include <pthread.h>
 #include <signal.h>
 
-enum { MOST_THREADS = 64, PARTS = 4 };
+enum {
+    MOST_THREADS = 64,
+    PARTS = 8, // the least of a loop that is shared
+    FIRST = 4, // loops of the least size that one thread does: it takes as long to start others
+};
 
-static int64_t least_steps = 1 << 20; // of a loop that is shared: a tenth of a millisecond
+// Of a loop that is shared: 50 microseconds or more. To wake a thread takes 20.
+static int64_t least_steps = 1 << 21;
 
 int64_t pt_share_from(int64_t steps) {
     const int64_t before = least_steps;
@@ -34,7 +39,8 @@ typedef struct workers {
     struct workers *outer; // of a method whose delegate executes this one
     int wanted, started;   // besides the thread that executes
     pthread_t threads[MOST_THREADS];
-    bool quits; // the execution ends
+    bool quits;    // the execution ends
+    int64_t steps; // of the large loops so far
     // the loop
     uint32_t number; // of the loop, in the execution
     bool is_over;    // its rounds are taken
@@ -112,11 +118,16 @@ static void start(workers *w) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-bool pt_shares(int64_t steps) {
-    return own_workers && steps >= least_steps;
+bool pt_shares(int64_t steps, int64_t round) {
+    workers *w = own_workers;
+    if (!w || steps < least_steps || steps <= round) {
+        return false;
+    }
+    w->steps += steps;
+    return w->steps >= FIRST * least_steps;
 }
 
-int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round) {
     workers *w = own_workers;
     start(w);
     pthread_mutex_lock(&w->lock);
@@ -127,7 +138,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     w->loop = loop;
     w->task = task;
     w->next = 0;
-    w->some = steps > 0 && steps < least_steps / PARTS ? (int32_t)(least_steps / PARTS / steps) : 1;
+    w->some = round > 0 && round < least_steps / PARTS ? (int32_t)(least_steps / PARTS / round) : 1;
     pthread_cond_broadcast(&w->begins);
     pthread_mutex_unlock(&w->lock);
     const int error = run_loop(w, c, loop, task);

@@ -12,12 +12,12 @@ typedef int pt_shared_loop(pt_context *c, const void *task);
 #if defined(PT_HOST) && !defined(_WIN32)
 #define PT_HAS_THREADS 1
 
-// True for a loop of so many steps (see pt_count_work) if the program around the library has
-// threads for it.
-bool pt_shares(int64_t steps);
+// Asked once for a loop of so many steps (see pt_count_work), `round` of them in each round: true
+// if the program around the library has threads for it.
+bool pt_shares(int64_t steps, int64_t round);
 
-// Runs a loop that pt_shares is true for in all threads; a round takes `steps`.
-int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps);
+// Runs a loop that pt_shares is true for in all threads.
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round);
 
 // True where another thread does the round that begins.
 bool pt_skips_round(void);
@@ -25,14 +25,14 @@ bool pt_skips_round(void);
 #else
 #define PT_HAS_THREADS 0
 
-static inline bool pt_shares(int64_t steps) {
-    (void)steps;
+static inline bool pt_shares(int64_t steps, int64_t round) {
+    (void)steps, (void)round;
     return false;
 }
 
 static inline int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task,
-                                int64_t steps) {
-    (void)steps;
+                                int64_t round) {
+    (void)round;
     return loop(c, task);
 }
 

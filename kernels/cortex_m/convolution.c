@@ -413,14 +413,20 @@ static int convolve_shared_pixels(pt_context *c, const void *task) {
     return convolve_pixels(&x, &layer, t->in, t->out);
 }
 
-enum { STACK_BLOCK = 1 << 14 };
+enum {
+    STACK_BLOCK = 1 << 14,
+    FEWEST_PATCHES = 12, // of a round
+};
+
+static int32_t rows_of_round(const convolution *x) {
+    return (FEWEST_PATCHES - 1) / x->out.width + 1;
+}
 
 // As convolve_blocks, some rows at a time, with a block of its own.
 static int convolve_shared_rows(pt_context *c, const void *task) {
-    enum { FEWEST = 12 }; // patches
     const shared_image *t = task;
     const convolution *x = t->x;
-    const int32_t width = x->out.width, rows = (FEWEST - 1) / width + 1;
+    const int32_t width = x->out.width, rows = rows_of_round(x);
     int8_t block[STACK_BLOCK];
     pt_layer layer = *t->layer;
     pt_begin_layer(&layer, block, sizeof block);
@@ -437,22 +443,29 @@ static int convolve_shared_rows(pt_context *c, const void *task) {
     return PT_ERROR_OK;
 }
 
-static bool shares_image(const convolution *x, const pt_layer *layer) {
-    return !layer->prepared && x->depth <= STACK_BLOCK / 4 &&
-           pt_shares((int64_t)x->depth * layer->channels * x->out.height * x->out.width);
-}
-
-static int share_image(const convolution *x, const pt_layer *layer, const int8_t *in, int8_t *out) {
+// Does the outputs of a group if they are many; else *done stays false.
+static int share_channels(const convolution *x, const pt_layer *layer, const int8_t *in,
+                          int8_t *out, bool *done) {
     const shared_image t = {x, layer, in, out};
     const int64_t row = (int64_t)x->depth * layer->channels * x->out.width;
-    return x->in_place ? pt_share_loop(x->c, convolve_shared_pixels, &t, PT_PART_STEPS)
-                       : pt_share_loop(x->c, convolve_shared_rows, &t, row);
+    const int64_t round = x->in_place ? PT_PART_STEPS : row * rows_of_round(x);
+    *done =
+        !layer->prepared && x->depth <= STACK_BLOCK / 2 && pt_shares(row * x->out.height, round);
+    if (!*done) {
+        return PT_ERROR_OK;
+    }
+    return pt_share_loop(x->c, x->in_place ? convolve_shared_pixels : convolve_shared_rows, &t,
+                         round);
 }
 
 // The outputs of one group.
 static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
-    if (PT_HAS_THREADS && shares_image(x, layer)) {
-        return share_image(x, layer, in, out);
+    bool done = false;
+    if (PT_HAS_THREADS) {
+        PT_TRY(share_channels(x, layer, in, out, &done));
+    }
+    if (done) {
+        return PT_ERROR_OK;
     }
     return x->in_place ? convolve_pixels(x, layer, in, out) : convolve_blocks(x, layer, in, out);
 }

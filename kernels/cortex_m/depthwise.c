@@ -290,9 +290,10 @@ static int run_shared_image(pt_context *c, const void *task) {
 
 static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
     const shared_image t = {x, in, out};
-    const int64_t row = (int64_t)x->out.width * x->out.channels * x->depth;
-    return pt_shares(row * x->out.height) ? pt_share_loop(x->c, run_shared_image, &t, row)
-                                          : run_image(x, in, out);
+    enum { TAP = 4 }; // steps: it takes as long as some products of other layers
+    const int64_t row = (int64_t)x->out.width * x->out.channels * x->depth * TAP;
+    return pt_shares(row * x->out.height, row) ? pt_share_loop(x->c, run_shared_image, &t, row)
+                                               : run_image(x, in, out);
 }
 
 static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,

@@ -96,7 +96,7 @@ static int multiply_shared_rows(pt_context *c, const void *task) {
 static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
                     int8_t *y) {
     const int64_t row = (int64_t)p->depth * p->outputs;
-    if (PT_HAS_THREADS && pt_shares(row * p->rows)) {
+    if (PT_HAS_THREADS && pt_shares(row * p->rows, row)) {
         const shared_rows t = {p, x, w, y};
         return pt_share_loop(c, multiply_shared_rows, &t, row);
     }

@@ -195,9 +195,11 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
-        if (pt_shares((int64_t)n * PT_ELEMENT_STEPS)) {
+        enum { ELEMENT = 16 }; // steps, beside products of vectors
+        const int64_t piece = PT_PIECE * ELEMENT;
+        if (pt_shares((int64_t)n * ELEMENT, piece)) {
             const unary_rows t = {op, n, out->data, in->data, p};
-            return pt_share_loop(c, run_shared_rows, &t, PT_PIECE * PT_ELEMENT_STEPS);
+            return pt_share_loop(c, run_shared_rows, &t, piece);
         }
         return run_unary_rows(c, op, n, out->data, in->data, p);
     }

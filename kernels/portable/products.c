@@ -246,8 +246,10 @@ int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MOST_TAPS) {
         const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);
         if (all > MOST_PRODUCTS) {
-            return pt_shares(all) ? pt_share_loop(c, sum_shared_parts, p, MOST_PRODUCTS)
-                                  : sum_parts(c, p, taps);
+            const int64_t steps = p->b_row != 0 ? 4 * all : all; // rows of their own take longer
+            return pt_shares(steps, MOST_PRODUCTS)
+                       ? pt_share_loop(c, sum_shared_parts, p, MOST_PRODUCTS)
+                       : sum_parts(c, p, taps);
         }
         PT_TRY(pt_count_work(c, 1 + (int32_t)all));
         sum_part(p);

@@ -25,13 +25,13 @@ int pt_vectors(void) {
 
 // Nothing is shared.
 
-bool pt_shares(int64_t steps) {
-    (void)steps;
+bool pt_shares(int64_t steps, int64_t round) {
+    (void)steps, (void)round;
     return false;
 }
 
-int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t steps) {
-    (void)steps;
+int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round) {
+    (void)round;
     return loop(c, task);
 }
 

@@ -254,6 +254,11 @@ def twin_speed(found):
                     *(f"{kind}, times as fast" for kind in kinds[1:])], rows))
 
 
+def twin_threads(found):
+    return grid(["threads", "ms", "times as fast"],
+                [[e["threads"], f"{e['ms']:.1f}", f"{e['ratio']:.2f}"] for e in found["threads"]])
+
+
 def project_builds(found):
     return grid(["bytes of flash", "with prepared weights", "without"],
                 [[name if name == "as it is" else f"`{name}`", number(build["prepared"]),
@@ -300,6 +305,7 @@ def main():
         ("shapes", operators(plain, prepared, True)),
         ("cycles", cycles(estimates)),
         ("twin", twin_speed(read("twin_speed"))),
+        ("threads", twin_threads(read("twin_speed"))),
     ])
     FACTORS.write_text(as_text(operator_factors(estimates)))
     click.echo(f"written to {FACTORS.relative_to(ROOT)}")

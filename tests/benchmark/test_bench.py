@@ -1,11 +1,13 @@
 """The benchmarks' own tools: what they measure runs, and their tables have what they measured."""
 
+import os
 
 import pytest
 from _picotorch_c import lib
 from benchmark import bench, bench_images, bench_ops, performance, twin_speed
 from picotorch.host.boards.boards import load_board
 from support.board_call import BOARDS
+from support.resnet18 import PRODUCTS
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -67,8 +69,8 @@ def test_tables_are_written_between_their_marks():
 
 def test_the_document_has_a_place_for_every_table():
     text = performance.DOCUMENT.read_text()
-    for name in ("measured", "ratios", "int8 models", "dense", "fp32 models",
-                 "image instructions", "image bytes", "loading", "classes", "shapes", "cycles", "twin"):
+    for name in ("measured", "ratios", "int8 models", "dense", "fp32 models", "image instructions",
+                 "image bytes", "loading", "classes", "shapes", "cycles", "twin", "threads"):
         performance.replace(text, name, "")
 
 
@@ -89,3 +91,11 @@ def test_each_kind_of_vectors_that_the_processor_has_is_measured(monkeypatch, na
     assert set(found) == {kind for kind, vectors in twin_speed.KINDS.items() if vectors <= widest}
     assert all(took > 0 for took in found.values())
     assert set(taken) >= set(range(widest + 1)) and taken[-1] == widest
+
+
+def test_threads_are_measured_as_far_as_there_are_cores(monkeypatch):
+    monkeypatch.setattr(twin_speed, "SECONDS", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    found = twin_speed.measure_threads()
+    assert list(found) == [1, 2] and all(took > 0 for took in found.values())
+    assert 1.8e9 > PRODUCTS > 1.7e9  # those of a ResNet-18

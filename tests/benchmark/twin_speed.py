@@ -1,12 +1,15 @@
-"""Measure how long an inference takes on the host twin, by each kind of vectors that this computer has.
+"""Measure how long an inference takes on the host twin, by each kind of vectors that this computer has,
+and a large one by the number of threads.
 
     python tests/benchmark/twin_speed.py [MODEL ...]
 
-CPU time, the least of many executions; the kinds take turns, in one process. A ratio is to the plain
-form of the kernels. Writes build/twin_speed.json too.
+CPU time by kind, the least of many executions; the kinds take turns, in one process. A ratio is to the
+plain form of the kernels. By threads it is the time that passes, and the ratio is to one thread: leave
+the computer alone meanwhile. Writes build/twin_speed.json too.
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,12 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support import benchmark_store, fixture_store  # noqa: E402
+from support.resnet18 import resnet18  # noqa: E402
 from support.vectors import KINDS  # noqa: E402
 
 OUTPUT = ROOT / "build/twin_speed.json"
 BOARD = "mps2-an386"  # whose programs are taken
 FLOAT_MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025")
 SECONDS = 2  # of a model
+THREADS = (1, 2, 4, 8)
 
 
 def loaded(name):
@@ -57,6 +62,21 @@ def measure(name):
     return found
 
 
+def measure_threads():
+    """Returns milliseconds of ResNet-18's convolutions by threads, of as many as there are cores."""
+    method = load_with_exact_memories(twin.open_program(resnet18()), "forward", False, None)
+    found, until = {}, time.monotonic() + SECONDS
+    while time.monotonic() < until or not found:
+        for threads in THREADS:
+            if threads <= (os.cpu_count() or 1):
+                method.library.threads = threads
+                begin = time.perf_counter_ns()
+                method.execute()
+                took = (time.perf_counter_ns() - begin) / 1e6
+                found[threads] = min(took, found.get(threads, took))
+    return found
+
+
 def processor():
     """Returns the processor's name."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -77,7 +97,14 @@ def main(models):
         ["model", *(f"{kind}, ms>" for kind in kinds), *(f"{kind}, times>" for kind in kinds[1:])],
         [[entry["model"], *(f"{entry['ms'][kind]:.3f}" for kind in kinds),
           *(f"{entry['ratio'][kind]:.1f}" for kind in kinds[1:])] for entry in entries])
-    OUTPUT.write_text(json.dumps({"processor": processor(), "entries": entries}, indent=1) + "\n")
+    threads = [{"threads": count, "ms": took} for count, took in measure_threads().items()]
+    for entry in threads:
+        entry["ratio"] = threads[0]["ms"] / entry["ms"]
+    click.echo("\nThe convolutions of a ResNet-18 of 224 x 224:")
+    show.table(["threads", "ms>", "times>"],
+               [[entry["threads"], f"{entry['ms']:.1f}", f"{entry['ratio']:.2f}"] for entry in threads])
+    OUTPUT.write_text(json.dumps({"processor": processor(), "entries": entries, "threads": threads},
+                                 indent=1) + "\n")
 
 
 if __name__ == "__main__":

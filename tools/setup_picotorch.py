@@ -55,6 +55,7 @@ PYTHON_SOURCES = (
     "pyproject.toml",
     "setup.py",
     "tools/requirements/tools.txt",
+    "host/native/*.c",
     "host/native/*.py",
     "kernels/**/*.[ch]",
     "kernels/**/*.def",

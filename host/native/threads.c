@@ -10,7 +10,7 @@
 // As pt_execute and pt_context_execute; `threads` share the loops.
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
 int pt_context_execute_by_threads(pt_context *c, int threads);
-// For tests: loops of so many steps are shared. Returns how many it was before.
+// For tests: loops of `steps` and more are shared. Returns the number before.
 int64_t pt_share_from(int64_t steps);
 
 #if PT_HAS_THREADS
@@ -32,12 +32,21 @@ int64_t pt_share_from(int64_t steps) {
     return before;
 }
 
-// Those of an execution, and the loop that they share. `lock` is for all members.
+// The rounds that a thread has taken of the loop that it is in; no workers: all.
+typedef struct turn {
+    struct workers *w;
+    int32_t round, begin, end;
+} turn;
+
+// Threads of an execution, and the loop that they share. `lock` is for all members that threads
+// use.
 typedef struct workers {
     pthread_mutex_t lock;
     pthread_cond_t begins, ends;
-    struct workers *outer; // of a method whose delegate executes this one
-    int wanted, started;   // besides the thread that executes
+    struct workers
+        *outer; // of an execution in which a delegate or a handler of signals began this one
+    turn outer_turn;
+    int wanted, started; // besides the thread that executes
     pthread_t threads[MOST_THREADS];
     bool quits;    // the execution ends
     int64_t steps; // of the large loops so far
@@ -52,33 +61,27 @@ typedef struct workers {
 } workers;
 
 static __thread workers *own_workers; // of the execution in this thread
-
-// The rounds that a thread has taken of the loop that it is in; no workers: all.
-static __thread struct {
-    workers *w;
-    int32_t round, begin, end;
-} turn;
+static __thread turn own_turn;
 
 bool pt_skips_round(void) {
-    workers *w = turn.w;
-    if (!w) {
+    turn *t = &own_turn;
+    if (!t->w) {
         return false;
     }
-    const int32_t round = turn.round++;
-    if (round == turn.end) {
-        pthread_mutex_lock(&w->lock);
-        turn.begin = w->next;
-        turn.end = w->next += w->some;
-        pthread_mutex_unlock(&w->lock);
+    const int32_t round = t->round++;
+    if (round == t->end) {
+        pthread_mutex_lock(&t->w->lock);
+        t->begin = t->w->next;
+        t->end = t->w->next += t->w->some;
+        pthread_mutex_unlock(&t->w->lock);
     }
-    return round < turn.begin;
+    return round < t->begin;
 }
 
 static int run_loop(workers *w, pt_context *c, pt_shared_loop *loop, const void *task) {
-    turn.w = w;
-    turn.round = turn.begin = turn.end = 0;
+    own_turn = (turn){.w = w};
     const int error = loop(c, task);
-    turn.w = NULL;
+    own_turn.w = NULL;
     return error;
 }
 
@@ -129,7 +132,9 @@ bool pt_shares(int64_t steps, int64_t round) {
 
 int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round) {
     workers *w = own_workers;
-    start(w);
+    if (w->started < w->wanted) {
+        start(w);
+    }
     pthread_mutex_lock(&w->lock);
     w->number++;
     w->is_over = false;
@@ -154,14 +159,17 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
 static void begin(workers *w, int threads) {
     w->wanted = (threads < MOST_THREADS ? threads : MOST_THREADS) - 1;
     w->outer = own_workers;
+    w->outer_turn = own_turn;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->begins, NULL);
     pthread_cond_init(&w->ends, NULL);
     own_workers = threads > 1 ? w : NULL;
+    own_turn.w = NULL;
 }
 
 static void end(workers *w) {
     own_workers = w->outer;
+    own_turn = w->outer_turn;
     pthread_mutex_lock(&w->lock);
     w->quits = true;
     pthread_cond_broadcast(&w->begins);

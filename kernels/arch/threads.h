@@ -12,11 +12,11 @@ typedef int pt_shared_loop(pt_context *c, const void *task);
 #if defined(PT_HOST) && !defined(_WIN32)
 #define PT_HAS_THREADS 1
 
-// Asked once for a loop of so many steps (see pt_count_work), `round` of them in each round: true
-// if the program around the library has threads for it.
+// A kernel asks once before a loop of `steps` (see pt_count_work) with `round` of them in each
+// round: true where the program around the library has threads for it.
 bool pt_shares(int64_t steps, int64_t round);
 
-// Runs a loop that pt_shares is true for in all threads.
+// Runs a loop in all threads, after pt_shares was true for it.
 int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round);
 
 // True where another thread does the round that begins.

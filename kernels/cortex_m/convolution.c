@@ -449,8 +449,8 @@ static int share_channels(const convolution *x, const pt_layer *layer, const int
     const shared_image t = {x, layer, in, out};
     const int64_t row = (int64_t)x->depth * layer->channels * x->out.width;
     const int64_t round = x->in_place ? PT_PART_STEPS : row * rows_of_round(x);
-    *done =
-        !layer->prepared && x->depth <= STACK_BLOCK / 2 && pt_shares(row * x->out.height, round);
+    *done = !layer->prepared && (x->in_place || x->depth <= STACK_BLOCK / 2) &&
+            pt_shares(row * x->out.height, round);
     if (!*done) {
         return PT_ERROR_OK;
     }

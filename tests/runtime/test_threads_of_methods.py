@@ -100,6 +100,20 @@ def test_an_interrupt_ends_the_threads():
     assert running_threads() <= before
 
 
+def test_a_handler_of_signals_executes_another_method():
+    """It runs in the thread that executes, in the middle of a loop that is shared."""
+    wanted, many, one, found = load(products())(X), load(products(400), 3), load(products()), []
+    before = signal.signal(signal.SIGALRM, lambda *_: found.append(one(X)))
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        while len(found) < 10:
+            assert many(X) == wanted
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found == [wanted] * len(found)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_process_that_forks_meanwhile():

@@ -11,8 +11,10 @@
 // Where instruction sets have a way of their own for most rows, the other one is for size.
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
 #define RARE COLD __attribute__((noinline))
+enum { IS_RARE = 1 };
 #else
 #define RARE
+enum { IS_RARE = 0 };
 #endif
 
 static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
@@ -24,17 +26,12 @@ static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
 }
 
 static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, int32_t j) {
-    int32_t addend = p->addends ? p->addends[j] : 0;
-    if (p->exact_addends) {
-        int64_t total = sum + row_sum + addend;
-        if (total != (int32_t)total) {
-            return pt_to_int8(pt_requantize_int64(total, p->multiplier, p->shift), &p->range);
-        }
-        sum = (int32_t)total;
-    } else {
-        sum = pt_add_int32(sum, pt_add_int32((int32_t)row_sum, addend));
+    int64_t total = sum + row_sum + (p->addends ? p->addends[j] : 0);
+    total = p->exact_addends ? total : (int32_t)(uint32_t)total;
+    if (IS_RARE || total != (int32_t)total) {
+        return pt_to_int8(pt_requantize_int64(total, p->multiplier, p->shift), &p->range);
     }
-    return pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
+    return pt_to_int8(pt_requantize((int32_t)total, p->multiplier, p->shift), &p->range);
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.

@@ -279,17 +279,18 @@ static void set_outputs(loop *g, const int32_t *addends, int32_t n, int8_t *y) {
 }
 
 // One to three outputs as four: of 3 the second comes twice, of 2 each.
-static __attribute__((noinline)) void multiply_few(loop *g, int32_t depth, const int32_t *addends,
-                                                   int32_t n, const int8_t *w, int8_t *y) {
+static __attribute__((noinline, cold)) void multiply_few(loop *g, int32_t depth,
+                                                         const int32_t *addends, uint32_t n,
+                                                         const int8_t *w, int8_t *y) {
     int32_t four[4];
     int8_t outputs[4];
-    for (int32_t i = 0; i < 4; i++) {
-        four[i] = addends[(i * (n - 1) + 1) / 3];
+    for (uint32_t i = 0; i < 4; i++) {
+        four[i] = addends[(i * n + n / 2) / 4];
     }
     set_outputs(g, four, 4, outputs);
     multiply_fours(g, depth, n == 3 ? (uint32_t)depth : 0, n == 2 ? (uint32_t)depth : 0, w);
-    for (int32_t i = 0; i < 4; i++) {
-        y[(i * (n - 1) + 1) / 3] = outputs[i];
+    for (uint32_t i = 0; i < 4; i++) {
+        y[(i * n + n / 2) / 4] = outputs[i];
     }
 }
 
@@ -298,7 +299,7 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
                              const int8_t *w, const int16_t *prepared, int8_t *y) {
     const int32_t depth = p->depth, whole = n & ~3;
     if (n < 4) {
-        multiply_few(g, depth, addends, n, w, y);
+        multiply_few(g, depth, addends, (uint32_t)n, w, y);
         return;
     }
     set_outputs(g, addends, whole, y);
@@ -314,7 +315,7 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
 }
 
 // With addends that are not there, some outputs at a time.
-static __attribute__((noinline)) void
+static __attribute__((noinline, cold)) void
 multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w, int8_t *y) {
     enum { MOST = 24 };
     int32_t addends[MOST];

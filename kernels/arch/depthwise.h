@@ -24,10 +24,13 @@
 #include "scale.h"
 #include <stddef.h>
 
+// PT_ROW_OUTPUTS of a row are made together.
 #if defined(PT_LOOPS_DSP)
 typedef int16_t pt_plane;
+enum { PT_ROW_OUTPUTS = 6 };
 #else
 typedef int32_t pt_plane;
+enum { PT_ROW_OUTPUTS = 4 };
 #endif
 
 // Most bytes of a pt_depthwise_channel and of a pt_plane on any ISA.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    LANES = 4,           // outputs of a row that are made together, and channels of planes
+    LANES = 4,           // channels of planes, and outputs of a row for which there is scratch
     MOST_LANES = 4,      // of channels in a group
     MOST_OUTPUTS = 3,    // of an input channel; more go as patches
     SLOTS = 4,           // rows of a plane: three of the image and one of padding
@@ -44,18 +44,19 @@ static axis make_axis(const pt_convolution *x, uint32_t d) {
                   (int32_t)(outputs * (is_row ? 3 : 1))};
 }
 
-static int32_t blocks_of(const axis *a) {
-    return (a->out + LANES - 1) / LANES;
+static int32_t blocks_of(const axis *a, int32_t outputs) {
+    return (a->out + outputs - 1) / outputs;
 }
 
-static int32_t columns_of(const axis *a) {
-    return LANES * a->stride * blocks_of(a) + 2;
+static int32_t columns_of(const axis *a, int32_t outputs) {
+    return outputs * a->stride * blocks_of(a, outputs) + 2;
 }
 
-// Bytes of scratch for an input channel.
+// Bytes of scratch for an input channel. Blocks of six outputs make a row longer, up to twice, but
+// its values have 2 bytes.
 static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
     return (uint32_t)x->outputs * PT_DEPTHWISE_CHANNEL_BYTES +
-           SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;
+           SLOTS * (uint32_t)columns_of(a, LANES) * (uint32_t)PT_PLANE_BYTES;
 }
 
 // The loops make at least one output of a row.
@@ -76,7 +77,8 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
     // beside a size of 0 the others may be huge
-    bool wide = (int64_t)blocks_of(&width) * height.out <= (int64_t)blocks_of(&height) * width.out;
+    bool wide = (int64_t)blocks_of(&width, LANES) * height.out <=
+                (int64_t)blocks_of(&height, LANES) * width.out;
     if (!fits(x, wide ? &width : &height)) {
         wide = !wide;
     }
@@ -85,7 +87,7 @@ static bool choose_axes(const pt_convolution *x, planes *p) {
     if (!fits(x, &p->along)) {
         return false;
     }
-    p->columns = columns_of(&p->along);
+    p->columns = columns_of(&p->along, PT_ROW_OUTPUTS);
     p->channels = channels_of_group(x, &p->along);
     return true;
 }

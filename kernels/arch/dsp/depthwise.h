@@ -1,4 +1,4 @@
-// Four outputs at a time, from pairs of values, with SMLAD and its kin.
+// Six outputs at a time, from pairs of values, with SMLAD and its kin.
 
 #include "finish.h"
 
@@ -6,22 +6,20 @@ enum { PT_PLANE_OFFSET = 1 };
 
 // Bias and weights are doubled, for pt_scale. Read by the loops below, in this order.
 typedef struct pt_depthwise_channel {
-    int32_t bias[4];       // four times the same
+    int32_t bias;
     int16_t weights[3][4]; // of a row: 0, 1, 1, 2
     int32_t multiplier, right, rounding;
 } pt_depthwise_channel;
 
 PT_OFFSET(pt_depthwise_channel, bias, 0);
-PT_OFFSET(pt_depthwise_channel, weights, 16);
-PT_OFFSET(pt_depthwise_channel, multiplier, 40);
-PT_OFFSET(pt_depthwise_channel, right, 44);
-PT_OFFSET(pt_depthwise_channel, rounding, 48);
-PT_SIZE(pt_depthwise_channel, 52);
+PT_OFFSET(pt_depthwise_channel, weights, 4);
+PT_OFFSET(pt_depthwise_channel, multiplier, 28);
+PT_OFFSET(pt_depthwise_channel, right, 32);
+PT_OFFSET(pt_depthwise_channel, rounding, 36);
+PT_SIZE(pt_depthwise_channel, 40);
 
 static inline void pt_set_bias(pt_depthwise_channel *channel, int32_t bias) {
-    for (uint32_t i = 0; i < 4; i++) {
-        channel->bias[i] = 2 * bias;
-    }
+    channel->bias = 2 * bias;
 }
 
 static inline void pt_set_weights(pt_depthwise_channel *channel, int32_t row, int32_t w0,
@@ -91,173 +89,203 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
 #undef PT_EXTEND
 #undef PT_JOIN
 
-// Adds the rows at stride 1, each with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
-
-#ifdef PT_LOADS_BESIDE
-
-// `x01`, `w01` and `x23` load what the next row begins with.
-#define PT_ROW_AT_STRIDE_1(row, x01, w01, x23)                                                 \
-    "smlad r0, r4, r8, r0\n\t"                                                                 \
-    "ldr r9, [%[channel]], #4\n\t"                                                             \
-    "smlatb r1, r4, r8, r1\n\t"                                                                \
-    "ldr r6, [%[" row "]]\n\t"                                                                 \
-    "smlad r2, r5, r8, r2\n\t" x01 "smlatb r3, r5, r8, r3\n\t" w01 "smlabt r0, r5, r9, r0\n\t" \
-    "smlad r1, r5, r9, r1\n\t" x23 "smlabt r2, r6, r9, r2\n\t"                                 \
-    "smlad r3, r6, r9, r3\n\t"
-
-#define PT_X01(row) "ldr r4, [%[" row "]], #4\n\t"
-#define PT_W01 "ldr r8, [%[channel]], #4\n\t"
-#define PT_X23(row) "ldr r5, [%[" row "]], #4\n\t"
-
-#define PT_FOUR_AT_STRIDE_1                                            \
-    PT_X01("row0")                                                     \
-    PT_W01                                                             \
-    PT_X23("row0")                                                     \
-    PT_ROW_AT_STRIDE_1("row0", PT_X01("row1"), PT_W01, PT_X23("row1")) \
-    PT_ROW_AT_STRIDE_1("row1", PT_X01("row2"), PT_W01, PT_X23("row2")) \
-    PT_ROW_AT_STRIDE_1("row2", , , )
-
-#else
-
-#define PT_FOUR_AT_STRIDE_1    \
-    PT_ROW_AT_STRIDE_1("row0") \
-    PT_ROW_AT_STRIDE_1("row1") \
-    PT_ROW_AT_STRIDE_1("row2")
-
-#define PT_ROW_AT_STRIDE_1(row)         \
-    "ldrd r8, r9, [%[channel]], #8\n\t" \
-    "ldrd r4, r5, [%[" row "]], #8\n\t" \
-    "ldr r6, [%[" row "]]\n\t"          \
-    "smlad r0, r4, r8, r0\n\t"          \
-    "smlabt r0, r5, r9, r0\n\t"         \
-    "smlatb r1, r4, r8, r1\n\t"         \
-    "smlad r1, r5, r9, r1\n\t"          \
-    "smlad r2, r5, r8, r2\n\t"          \
-    "smlabt r2, r6, r9, r2\n\t"         \
-    "smlatb r3, r5, r8, r3\n\t"         \
-    "smlad r3, r6, r9, r3\n\t"
-
-#endif
-
-#define PT_TWO_AT_STRIDE_1(row)         \
-    "ldrd r8, r9, [%[channel]], #8\n\t" \
-    "ldrd r4, r5, [%[" row "]], #8\n\t" \
-    "smlad r0, r4, r8, r0\n\t"          \
-    "smlabt r0, r5, r9, r0\n\t"         \
-    "smlatb r1, r4, r8, r1\n\t"         \
-    "smlad r1, r5, r9, r1\n\t"
-
-// Adds the rows at stride 2, each with its x0x1 to x8x9.
-#define PT_FOUR_AT_STRIDE_2    \
-    PT_ROW_AT_STRIDE_2("row0") \
-    PT_ROW_AT_STRIDE_2("row1") \
-    PT_ROW_AT_STRIDE_2("row2")
-
-#define PT_ROW_AT_STRIDE_2(row)         \
-    "ldrd r8, r9, [%[channel]], #8\n\t" \
-    "ldrd r4, r5, [%[" row "]], #8\n\t" \
-    "smlad r0, r4, r8, r0\n\t"          \
-    "smlabt r0, r5, r9, r0\n\t"         \
-    "smlad r1, r5, r8, r1\n\t"          \
-    "ldrd r4, r5, [%[" row "]], #8\n\t" \
-    "smlabt r1, r4, r9, r1\n\t"         \
-    "smlad r2, r4, r8, r2\n\t"          \
-    "ldr r4, [%[" row "]]\n\t"          \
-    "smlabt r2, r5, r9, r2\n\t"         \
-    "smlad r3, r5, r8, r3\n\t"          \
-    "smlabt r3, r4, r9, r3\n\t"
-
-#define PT_TWO_AT_STRIDE_2(row)         \
-    "ldrd r8, r9, [%[channel]], #8\n\t" \
-    "ldrd r4, r5, [%[" row "]], #8\n\t" \
-    "ldr r6, [%[" row "]]\n\t"          \
-    "smlad r0, r4, r8, r0\n\t"          \
-    "smlabt r0, r5, r9, r0\n\t"         \
-    "smlad r1, r5, r8, r1\n\t"          \
-    "smlabt r1, r6, r9, r1\n\t"
+// Adds the rows, each with its x0x1, x2x3 and so on from the last to the first; `at` is where the
+// channel has w0w1, followed by w1w2. Loads behind one another take one cycle each on M4, but the
+// first.
 
 // clang-format off
 
-// The address of `blocks` is kept on the stack: no register is free.
-#define PT_DEFINE_MULTIPLY(name, FOUR, TWO)                                                     \
+#define PT_LOAD(to, from) "ldr %[" to "], " from "\n\t"
+#define PT_LOAD_WEIGHTS(at)                   \
+    PT_LOAD("w01", "[%[channel], #" at "]")   \
+    PT_LOAD("w12", "[%[channel], #" at " + 4]")
+#define PT_ADD(name, sum, x, w, to) name " " sum ", %[" x "], %[" w "], " to "\n\t"
+#define PT_SUM(name, sum, x, w) PT_ADD(name, sum, x, w, sum)
+
+// In the first row r1 to r5 begin with the bias, which is in r0: `as` chooses r0 or the sum.
+#define PT_SIX_AT_STRIDE_1(row, at, as)       \
+    PT_LOAD_WEIGHTS(at)                       \
+    PT_LOAD("y", "[%[" row "], #12]")         \
+    PT_LOAD("x", "[%[" row "], #8]")          \
+    PT_ADD("smlad", "r5", "y", "w12", as("r5")) \
+    PT_ADD("smlabt", "r4", "y", "w12", as("r4")) \
+    PT_ADD("smlad", "r3", "x", "w12", as("r3")) \
+    PT_ADD("smlabt", "r2", "x", "w12", as("r2")) \
+    PT_SUM("smlad", "r4", "x", "w01")         \
+    PT_SUM("smlatb", "r5", "x", "w01")        \
+    PT_LOAD("y", "[%[" row "], #4]")          \
+    PT_LOAD("x", "[%[" row "]], #12")         \
+    PT_SUM("smlad", "r2", "y", "w01")         \
+    PT_SUM("smlatb", "r3", "y", "w01")        \
+    PT_ADD("smlad", "r1", "y", "w12", as("r1")) \
+    PT_SUM("smlabt", "r0", "y", "w12")        \
+    PT_SUM("smlatb", "r1", "x", "w01")        \
+    PT_SUM("smlad", "r0", "x", "w01")
+
+#define PT_TWO_AT_STRIDE_1(row, at, as)       \
+    PT_LOAD_WEIGHTS(at)                       \
+    PT_LOAD("y", "[%[" row "], #4]")          \
+    PT_LOAD("x", "[%[" row "]], #4")          \
+    PT_ADD("smlad", "r1", "y", "w12", as("r1")) \
+    PT_SUM("smlabt", "r0", "y", "w12")        \
+    PT_SUM("smlatb", "r1", "x", "w01")        \
+    PT_SUM("smlad", "r0", "x", "w01")
+
+#define PT_SIX_AT_STRIDE_2(row, at, as)       \
+    PT_LOAD_WEIGHTS(at)                       \
+    PT_LOAD("y", "[%[" row "], #24]")         \
+    PT_LOAD("x", "[%[" row "], #20]")         \
+    PT_ADD("smlabt", "r5", "y", "w12", as("r5")) \
+    PT_SUM("smlad", "r5", "x", "w01")         \
+    PT_ADD("smlabt", "r4", "x", "w12", as("r4")) \
+    PT_LOAD("y", "[%[" row "], #16]")         \
+    PT_LOAD("x", "[%[" row "], #12]")         \
+    PT_SUM("smlad", "r4", "y", "w01")         \
+    PT_ADD("smlabt", "r3", "y", "w12", as("r3")) \
+    PT_SUM("smlad", "r3", "x", "w01")         \
+    PT_ADD("smlabt", "r2", "x", "w12", as("r2")) \
+    PT_LOAD("y", "[%[" row "], #8]")          \
+    PT_LOAD("x", "[%[" row "], #4]")          \
+    PT_SUM("smlad", "r2", "y", "w01")         \
+    PT_ADD("smlabt", "r1", "y", "w12", as("r1")) \
+    PT_SUM("smlad", "r1", "x", "w01")         \
+    PT_SUM("smlabt", "r0", "x", "w12")        \
+    PT_LOAD("x", "[%[" row "]], #24")         \
+    PT_SUM("smlad", "r0", "x", "w01")
+
+#define PT_TWO_AT_STRIDE_2(row, at, as)       \
+    PT_LOAD_WEIGHTS(at)                       \
+    PT_LOAD("y", "[%[" row "], #8]")          \
+    PT_LOAD("x", "[%[" row "], #4]")          \
+    PT_ADD("smlabt", "r1", "y", "w12", as("r1")) \
+    PT_SUM("smlabt", "r0", "x", "w12")        \
+    PT_SUM("smlad", "r1", "x", "w01")         \
+    PT_LOAD("x", "[%[" row "]], #8")          \
+    PT_SUM("smlad", "r0", "x", "w01")
+
+#define PT_BIAS(sum) "r0"
+#define PT_ITSELF(sum) sum
+#define PT_THREE_ROWS(ROW)                    \
+    "ldr r0, [%[channel]]\n\t" /* bias */     \
+    ROW("row0", "4", PT_BIAS)                 \
+    ROW("row1", "12", PT_ITSELF)              \
+    ROW("row2", "20", PT_ITSELF)
+
+#define PT_LOAD_SCALE                         \
+    PT_LOAD("w01", "[%[channel], #28]")       \
+    PT_LOAD("y", "[%[channel], #36]")         \
+    PT_LOAD("w12", "[%[channel], #32]")
+
+#define PT_BEGIN(sum) FINISH_BEGIN(sum, "%[w01]", "%[y]", "%[x]")
+#define PT_NEXT(done, sum) FINISH_NEXT(done, "%[w12]", sum, "%[w01]", "%[y]", "%[x]")
+#define PT_END(done) FINISH_END(done, "%[w12]")
+
+// The addresses of `blocks` and of the output are kept on the stack: no register is free.
+#define PT_DEFINE_MULTIPLY(name, SIX, TWO)                                                      \
     static __attribute__((noinline)) void name(const pt_depthwise_channel *channel,             \
                                                const pt_plane *const *rows, int8_t *out,        \
                                                pt_blocks *blocks) {                             \
         const pt_plane *row0 = rows[0], *row1 = rows[1], *row2 = rows[2];                       \
-        register pt_blocks *kept __asm__("r4") = blocks;                                        \
+        uintptr_t x = (uintptr_t)blocks, y = (uintptr_t)out, w01, w12;                          \
         __asm__ volatile(                                                                       \
-            "push {r4}\n"                  /* blocks */                                         \
+            "push {%[y]}\n\t"                                                                   \
+            "push {%[x]}\n"                                                                     \
             "1:\n\t"                                                                            \
-            "ldm %[channel]!, {r0-r3}\n\t" /* four times the bias */                            \
-            FOUR                                                                                \
-            "ldm %[channel]!, {r4-r6}\n\t" /* multiplier, right, rounding */                    \
-            "ldr r9, [sp]\n\t"                                                                  \
-            FINISH_FOUR("r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8")                         \
-            "ldm r9, {r4-r6, r8}\n\t"      /* step, second, third, end */                       \
-            "sub %[channel], #52\n\t"      /* back to the bias */                               \
-            "strb r3, [%[out], r6]\n\t"                                                         \
-            "strb r2, [%[out], r5]\n\t"                                                         \
-            "strb r1, [%[out], r4]\n\t"                                                         \
-            "strb r0, [%[out]]\n\t"                                                             \
-            "add %[out], %[out], r4, lsl #2\n\t"                                                \
-            "cmp %[out], r8\n\t"                                                                \
+            PT_THREE_ROWS(SIX)                                                                  \
+            PT_LOAD_SCALE                                                                       \
+            PT_BEGIN("r0")                                                                      \
+            PT_BEGIN("r1")                                                                      \
+            PT_NEXT("r0", "r2")                                                                 \
+            PT_NEXT("r1", "r3")                                                                 \
+            PT_NEXT("r2", "r4")                                                                 \
+            PT_NEXT("r3", "r5")                                                                 \
+            PT_END("r4")                                                                        \
+            PT_LOAD("x", "[sp]")                                                                \
+            PT_LOAD("y", "[sp, #4]")                                                            \
+            PT_END("r5")                                                                        \
+            PT_LOAD("w01", "[%[x], #16]")  /* fifth place */                                    \
+            PT_LOAD("w12", "[%[x], #12]")                                                       \
+            "strb r5, [%[y], %[w01]]\n\t"                                                       \
+            "ldr r5, [%[x], #8]\n\t"                                                            \
+            "strb r4, [%[y], %[w12]]\n\t"                                                       \
+            "ldr r4, [%[x], #4]\n\t"                                                            \
+            PT_LOAD("w12", "[%[x]]")       /* the first: the step */                            \
+            "strb r3, [%[y], r5]\n\t"                                                           \
+            "ldr r5, [%[x], #20]\n\t"      /* end */                                            \
+            "strb r2, [%[y], r4]\n\t"                                                           \
+            "strb r1, [%[y], %[w12]]\n\t"                                                       \
+            "strb r0, [%[y]]\n\t"                                                               \
+            "add %[y], %[w01]\n\t"                                                              \
+            "add %[y], %[w12]\n\t"                                                              \
+            "str %[y], [sp, #4]\n\t"                                                            \
+            "cmp %[y], r5\n\t"                                                                  \
             "bne 1b\n\t"                                                                        \
-            "ldr r4, [r9, #16]\n\t"        /* two */                                            \
+            "ldr r4, [%[x], #24]\n\t"      /* two */                                            \
             "cmp r4, #0\n\t"                                                                    \
             "beq 2f\n\t"                                                                        \
-            "ldm %[channel]!, {r0-r3}\n\t" /* the bias */                                       \
-            TWO("row0")                                                                         \
-            TWO("row1")                                                                         \
-            TWO("row2")                                                                         \
-            "ldm %[channel]!, {r4-r6}\n\t" /* multiplier, right, rounding */                    \
-            FINISH_TWO("r0", "r1", "r4", "r5", "r6", "r8")                                      \
-            "ldr r9, [sp]\n\t"                                                                  \
-            "ldr r4, [r9, #20]\n\t"        /* last */                                           \
-            "sub %[channel], #52\n\t"                                                           \
-            "strb r1, [%[out], r4]\n\t"                                                         \
-            "strb r0, [%[out]]\n"                                                               \
+            PT_THREE_ROWS(TWO)                                                                  \
+            PT_LOAD_SCALE                                                                       \
+            PT_BEGIN("r0")                                                                      \
+            PT_BEGIN("r1")                                                                      \
+            PT_END("r0")                                                                        \
+            PT_LOAD("x", "[sp]")                                                                \
+            PT_LOAD("y", "[sp, #4]")                                                            \
+            PT_END("r1")                                                                        \
+            "ldr r4, [%[x], #28]\n\t"      /* last */                                           \
+            "strb r1, [%[y], r4]\n\t"                                                           \
+            "strb r0, [%[y]]\n"                                                                 \
             "2:\n\t"                                                                            \
-            "ldr r8, [r9, #12]\n\t"        /* end */                                            \
-            "ldrd r4, r5, [r9, #24]\n\t"   /* plane_gap, out_gap */                             \
-            "ldr r6, [r9, #32]\n\t"        /* channels_end */                                   \
-            "add r8, #1\n\t"               /* the next channel: its end, its row, its output */ \
-            "str r8, [r9, #12]\n\t"                                                             \
-            "add %[row0], r4\n\t"                                                               \
-            "add %[row1], r4\n\t"                                                               \
-            "add %[row2], r4\n\t"                                                               \
-            "add %[out], r5\n\t"                                                                \
-            "add %[channel], #52\n\t"                                                           \
-            "cmp %[channel], r6\n\t"                                                            \
+            "ldr r0, [%[x], #20]\n\t"      /* end */                                            \
+            "ldr r1, [%[x], #36]\n\t"      /* out_gap */                                        \
+            "ldr r2, [%[x], #32]\n\t"      /* plane_gap */                                      \
+            "ldr r3, [%[x], #40]\n\t"      /* channels_end */                                   \
+            "add r0, #1\n\t"               /* the next channel: its end, its row, its output */ \
+            "str r0, [%[x], #20]\n\t"                                                           \
+            "add %[y], r1\n\t"                                                                  \
+            "str %[y], [sp, #4]\n\t"                                                            \
+            "add %[row0], r2\n\t"                                                               \
+            "add %[row1], r2\n\t"                                                               \
+            "add %[row2], r2\n\t"                                                               \
+            "add %[channel], #40\n\t"                                                           \
+            "cmp %[channel], r3\n\t"                                                            \
             "bne 1b\n\t"                                                                        \
-            "add sp, #4"                                                                        \
+            "add sp, #8"                                                                        \
             : [channel] "+r"(channel), [row0] "+r"(row0), [row1] "+r"(row1), [row2] "+r"(row2), \
-              [out] "+r"(out), "+r"(kept)                                                       \
+              [x] "+r"(x), [y] "+r"(y), [w01] "=&r"(w01), [w12] "=&r"(w12)                      \
             :                                                                                   \
-            : "r0", "r1", "r2", "r3", "r5", "r6", "r8", "r9", "cc", "memory");                  \
+            : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory");                              \
     }
 
 // clang-format on
 
-PT_DEFINE_MULTIPLY(pt_multiply_at_stride_1, PT_FOUR_AT_STRIDE_1, PT_TWO_AT_STRIDE_1)
-PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRIDE_2)
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_1, PT_SIX_AT_STRIDE_1, PT_TWO_AT_STRIDE_1)
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_SIX_AT_STRIDE_2, PT_TWO_AT_STRIDE_2)
 
-#undef PT_FOUR_AT_STRIDE_1
-#undef PT_ROW_AT_STRIDE_1
-#ifdef PT_LOADS_BESIDE
-#undef PT_X01
-#undef PT_W01
-#undef PT_X23
-#endif
+#undef PT_LOAD
+#undef PT_LOAD_WEIGHTS
+#undef PT_ADD
+#undef PT_SUM
+#undef PT_SIX_AT_STRIDE_1
 #undef PT_TWO_AT_STRIDE_1
-#undef PT_FOUR_AT_STRIDE_2
-#undef PT_ROW_AT_STRIDE_2
+#undef PT_SIX_AT_STRIDE_2
 #undef PT_TWO_AT_STRIDE_2
+#undef PT_BIAS
+#undef PT_ITSELF
+#undef PT_THREE_ROWS
+#undef PT_LOAD_SCALE
+#undef PT_BEGIN
+#undef PT_NEXT
+#undef PT_END
 #undef PT_DEFINE_MULTIPLY
 
 // Bytes by which a loop goes on in its rows for the two outputs that may follow those by four.
 static inline int32_t pt_bytes_of_two(int32_t stride) {
-    (void)stride;
-    return 8;
+    return 4 * stride;
+}
+
+// Bytes by which a loop goes on behind the outputs of a block.
+static inline int32_t pt_bytes_of_block(const pt_blocks *blocks) {
+    return blocks->places[0] + blocks->places[PT_ROW_OUTPUTS - 2];
 }
 
 // The loops have a pointer for each row.

@@ -232,6 +232,11 @@ PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRID
 #undef PT_OUTPUT
 #undef PT_DEFINE_MULTIPLY
 
+// Bytes by which a loop goes on behind the outputs of a block.
+static inline int32_t pt_bytes_of_block(const pt_blocks *blocks) {
+    return 4 * blocks->places[0];
+}
+
 // The loops read 3 values of a row, or 6 of 9, with the pointer that goes from row to row.
 static inline void pt_set_gaps(pt_depthwise_channel *channels, const pt_depthwise_row *row) {
     int32_t size = (int32_t)sizeof(pt_plane), read = 3 * row->stride * size;

@@ -102,71 +102,71 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
 #define PT_ADD(name, sum, x, w, to) name " " sum ", %[" x "], %[" w "], " to "\n\t"
 #define PT_SUM(name, sum, x, w) PT_ADD(name, sum, x, w, sum)
 
-// In the first row r1 to r5 begin with the bias, which is in r0: `as` chooses r0 or the sum.
+// In the first row r9 to lr begin with the bias, which is in r8: `as` chooses r8 or the sum.
 #define PT_SIX_AT_STRIDE_1(row, at, as)       \
     PT_LOAD_WEIGHTS(at)                       \
     PT_LOAD("y", "[%[" row "], #12]")         \
     PT_LOAD("x", "[%[" row "], #8]")          \
-    PT_ADD("smlad", "r5", "y", "w12", as("r5")) \
-    PT_ADD("smlabt", "r4", "y", "w12", as("r4")) \
-    PT_ADD("smlad", "r3", "x", "w12", as("r3")) \
-    PT_ADD("smlabt", "r2", "x", "w12", as("r2")) \
-    PT_SUM("smlad", "r4", "x", "w01")         \
-    PT_SUM("smlatb", "r5", "x", "w01")        \
+    PT_ADD("smlad", "lr", "y", "w12", as("lr")) \
+    PT_ADD("smlabt", "r12", "y", "w12", as("r12")) \
+    PT_ADD("smlad", "r11", "x", "w12", as("r11")) \
+    PT_ADD("smlabt", "r10", "x", "w12", as("r10")) \
+    PT_SUM("smlad", "r12", "x", "w01")         \
+    PT_SUM("smlatb", "lr", "x", "w01")        \
     PT_LOAD("y", "[%[" row "], #4]")          \
     PT_LOAD("x", "[%[" row "]], #12")         \
-    PT_SUM("smlad", "r2", "y", "w01")         \
-    PT_SUM("smlatb", "r3", "y", "w01")        \
-    PT_ADD("smlad", "r1", "y", "w12", as("r1")) \
-    PT_SUM("smlabt", "r0", "y", "w12")        \
-    PT_SUM("smlatb", "r1", "x", "w01")        \
-    PT_SUM("smlad", "r0", "x", "w01")
+    PT_SUM("smlad", "r10", "y", "w01")         \
+    PT_SUM("smlatb", "r11", "y", "w01")        \
+    PT_ADD("smlad", "r9", "y", "w12", as("r9")) \
+    PT_SUM("smlabt", "r8", "y", "w12")        \
+    PT_SUM("smlatb", "r9", "x", "w01")        \
+    PT_SUM("smlad", "r8", "x", "w01")
 
 #define PT_TWO_AT_STRIDE_1(row, at, as)       \
     PT_LOAD_WEIGHTS(at)                       \
     PT_LOAD("y", "[%[" row "], #4]")          \
     PT_LOAD("x", "[%[" row "]], #4")          \
-    PT_ADD("smlad", "r1", "y", "w12", as("r1")) \
-    PT_SUM("smlabt", "r0", "y", "w12")        \
-    PT_SUM("smlatb", "r1", "x", "w01")        \
-    PT_SUM("smlad", "r0", "x", "w01")
+    PT_ADD("smlad", "r9", "y", "w12", as("r9")) \
+    PT_SUM("smlabt", "r8", "y", "w12")        \
+    PT_SUM("smlatb", "r9", "x", "w01")        \
+    PT_SUM("smlad", "r8", "x", "w01")
 
 #define PT_SIX_AT_STRIDE_2(row, at, as)       \
     PT_LOAD_WEIGHTS(at)                       \
     PT_LOAD("y", "[%[" row "], #24]")         \
     PT_LOAD("x", "[%[" row "], #20]")         \
-    PT_ADD("smlabt", "r5", "y", "w12", as("r5")) \
-    PT_SUM("smlad", "r5", "x", "w01")         \
-    PT_ADD("smlabt", "r4", "x", "w12", as("r4")) \
+    PT_ADD("smlabt", "lr", "y", "w12", as("lr")) \
+    PT_SUM("smlad", "lr", "x", "w01")         \
+    PT_ADD("smlabt", "r12", "x", "w12", as("r12")) \
     PT_LOAD("y", "[%[" row "], #16]")         \
     PT_LOAD("x", "[%[" row "], #12]")         \
-    PT_SUM("smlad", "r4", "y", "w01")         \
-    PT_ADD("smlabt", "r3", "y", "w12", as("r3")) \
-    PT_SUM("smlad", "r3", "x", "w01")         \
-    PT_ADD("smlabt", "r2", "x", "w12", as("r2")) \
+    PT_SUM("smlad", "r12", "y", "w01")         \
+    PT_ADD("smlabt", "r11", "y", "w12", as("r11")) \
+    PT_SUM("smlad", "r11", "x", "w01")         \
+    PT_ADD("smlabt", "r10", "x", "w12", as("r10")) \
     PT_LOAD("y", "[%[" row "], #8]")          \
     PT_LOAD("x", "[%[" row "], #4]")          \
-    PT_SUM("smlad", "r2", "y", "w01")         \
-    PT_ADD("smlabt", "r1", "y", "w12", as("r1")) \
-    PT_SUM("smlad", "r1", "x", "w01")         \
-    PT_SUM("smlabt", "r0", "x", "w12")        \
+    PT_SUM("smlad", "r10", "y", "w01")         \
+    PT_ADD("smlabt", "r9", "y", "w12", as("r9")) \
+    PT_SUM("smlad", "r9", "x", "w01")         \
+    PT_SUM("smlabt", "r8", "x", "w12")        \
     PT_LOAD("x", "[%[" row "]], #24")         \
-    PT_SUM("smlad", "r0", "x", "w01")
+    PT_SUM("smlad", "r8", "x", "w01")
 
 #define PT_TWO_AT_STRIDE_2(row, at, as)       \
     PT_LOAD_WEIGHTS(at)                       \
     PT_LOAD("y", "[%[" row "], #8]")          \
     PT_LOAD("x", "[%[" row "], #4]")          \
-    PT_ADD("smlabt", "r1", "y", "w12", as("r1")) \
-    PT_SUM("smlabt", "r0", "x", "w12")        \
-    PT_SUM("smlad", "r1", "x", "w01")         \
+    PT_ADD("smlabt", "r9", "y", "w12", as("r9")) \
+    PT_SUM("smlabt", "r8", "x", "w12")        \
+    PT_SUM("smlad", "r9", "x", "w01")         \
     PT_LOAD("x", "[%[" row "]], #8")          \
-    PT_SUM("smlad", "r0", "x", "w01")
+    PT_SUM("smlad", "r8", "x", "w01")
 
-#define PT_BIAS(sum) "r0"
+#define PT_BIAS(sum) "r8"
 #define PT_ITSELF(sum) sum
 #define PT_THREE_ROWS(ROW)                    \
-    "ldr r0, [%[channel]]\n\t" /* bias */     \
+    "ldr r8, [%[channel]]\n\t" /* bias */     \
     ROW("row0", "4", PT_BIAS)                 \
     ROW("row1", "12", PT_ITSELF)              \
     ROW("row2", "20", PT_ITSELF)
@@ -193,67 +193,67 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
             "1:\n\t"                                                                            \
             PT_THREE_ROWS(SIX)                                                                  \
             PT_LOAD_SCALE                                                                       \
-            PT_BEGIN("r0")                                                                      \
-            PT_BEGIN("r1")                                                                      \
-            PT_NEXT("r0", "r2")                                                                 \
-            PT_NEXT("r1", "r3")                                                                 \
-            PT_NEXT("r2", "r4")                                                                 \
-            PT_NEXT("r3", "r5")                                                                 \
-            PT_END("r4")                                                                        \
+            PT_BEGIN("r8")                                                                      \
+            PT_BEGIN("r9")                                                                      \
+            PT_NEXT("r8", "r10")                                                                 \
+            PT_NEXT("r9", "r11")                                                                 \
+            PT_NEXT("r10", "r12")                                                                 \
+            PT_NEXT("r11", "lr")                                                                 \
+            PT_END("r12")                                                                        \
             PT_LOAD("x", "[sp]")                                                                \
             PT_LOAD("y", "[sp, #4]")                                                            \
-            PT_END("r5")                                                                        \
+            PT_END("lr")                                                                        \
             PT_LOAD("w01", "[%[x], #16]")  /* fifth place */                                    \
             PT_LOAD("w12", "[%[x], #12]")                                                       \
-            "strb r5, [%[y], %[w01]]\n\t"                                                       \
-            "ldr r5, [%[x], #8]\n\t"                                                            \
-            "strb r4, [%[y], %[w12]]\n\t"                                                       \
-            "ldr r4, [%[x], #4]\n\t"                                                            \
+            "strb lr, [%[y], %[w01]]\n\t"                                                       \
+            "ldr lr, [%[x], #8]\n\t"                                                            \
+            "strb r12, [%[y], %[w12]]\n\t"                                                       \
+            "ldr r12, [%[x], #4]\n\t"                                                            \
             PT_LOAD("w12", "[%[x]]")       /* the first: the step */                            \
-            "strb r3, [%[y], r5]\n\t"                                                           \
-            "ldr r5, [%[x], #20]\n\t"      /* end */                                            \
-            "strb r2, [%[y], r4]\n\t"                                                           \
-            "strb r1, [%[y], %[w12]]\n\t"                                                       \
-            "strb r0, [%[y]]\n\t"                                                               \
+            "strb r11, [%[y], lr]\n\t"                                                           \
+            "ldr lr, [%[x], #20]\n\t"      /* end */                                            \
+            "strb r10, [%[y], r12]\n\t"                                                           \
+            "strb r9, [%[y], %[w12]]\n\t"                                                       \
+            "strb r8, [%[y]]\n\t"                                                               \
             "add %[y], %[w01]\n\t"                                                              \
             "add %[y], %[w12]\n\t"                                                              \
             "str %[y], [sp, #4]\n\t"                                                            \
-            "cmp %[y], r5\n\t"                                                                  \
+            "cmp %[y], lr\n\t"                                                                  \
             "bne 1b\n\t"                                                                        \
-            "ldr r4, [%[x], #24]\n\t"      /* two */                                            \
-            "cmp r4, #0\n\t"                                                                    \
+            "ldr r12, [%[x], #24]\n\t"      /* two */                                            \
+            "cmp r12, #0\n\t"                                                                    \
             "beq 2f\n\t"                                                                        \
             PT_THREE_ROWS(TWO)                                                                  \
             PT_LOAD_SCALE                                                                       \
-            PT_BEGIN("r0")                                                                      \
-            PT_BEGIN("r1")                                                                      \
-            PT_END("r0")                                                                        \
+            PT_BEGIN("r8")                                                                      \
+            PT_BEGIN("r9")                                                                      \
+            PT_END("r8")                                                                        \
             PT_LOAD("x", "[sp]")                                                                \
             PT_LOAD("y", "[sp, #4]")                                                            \
-            PT_END("r1")                                                                        \
-            "ldr r4, [%[x], #28]\n\t"      /* last */                                           \
-            "strb r1, [%[y], r4]\n\t"                                                           \
-            "strb r0, [%[y]]\n"                                                                 \
+            PT_END("r9")                                                                        \
+            "ldr r12, [%[x], #28]\n\t"      /* last */                                           \
+            "strb r9, [%[y], r12]\n\t"                                                           \
+            "strb r8, [%[y]]\n"                                                                 \
             "2:\n\t"                                                                            \
-            "ldr r0, [%[x], #20]\n\t"      /* end */                                            \
-            "ldr r1, [%[x], #36]\n\t"      /* out_gap */                                        \
-            "ldr r2, [%[x], #32]\n\t"      /* plane_gap */                                      \
-            "ldr r3, [%[x], #40]\n\t"      /* channels_end */                                   \
-            "add r0, #1\n\t"               /* the next channel: its end, its row, its output */ \
-            "str r0, [%[x], #20]\n\t"                                                           \
-            "add %[y], r1\n\t"                                                                  \
+            "ldr r8, [%[x], #20]\n\t"      /* end */                                            \
+            "ldr r9, [%[x], #36]\n\t"      /* out_gap */                                        \
+            "ldr r10, [%[x], #32]\n\t"      /* plane_gap */                                      \
+            "ldr r11, [%[x], #40]\n\t"      /* channels_end */                                   \
+            "add r8, #1\n\t"               /* the next channel: its end, its row, its output */ \
+            "str r8, [%[x], #20]\n\t"                                                           \
+            "add %[y], r9\n\t"                                                                  \
             "str %[y], [sp, #4]\n\t"                                                            \
-            "add %[row0], r2\n\t"                                                               \
-            "add %[row1], r2\n\t"                                                               \
-            "add %[row2], r2\n\t"                                                               \
+            "add %[row0], r10\n\t"                                                               \
+            "add %[row1], r10\n\t"                                                               \
+            "add %[row2], r10\n\t"                                                               \
             "add %[channel], #40\n\t"                                                           \
-            "cmp %[channel], r3\n\t"                                                            \
+            "cmp %[channel], r11\n\t"                                                            \
             "bne 1b\n\t"                                                                        \
             "add sp, #8"                                                                        \
-            : [channel] "+r"(channel), [row0] "+r"(row0), [row1] "+r"(row1), [row2] "+r"(row2), \
-              [x] "+r"(x), [y] "+r"(y), [w01] "=&r"(w01), [w12] "=&r"(w12)                      \
+            : [channel] "+l"(channel), [row0] "+l"(row0), [row1] "+l"(row1), [row2] "+l"(row2), \
+              [x] "+l"(x), [y] "+l"(y), [w01] "=&l"(w01), [w12] "=&l"(w12)                      \
             :                                                                                   \
-            : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory");                              \
+            : "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");                              \
     }
 
 // clang-format on

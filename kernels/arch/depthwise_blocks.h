@@ -7,7 +7,7 @@ typedef struct pt_blocks {
     const int8_t *end;                  // where the output after the last of a channel would go
     int32_t two;                        // true when two more follow,
     int32_t last;                       // bytes from the first to the second
-    int32_t plane_gap, out_gap; // bytes from where a channel ends to where the next starts
+    int32_t plane_gap, out_gap;         // bytes from where a channel ends to where the next starts
     const struct pt_depthwise_channel *channels_end;
 } pt_blocks;
 

@@ -205,14 +205,15 @@ def test_values(board, cases):
     {"channels": 64, "kernel": (1, 1), "padding": (0, 0)}])
 def test_any_scratch(options):
     """From what the kernel asks for to more than it has a use for; less takes longer, never other
-    bytes."""
+    bytes. Strided kernels save cycles more than instructions: they load words one by one."""
     d = Draw(5)
-    model = d.case((32, 16), outputs=6, **options)
+    model = d.case((32, 18), outputs=6, **options)
     sizes = [*range(0, 16000, 700), 20000]
     cases = [Case(model.operator, *model.arguments, given=given) for given in sizes]
     assert_same(M4, cases)
     counts = [result.instructions for result in call_on_board(M4, cases)]
-    assert min(counts) < (0.95 if "kernel" in options else 0.85) * counts[0]
+    most = 0.95 if "kernel" in options else 0.9 if "stride" in options else 0.85
+    assert min(counts) < most * counts[0]
     assert counts[-1] <= 1.02 * min(counts)
 
 

@@ -7,7 +7,7 @@ void pt_begin_band(pt_band *b, int32_t outputs, void *block) {
     b->outputs = outputs;
     b->rows = pt_band_seen(b->g, outputs);
     b->edge = (int8_t *)block + b->weights;
-    b->values = (uint32_t *)(void *)((uint8_t *)block + pt_band_fixed(b) - 8);
+    b->values = (uint32_t *)(void *)((uint8_t *)block + pt_band_fixed(b) - PT_THREES_BEHIND);
 }
 
 // Columns from x on, of which some are outside, to the edge.
@@ -28,8 +28,8 @@ static void fill_outside(const pt_band *b, uint32_t *to, int32_t block) {
     const uint32_t outside = b->outside;
     const int32_t words = b->words;
     for (int32_t j = b->planes * b->blocks; j > 0; j--, to += block) {
-        for (int32_t k = words; k > 0; k -= 2) {
-            to[k - 1] = to[k - 2] = outside;
+        for (int32_t k = words; k > 0; k--) {
+            to[k - 1] = outside;
         }
     }
 }
@@ -58,16 +58,13 @@ static void transform_row(const pt_band *b, const int8_t *in, int32_t i, int32_t
 
 // Rows that a band shares with the one before it move to its front. How many.
 static int32_t keep_rows(const pt_band *b) {
-    typedef struct two {
-        uint32_t words[2];
-    } two;
     const pt_geometry *g = b->g;
     const int32_t shared = g->kernel[0] - g->stride[0], block = b->rows * b->words;
     uint32_t *values = b->values;
     for (int32_t i = 0; shared > 0 && i < b->planes * b->blocks; i++, values += block) {
-        two *to = (two *)(void *)values;
-        const two *from = to + b->outputs * g->stride[0] * b->words / 2;
-        const two *end = to + shared * b->words / 2;
+        uint32_t *to = values;
+        const uint32_t *from = to + b->outputs * g->stride[0] * b->words;
+        const uint32_t *end = to + shared * b->words;
         do {
             *to++ = *from++;
         } while (to != end);

@@ -7,12 +7,13 @@
 #define PT_ARCH_DSP_BAND_H
 
 #include "../images.h"
+#include "threes.h"
 
 typedef struct pt_band {
     const pt_geometry *g;
-    int32_t patches;       // side by side, of a block; the last block of a row ends with it
-    int32_t columns;       // of the input that it sees
-    int32_t planes, words; // an even number
+    int32_t patches; // side by side, of a block; the last block of a row ends with it
+    int32_t columns; // of the input that it sees
+    int32_t planes, words;
     uint32_t weights; // bytes of those of two channels that come before; 0 where they are prepared
     // Set by pt_begin_band.
     int32_t blocks, rows; // rows of the input
@@ -29,9 +30,9 @@ static inline int32_t pt_band_blocks(const pt_band *b) {
     return (b->g->out[1] + b->patches - 1) / b->patches;
 }
 
-// Scratch: bytes for the band, and bytes for each row of the input. A sum may read a word behind.
+// Scratch: bytes for the band, and bytes for each row of the input.
 static inline uint32_t pt_band_fixed(const pt_band *b) {
-    return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + 8;
+    return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + PT_THREES_BEHIND;
 }
 
 static inline uint32_t pt_band_row(const pt_band *b) {

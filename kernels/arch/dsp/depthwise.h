@@ -199,12 +199,13 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
             PT_NEXT("r9", "r11")                                                                 \
             PT_NEXT("r10", "r12")                                                                 \
             PT_NEXT("r11", "lr")                                                                 \
-            PT_END("r12")                                                                        \
-            PT_LOAD("x", "[sp]")                                                                \
-            PT_LOAD("y", "[sp, #4]")                                                            \
-            PT_END("lr")                                                                        \
-            PT_LOAD("w01", "[%[x], #16]")  /* fifth place */                                    \
-            PT_LOAD("w12", "[%[x], #12]")                                                       \
+            PT_END("r12")                                                                           \
+            "asr lr, lr, %[w12]\n\t"                                                                \
+            PT_LOAD("x", "[sp]")                                                                    \
+            PT_LOAD("y", "[sp, #4]")                                                                \
+            PT_LOAD("w01", "[%[x], #16]")  /* fifth place */                                        \
+            PT_LOAD("w12", "[%[x], #12]")                                                           \
+            "ssat lr, #8, lr\n\t"                                                                   \
             "strb lr, [%[y], %[w01]]\n\t"                                                       \
             "ldr lr, [%[x], #8]\n\t"                                                            \
             "strb r12, [%[y], %[w12]]\n\t"                                                       \

@@ -1,8 +1,8 @@
-// Products of two neighbouring patches with two channels on cores with the DSP extension, see
+// Products of three neighbouring patches with two channels on cores with the DSP extension, see
 // wide.h.
 //
 // A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
-// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of both
+// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
 // patches alternate. Weights are in the same order, doubled, as pt_prepare_layer_dsp makes them:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
@@ -13,9 +13,10 @@
 #if PT_HAS_WIDE
 
 #include "band.h"
+#include "threes.h"
 
 enum {
-    PATCHES = 2,
+    PATCHES = PT_THREES,
     FEWEST = 16, // outputs of a channel for which it pays to widen its weights
     ENOUGH = 128,
     MANY = 64,          // channels, beside rows of the kernel that are packed quickly
@@ -39,7 +40,7 @@ static pt_band band_of(const pt_geometry *g, bool is_prepared) {
     const int32_t words = PATCHES * words_of_row(g);
     return (pt_band){.g = g,
                      .patches = PATCHES,
-                     .columns = g->stride[1] + g->kernel[1],
+                     .columns = (PATCHES - 1) * g->stride[1] + g->kernel[1],
                      .planes = 1,
                      .words = words,
                      .weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(g, words)};
@@ -141,86 +142,46 @@ static void widen_channel(const pt_band *b, const pt_layer *layer, int32_t o, in
 
 static void transform_words(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
     const int16x2_t offsets = pt_pair_of(b->offset);
-    const int8_t *next = x + b->g->stride[1] * pixel;
-    for (const uint32_t *end = to + b->words; to != end; to += 4, x += 4, next += 4) {
-        const uint32_t first = pt_load_word(x), second = pt_load_word(next);
+    const int8_t *y = x + b->g->stride[1] * pixel, *z = y + (y - x);
+    for (const uint32_t *end = to + b->words; to != end; to += 6, x += 4, y += 4, z += 4) {
+        const uint32_t first = pt_load_word(x), second = pt_load_word(y), third = pt_load_word(z);
         to[0] = (uint32_t)pt_even_bytes_plus(first, offsets);
         to[1] = (uint32_t)pt_even_bytes_plus(second, offsets);
-        to[2] = (uint32_t)pt_odd_bytes_plus(first, offsets);
-        to[3] = (uint32_t)pt_odd_bytes_plus(second, offsets);
+        to[2] = (uint32_t)pt_even_bytes_plus(third, offsets);
+        to[3] = (uint32_t)pt_odd_bytes_plus(first, offsets);
+        to[4] = (uint32_t)pt_odd_bytes_plus(second, offsets);
+        to[5] = (uint32_t)pt_odd_bytes_plus(third, offsets);
     }
 }
 
 static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
-    const int8_t *y = x + b->g->stride[1] * pixel;
+    const int8_t *y = x + b->g->stride[1] * pixel, *z = y + (y - x);
     int32_t left = b->g->kernel[1] * b->g->channels;
-    for (; left > 3; left -= 4, to += 4, x += 4, y += 4) {
+    for (; left > 3; left -= 4, to += 6, x += 4, y += 4, z += 4) {
         to[0] = pair_of(x[0], x[2]);
         to[1] = pair_of(y[0], y[2]);
-        to[2] = pair_of(x[1], x[3]);
-        to[3] = pair_of(y[1], y[3]);
+        to[2] = pair_of(z[0], z[2]);
+        to[3] = pair_of(x[1], x[3]);
+        to[4] = pair_of(y[1], y[3]);
+        to[5] = pair_of(z[1], z[3]);
     }
     if (left == 1) {
         to[0] = (uint32_t)x[0];
         to[1] = (uint32_t)y[0];
+        to[2] = (uint32_t)z[0];
     } else if (left > 0) {
         to[0] = pair_of(x[0], x[left - 1]);
         to[1] = pair_of(y[0], y[left - 1]);
+        to[2] = pair_of(z[0], z[left - 1]);
     }
     if (left == 3) {
-        to[2] = (uint32_t)x[1];
-        to[3] = (uint32_t)y[1];
+        to[3] = (uint32_t)x[1];
+        to[4] = (uint32_t)y[1];
+        to[5] = (uint32_t)z[1];
     }
 }
 
-// ---- products
-
-// clang-format off
-
-// Some rows of outputs of two channels, with their widened weights.
-static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
-                          int32_t rows, int8_t *out) {
-    const int32_t steps = steps_of(b->g, b->words);
-    const uint32_t *w_end = pair + 2 + 4 * steps, *w, *a;
-    pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
-                    (uintptr_t)(b->g->out[1] * layer->out_stride)};
-    pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)(b->rows * b->words)};
-    const int32_t back = 4 * (b->g->stride[0] * b->words - (b->blocks - 1) * b->rows * b->words);
-    pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
-    uint32_t enter = pt_spare_code(steps, 8, PT_STEP_BYTES);
-    int32_t s0, s1, s2, s3;
-    __asm__ volatile(
-        FIND_ENTRANCE
-        "ldr %[a], %[from]\n"
-        "1:\n\t"
-        "ldr %[w], %[pair]\n\t"
-        "ldrd %[s0], %[s2], [%[w]], #8\n\t"
-        "mov %[s1], %[s0]\n\t"
-        "mov %[s3], %[s2]\n\t"
-        FIRST_WORDS
-        "ldr pc, %[enter]\n"
-        PAIR_STEPS("8", "ldr r2, %[w_end]\n\t")
-        "cmp %[w], r2\n\t"
-        "bne 2b\n\t"
-        "ldmia %[w], {r0-r5}\n\t"
-        FINISH_PAIRS("ldrd r0, r1, %[out]\n\t")
-        "ldr r8, %[last]\n\t"
-        "strb %[s0], [r0]\n\t"
-        "strb %[s2], [r0, #1]\n\t"
-        "add r2, r0, r1\n\t"
-        "strb %[s1], [r2]\n\t"
-        "strb %[s3], [r2, #1]\n\t"
-        NEXT_BLOCK("1", "3f")
-        "3:\n\t"
-        NEXT_ROW("1")
-        : [w] "=&r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [enter] "+m"(enter), [from] "+m"(from), [out] "+m"(to),
-          [rows] "+m"(rows), [last] "+m"(last)
-        : [pair] "m"(pair), [w_end] "m"(w_end), [back] "m"(back)
-        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
-}
-
-// clang-format on
+// ---- layers
 
 static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
@@ -239,17 +200,25 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
     b.offset = layer->offset;
     b.outside = by_words ? 0 : pair_of(-layer->offset, -layer->offset);
     pt_begin_band(&b, rows, block);
+    const int32_t steps = steps_of(g, b.words), band_row = 4 * b.words;
+    pt_threes threes = {.values = b.values,
+                        .steps = steps,
+                        .gap = b.rows * band_row - 8 * PATCHES * steps,
+                        .last = (g->out[1] - PATCHES) * layer->out_stride,
+                        .row = g->stride[0] * band_row,
+                        .out_row = line};
     for (int32_t first = 0; first < g->out[0]; first += rows, out += rows * line) {
         const int32_t n = g->out[0] - first < rows ? g->out[0] - first : rows;
         uint32_t *pair = prepared ? (uint32_t *)(uintptr_t)prepared : block;
+        threes.rows = n;
         pt_fill_band(&b, in, first);
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             for (int32_t i = 0; !prepared && i < 2; i++) {
                 widen_channel(&b, layer, channel + i, i, pair);
             }
-            multiply_rows(&b, layer, pair, n, out + channel);
-            pair += prepared ? 8 + 4 * steps_of(g, b.words) : 0;
+            pt_multiply_threes(&threes, pair, layer->out_stride, out + channel);
+            pair += prepared ? 8 + 4 * steps : 0;
         }
         pt_limit(layer, n * g->out[1], out);
     }

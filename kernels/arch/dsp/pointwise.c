@@ -14,9 +14,10 @@
 #if PT_HAS_WIDE
 
 #include "band.h"
+#include "threes.h"
 
 enum {
-    PIXELS = 3,
+    PIXELS = PT_THREES,
     FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
     ENOUGH = 192,         // pixels for which that takes 1 %
     FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
@@ -93,7 +94,10 @@ static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
         "sxtb16 r1, r1, ror #8\n\t"
         "sxtb16 r2, r3\n\t"
         "sxtb16 r3, r3, ror #8\n\t"
-        "stmia %[to]!, {r0-r3}\n\t"
+        "str r1, [%[to], #4]\n\t"
+        "str r2, [%[to], #8]\n\t"
+        "str r3, [%[to], #12]\n\t"
+        "str r0, [%[to]], #16\n\t"
         "cmp %[w], %[end]\n\t"
         "bne 1b"
         : [w] "+&r"(w), [v] "+&r"(v), [to] "+&r"(to)
@@ -115,7 +119,12 @@ static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
     "sxtab16 r5, %[offsets], r5, ror #8\n\t"
 
 #define KEEP_WORDS                                \
-    "stmia %[to]!, {r0-r5}\n\t"                   \
+    "str r1, [%[to], #4]\n\t"                     \
+    "str r2, [%[to], #8]\n\t"                     \
+    "str r3, [%[to], #12]\n\t"                    \
+    "str r4, [%[to], #16]\n\t"                    \
+    "str r5, [%[to], #20]\n\t"                    \
+    "str r0, [%[to]], #24\n\t"                    \
     "cmp %[x], %[end]\n\t"                        \
     "bne 1b"
 
@@ -172,145 +181,6 @@ static void pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offse
     }
 }
 
-// ---- products
-
-// clang-format off
-
-#define END_OF_WEIGHTS "ldr r3, %[w_end]\n\t"
-
-#ifdef PT_LOADS_BESIDE
-
-enum { STEP_BYTES = 88 };
-
-#define LAST_STEP STEP END_OF_WEIGHTS
-
-// A step loads the first words of the next.
-#define FIRST                               \
-    "ldr.w r0, [%[a]]\n\t"                  \
-    "ldr.w r2, [%[w]]\n\t"                  \
-    "ldr.w r1, [%[a], #4]\n\t"              \
-    "ldr.w r4, [%[w], #8]\n\t"
-
-#define STEP                                \
-    "smlad %[s0], r0, r2, %[s0]\n\t"        \
-    "ldr.w r5, [%[a], #8]\n\t"              \
-    "smlad %[s1], r0, r4, %[s1]\n\t"        \
-    "ldr.w r3, [%[w], #4]\n\t"              \
-    "smlad %[s2], r1, r2, %[s2]\n\t"        \
-    "ldr.w r0, [%[a], #12]\n\t"             \
-    "smlad %[s3], r1, r4, %[s3]\n\t"        \
-    "smlad %[s4], r5, r2, %[s4]\n\t"        \
-    "ldr.w r1, [%[a], #16]\n\t"             \
-    "smlad %[s5], r5, r4, %[s5]\n\t"        \
-    "ldr.w r4, [%[w], #12]\n\t"             \
-    "smlad %[s0], r0, r3, %[s0]\n\t"        \
-    "ldr.w r5, [%[a], #20]\n\t"             \
-    "smlad %[s2], r1, r3, %[s2]\n\t"        \
-    "ldr.w r2, [%[w], #16]!\n\t"            \
-    "smlad %[s1], r0, r4, %[s1]\n\t"        \
-    "ldr.w r0, [%[a], #24]!\n\t"            \
-    "smlad %[s3], r1, r4, %[s3]\n\t"        \
-    "ldr.w r1, [%[a], #4]\n\t"              \
-    "smlad %[s4], r5, r3, %[s4]\n\t"        \
-    "smlad %[s5], r5, r4, %[s5]\n\t"        \
-    "ldr.w r4, [%[w], #8]\n\t"
-
-#else
-
-enum { STEP_BYTES = 72 };
-
-#define FIRST
-
-#define STEP STEP_WITH("")
-#define LAST_STEP STEP_WITH(END_OF_WEIGHTS)
-
-// Two words of each channel with two of each pixel; `load` to r3. A load behind a load takes one
-// cycle on M4, two behind a product.
-#define STEP_WITH(load)                     \
-    "ldr.n r3, [%[w], #4]\n\t"              \
-    "ldr.n r4, [%[w], #12]\n\t"             \
-    "ldr.n r0, [%[a], #12]\n\t"             \
-    "ldr.n r1, [%[a], #16]\n\t"             \
-    "ldr.n r2, [%[a], #20]\n\t"             \
-    OF_WORD("")                             \
-    "ldr.n r4, [%[w], #8]\n\t"              \
-    "ldr.w r3, [%[w]], #16\n\t"             \
-    "ldr.n r1, [%[a], #4]\n\t"              \
-    "ldr.n r2, [%[a], #8]\n\t"              \
-    "ldr.w r0, [%[a]], #24\n\t"             \
-    OF_WORD(load)
-
-#define OF_WORD(load)                       \
-    "smlad %[s2], r1, r3, %[s2]\n\t"        \
-    "smlad %[s3], r1, r4, %[s3]\n\t"        \
-    "smlad %[s4], r2, r3, %[s4]\n\t"        \
-    "smlad %[s5], r2, r4, %[s5]\n\t"        \
-    "smlad %[s0], r0, r3, %[s0]\n\t" load   \
-    "smlad %[s1], r0, r4, %[s1]\n\t"
-
-#endif
-
-#define FINISH_PIXELS                                           \
-    FINISH_BEGIN("%[s0]", "r0", "r2", "%[w]")                   \
-    FINISH_BEGIN("%[s1]", "r3", "r5", "%[w]")                   \
-    FINISH_NEXT("%[s0]", "r1", "%[s2]", "r0", "r2", "%[w]")     \
-    FINISH_NEXT("%[s1]", "r4", "%[s3]", "r3", "r5", "%[w]")     \
-    FINISH_NEXT("%[s2]", "r1", "%[s4]", "r0", "r2", "%[w]")     \
-    FINISH_NEXT("%[s3]", "r4", "%[s5]", "r3", "r5", "%[w]")     \
-    FINISH_END("%[s4]", "r1")                                   \
-    FINISH_END("%[s5]", "r4")
-
-// Groups of three pixels with two channels.
-static void multiply(const pt_layer *layer, const uint32_t *values, const uint32_t *pair,
-                     int32_t groups, int8_t *out) {
-    const int32_t steps = layer->depth / 4;
-    const uint32_t *w_end = pair + 2 + 4 * steps, *w = pair, *a = values;
-    uint32_t enter = pt_spare_code(steps, 8, STEP_BYTES);
-    pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
-    const int8_t *out_end = out + PIXELS * groups * layer->out_stride;
-    int32_t s0, s1, s2, s3, s4, s5;
-    __asm__ volatile(
-        FIND_ENTRANCE
-        "1:\n\t"
-        "ldrd %[s0], %[s1], [%[w]], #8\n\t"
-        "mov %[s2], %[s0]\n\t"
-        "mov %[s3], %[s1]\n\t"
-        "mov %[s4], %[s0]\n\t"
-        "mov %[s5], %[s1]\n\t"
-        FIRST
-        "ldr pc, %[enter]\n"
-        "2:\n\t"
-        ".rept 7\n\t"
-        STEP
-        ".endr\n\t"
-        LAST_STEP
-        "cmp %[w], r3\n\t"
-        "bne 2b\n\t"
-        "ldmia %[w], {r0-r5}\n\t"
-        FINISH_PIXELS
-        "ldrd r0, r1, %[out]\n\t"
-        "ldr r3, %[out_end]\n\t"
-        "add r2, r0, r1\n\t"
-        "strb %[s0], [r0]\n\t"
-        "strb %[s1], [r0, #1]\n\t"
-        "add r0, r2, r1\n\t"
-        "strb %[s2], [r2]\n\t"
-        "strb %[s3], [r2, #1]\n\t"
-        "add r2, r0, r1\n\t"
-        "strb %[s4], [r0]\n\t"
-        "strb %[s5], [r0, #1]\n\t"
-        "str r2, %[out]\n\t"
-        "ldr %[w], %[pair]\n\t"
-        "cmp r2, r3\n\t"
-        "bne 1b"
-        : [w] "+&r"(w), [a] "+&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [s4] "=&r"(s4), [s5] "=&r"(s5), [enter] "+m"(enter), [out] "+m"(to)
-        : [pair] "m"(pair), [w_end] "m"(w_end), [out_end] "m"(out_end)
-        : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory");
-}
-
-// clang-format on
-
 // Two channels of which `o` is the first.
 static void make_pair(const pt_layer *layer, int32_t o, uint32_t *pair) {
     for (int32_t i = 0; i < 2; i++) {
@@ -329,12 +199,16 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
         return false;
     }
     uint32_t *const values = (uint32_t *)block + fixed_bytes(g) / 4 - 2;
-    const int32_t words = PIXELS * layer->depth / 2; // of a group
+    const int32_t stride = layer->out_stride;
     const uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
     walk at = {.next = in, .left = g->out[1]};
-    for (int32_t first = 0, some; first < n; first += some, out += some * layer->out_stride) {
+    for (int32_t first = 0, some; first < n; first += some, out += some * stride) {
         some = n - first < most ? n - first : most;
-        const int32_t groups = some / PIXELS, again = some < PIXELS ? PIXELS - some : 0;
+        const int32_t again = some < PIXELS ? PIXELS - some : 0;
+        const pt_threes threes = {.values = values,
+                                  .steps = layer->depth / 4,
+                                  .last = (some + again - PIXELS) * stride,
+                                  .rows = 1};
         pack_pixels(g, &at, some, offsets, !prepared, values);
         const uint32_t *pair = prepared ? prepared : block;
         for (int32_t o = 0; o < layer->channels; o += 2) {
@@ -342,16 +216,10 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
             if (!prepared) {
                 make_pair(layer, channel, block);
             }
-            if (groups > 0) {
-                multiply(layer, values, pair, groups, out + channel);
-            }
-            if (some % PIXELS) {
-                multiply(layer, values + groups * words, pair, 1,
-                         out + (some - PIXELS) * layer->out_stride + channel);
-            }
+            pt_multiply_threes(&threes, pair, stride, out - again * stride + channel);
             pair += prepared ? 8 + layer->depth : 0;
         }
-        pt_limit(layer, again + some, out - again * layer->out_stride);
+        pt_limit(layer, again + some, out - again * stride);
     }
     return true;
 }

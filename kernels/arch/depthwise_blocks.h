@@ -37,26 +37,27 @@ typedef struct pt_depthwise_plan {
 
 // Outputs are stored from the last to the first. One that is not wanted goes to the place of the
 // last that is, before that.
-static inline void pt_plan_rows(pt_depthwise_plan *plan, const pt_depthwise_channel *channels,
-                                const pt_depthwise_row *row) {
+static __attribute__((noinline)) void pt_plan_rows(pt_depthwise_plan *plan,
+                                                   const pt_depthwise_channel *channels,
+                                                   const pt_depthwise_row *row) {
     int32_t step = row->step, rest = row->n % PT_ROW_OUTPUTS, whole = row->n - rest;
     int32_t plane = row->plane * (int32_t)sizeof(pt_plane);
     int32_t bytes = PT_ROW_OUTPUTS * row->stride * (int32_t)sizeof(pt_plane); // of a block
     bool two = whole && (rest == 1 || rest == 2);
     plan->multiply = row->stride == 1 ? pt_multiply_at_stride_1 : pt_multiply_at_stride_2;
     plan->n_whole = whole;
-    plan->whole = (pt_blocks){.two = two,
-                              .last = rest > 1 ? step : 0,
-                              .plane_gap = plane - whole / PT_ROW_OUTPUTS * bytes -
-                                           (two ? pt_bytes_of_two(row->stride) : 0),
-                              .out_gap = 1 - whole * step,
-                              .channels_end = channels + row->channels};
-    plan->rest = (pt_blocks){.two = 0,
-                             .plane_gap = plane - bytes,
-                             .channels_end = rest && !two ? channels + row->channels : NULL};
-    for (int32_t i = 0; i < PT_ROW_OUTPUTS - 1; i++) {
-        plan->whole.places[i] = (i + 1) * step;
-        plan->rest.places[i] = (i + 1 < rest ? i + 1 : rest - 1) * step;
+    plan->whole.two = two;
+    plan->whole.last = rest > 1 ? step : 0;
+    plan->whole.plane_gap =
+        plane - whole / PT_ROW_OUTPUTS * bytes - (two ? pt_bytes_of_two(row->stride) : 0);
+    plan->whole.out_gap = 1 - whole * step;
+    plan->whole.channels_end = channels + row->channels;
+    plan->rest.two = 0;
+    plan->rest.plane_gap = plane - bytes;
+    plan->rest.channels_end = rest && !two ? channels + row->channels : NULL;
+    for (int32_t i = 0, at = step; i < PT_ROW_OUTPUTS - 1; i++, at += step) {
+        plan->whole.places[i] = at;
+        plan->rest.places[i] = i + 1 < rest ? at : (rest - 1) * step;
     }
     plan->rest.out_gap = 1 - pt_bytes_of_block(&plan->rest);
 }

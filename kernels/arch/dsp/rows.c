@@ -21,7 +21,17 @@ typedef struct loop {
 
 // ---- weights as they are
 
-enum { STEPS = 8, STEP_BYTES = 78 }; // that are unrolled; all but the last
+#ifdef __OPTIMIZE_SIZE__
+enum { STEPS = 4 }; // that are unrolled
+#define ALL_BUT_THE_LAST "1, 2, 3"
+#define LAST_STEP STEP("16", "32", "4", "!")
+#else
+enum { STEPS = 8 };
+#define ALL_BUT_THE_LAST "1, 2, 3, 4, 5, 6, 7"
+#define LAST_STEP STEP("32", "64", "4", "!")
+#endif
+
+enum { STEP_BYTES = 78 }; // all but the last
 
 // Four products of each of four rows with r7 and r12. `at`: bytes from the weights' pointers; `even`
 // and `odd`: the same from the packed row's, `odd` behind the load of `even`, which may move it.
@@ -104,10 +114,10 @@ static __attribute__((noinline)) void multiply_fours(const loop *given, int32_t 
         "ldr pc, %[enter]\n\t"
         ".balign 4\n"
         "2:\n\t"
-        ".irp k, 1, 2, 3, 4, 5, 6, 7\n\t"
+        ".irp k, " ALL_BUT_THE_LAST "\n\t"
         STEP("(4 * \\k)", "(8 * \\k)", "(8 * \\k + 4)", "")
         ".endr\n\t"
-        STEP("32", "64", "4", "!")
+        LAST_STEP
         "ldr r7, %[end]\n\t"
         "cmp r4, r7\n\t"
         "bne.w 2b\n\t"

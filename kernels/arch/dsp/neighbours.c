@@ -53,7 +53,8 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
 }
 
 // True where prepared weights make the loops of pt_multiply_block the quicker way: for many
-// channels where bands have to widen theirs, or where patches share little. Not where loads issue
+// channels where bands have to widen theirs, or where patches share little. Else where a row of
+// four takes two blocks, if pixels are words, which those loops pack quickly. Not where loads issue
 // beside products.
 static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
 #ifdef PT_LOADS_BESIDE
@@ -61,7 +62,7 @@ static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
     return false;
 #else
     if (!layer->prepared) {
-        return false;
+        return g->out[1] == PATCHES + 1 && g->channels % 4 == 0;
     }
     const int32_t row = g->kernel[0] == 3 ? g->kernel[1] * g->channels : 0;
     const int32_t many = row == 9 ? MANY_OF_NINES / g->stride[1] : row == 3 ? MANY_OF_THREES : MANY;

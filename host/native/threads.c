@@ -21,7 +21,11 @@ enum {
     MOST_THREADS = 64,
     PARTS = 8, // the least of a loop that is shared
     FIRST = 4, // loops of the least size that one thread does: it takes as long to start others
+    NO_MORE = INT32_MAX / 2, // rounds
 };
+
+// An interrupt waits for the rounds that have begun.
+static const int64_t most_of_round = (int64_t)1 << 31;
 
 // Of a loop that is shared: 50 microseconds or more. To wake a thread takes 20.
 static int64_t least_steps = 1 << 21;
@@ -123,7 +127,7 @@ static void start(workers *w) {
 
 bool pt_shares(int64_t steps, int64_t round) {
     workers *w = own_workers;
-    if (!w || steps < least_steps || steps <= round) {
+    if (!w || steps < least_steps || steps <= round || round > most_of_round) {
         return false;
     }
     w->steps += steps;
@@ -149,6 +153,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     const int error = run_loop(w, c, loop, task);
     pthread_mutex_lock(&w->lock);
     w->is_over = true;
+    w->next = NO_MORE; // after an error other threads would take the rest
     while (w->busy > 0) {
         pthread_cond_wait(&w->ends, &w->lock);
     }

@@ -128,3 +128,41 @@ def test_an_error_of_the_poll_ends_the_loop(monkeypatch):
     made.context.set_poll(lambda: lib.PT_ERROR_INTERNAL)
     with pytest.raises(KernelError, match="Internal"):
         made.run()
+
+
+def test_other_threads_end_with_an_error(monkeypatch):
+    """They begin nothing of the loop any more, which may take them long."""
+    monkeypatch.setattr(Context, "threads", 2)
+    out = np.zeros((200, 3000), np.float32)
+    made = Call("aten::mm.out", [np.ones((200, 3000), np.float32), np.ones((3000, 3000), np.float32),
+                                 out])
+    end, asked = time.monotonic() + PATIENCE, []
+
+    def fail_once_another_one_computes():
+        asked.append(True)
+        while len(asked) == 2 and not made.result(out).any() and time.monotonic() < end:
+            time.sleep(0.0001)
+        return lib.PT_ERROR_INTERNAL if len(asked) == 2 else 0
+
+    made.context.set_poll(fail_once_another_one_computes)
+    with pytest.raises(KernelError, match="Internal"):
+        made.run()
+    assert 0 < np.count_nonzero(made.result(out)) < out.size / 2
+
+
+def test_rows_that_take_long_are_not_shared(monkeypatch):
+    """An interrupt would wait for them: one thread is asked in the middle of a row."""
+    monkeypatch.setattr(Context, "threads", 2)
+    n, asked = Numbers(1), []
+    bias, *scales = n.requantization(256, 9 * 900)
+    made = Call("cortex_m::quantized_conv2d.out", [
+        n.image(1, 900, 4, 1100), n.weights(256, 3, 3, 900), bias, [1, 1], [0, 0], [1, 1], 5, -3,
+        *scales, -128, 127, Tensor(np.zeros(0, np.uint8), scratch=True), n.image(1, 256, 2, 1098)])
+
+    def fail_in_the_first_row():
+        asked.append(True)
+        return lib.PT_ERROR_INTERNAL if len(asked) == 10 else 0
+
+    made.context.set_poll(fail_in_the_first_row)
+    with pytest.raises(KernelError, match="Internal"):
+        made.run()

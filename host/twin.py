@@ -1,6 +1,6 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
-from _picotorch import WISHING_CORES
+from _picotorch import CORES, WISHING_CORES
 from _picotorch_c import ffi, lib
 from picotorch import (
     BufferDataLoader,
@@ -50,8 +50,17 @@ def runs_on(model: bytes, core: int) -> bool:
     """False for an image without the weights that the loops of this core, PT_CORE_..., need."""
     if not is_image(model):
         return True
-    made_for = ffi.cast("pt_image_header *", ffi.from_buffer(model)).core
+    made_for = _core_of(model)
     return not made_for & lib.PT_IMAGE_OWN_CORE or made_for & ~lib.PT_IMAGE_OWN_CORE == core
+
+
+def has_prepared(model: bytes, core: str) -> bool:
+    """True for an image with weights prepared for the loops of a core, as board.toml names it."""
+    return is_image(model) and core in CORES and _core_of(model) & ~lib.PT_IMAGE_OWN_CORE == CORES[core]
+
+
+def _core_of(image):
+    return ffi.cast("pt_image_header *", ffi.from_buffer(image)).core
 
 
 def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:

@@ -132,8 +132,9 @@ def _estimate(request, result, board, clock_hz=None):
         operators = cycles.measured_operators(request, board)
     except Error:  # the run itself went well
         return None
-    return cycles.estimate(boards.load_board(board).core, clock_hz, result.instructions["execute"],
-                           operators, result.prepared)
+    core = boards.load_board(board).core
+    return cycles.estimate(core, clock_hz, result.instructions["execute"], operators,
+                           result.prepared or twin.has_prepared(request.model, core))
 
 
 def read_data(paths: list[Path]) -> list[bytes]:

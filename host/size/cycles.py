@@ -24,7 +24,8 @@ CYCLES_PER_INSTRUCTION = json.loads(
 
 
 def factors(core: str, operator: str, prepared: int = 0) -> list[float]:
-    """Return (least, usual, most) cycles an instruction of an operator. prepared: bytes"""
+    """Return (least, usual, most) cycles an instruction of an operator. prepared: 0 without prepared
+    constants"""
     known = CYCLES_PER_INSTRUCTION["none"][core]
     if prepared:
         known = known | CYCLES_PER_INSTRUCTION["pool"].get(core, {})

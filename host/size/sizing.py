@@ -29,7 +29,15 @@ from ..operators import needed_features
 from ..run import emulator, running
 from ..run.request import Request
 from ..run.runner_files import make_job
-from ..twin import least_temp, open_data, open_program, planned_sizes, runs_on, wished_temp
+from ..twin import (
+    has_prepared,
+    least_temp,
+    open_data,
+    open_program,
+    planned_sizes,
+    runs_on,
+    wished_temp,
+)
 from ..values import TENSOR, Values
 from . import cycles, fitting
 from .elf import flash_bytes
@@ -184,8 +192,9 @@ class _Measured:
     def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
         """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
         result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
+        prepared = self.need["prepared"] or has_prepared(self.request.model, chip.core)
         return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                          result.operators, self.need["prepared"])
+                                          result.operators, prepared)
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""

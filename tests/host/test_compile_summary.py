@@ -49,6 +49,20 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
     assert method["time"]["ms"] == pytest.approx(profile["cycles"] / 168e3, abs=1e-3)
 
 
+@pytest.mark.parametrize("prepare", ["--prepare", "--no-prepare"])
+def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, prepare):
+    """Linear layers take a third more cycles an instruction with prepared weights."""
+    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
+    (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, prepare)["models"]
+    time = entry["methods"][0]["time"]
+    assert (time["cycles"] / time["instructions"] > 1.7) == (prepare == "--prepare")
+    run, profile, size = (json.loads(call(command, image, "--board", BOARD, "--json")[1])
+                          for command in ("run", "profile", "size"))
+    for cycles in (run["cycles"], profile["cycles"], size["boards"][0]["time"]["cycles"],
+                   sum(row["cycles"] for row in profile["instructions"])):
+        assert cycles == pytest.approx(time["cycles"], rel=0.01)
+
+
 def project(call, folder, *options):
     """The JSON of the method, with the first of whose bytes of temp memory a C project was written."""
     status, out, error = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--name",

@@ -128,7 +128,7 @@ static COLD int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in
 
 // ---- linear
 
-// What a check has found of arguments that never change, its shortcut: a run does not read them.
+// The shortcut of a check: facts of arguments that never change, which a run does not read.
 enum { SMALL_ADDENDS = 1, NO_W_OFFSET = 2, WHOLE_RANGE = 4, ONE_ROW = 8 };
 
 static int32_t first_int(const pt_context *c, pt_ref list) {

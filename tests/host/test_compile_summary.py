@@ -51,7 +51,7 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
 
 @pytest.mark.parametrize("prepare", ["--prepare", "--no-prepare"])
 def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, prepare):
-    """Linear layers take a third more cycles an instruction with prepared weights."""
+    """Linear layers take more cycles an instruction with prepared weights."""
     file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
     (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, prepare)["models"]
     time = entry["methods"][0]["time"]

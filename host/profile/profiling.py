@@ -2,7 +2,7 @@
 
 import itertools
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import click
 
@@ -58,21 +58,27 @@ def _is_dynamic(values):
 
 def _add_cycles(entry, result, model):
     """Estimate "cycles" on the core of an emulated board, of all and by row; None elsewhere."""
-    rows = [*entry["instructions"], *entry["operators"]]
+    rows = entry["instructions"]
     if result.connected is not None or result.board == running.HOST:
-        for one in [entry, *rows]:
+        for one in [entry, *rows, *entry["operators"]]:
             one["cycles"] = None
         return
     core = load_board(result.board).core
     prepared = result.prepared or has_prepared(model, core)
     for row in rows:
-        row["cycles"] = cycles.estimate(core, None, row["ticks"], {row["call"]: 1}, prepared)["cycles"]
+        row["cycles"] = cycles.estimate(core, None, row["ticks"], {row["estimated_as"]: 1},
+                                        prepared)["cycles"]
+    for one in entry["operators"]:
+        one["cycles"] = sum(row["cycles"] for row in rows if row["call"] == one["call"])
     entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), prepared)["cycles"]
 
 
 def shares(entry: dict) -> dict[str, int]:
     """Return the ticks of a profile by operator, as cycles.estimate takes them."""
-    return {one["call"]: one["ticks"] for one in entry["operators"]}
+    found = Counter()
+    for row in entry["instructions"]:
+        found[row["estimated_as"]] += row["ticks"]
+    return dict(found)
 
 
 def unit(result: Result) -> str:
@@ -88,6 +94,7 @@ def _medians(executions):
 
 def _row(instruction, values, ticks, calls):
     return {"index": instruction.index, "call": instruction.call,
+            "estimated_as": cycles.operator_of(instruction, values),
             "shapes": _shapes(instruction, values), "calls": calls, "ticks": ticks,
             "macs": macs_of(instruction, values) * calls}
 

@@ -2,9 +2,10 @@
 
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions;
-OTHERS is for operators that none of them has. With prepared constants it has those that differ. `make
-performance` measures and writes them. All are without wait states of flash, caches and the bus, which
-are the chip's.
+OTHERS is for operators that none of them has. Convolutions of 1x1 have loops of their own, and count as
+another operator. With prepared constants, or less temp memory than kernels wish for, it has those that
+differ. `make performance` measures and writes them. All are without wait states of flash, caches and
+the bus, which are the chip's.
 """
 
 import dataclasses
@@ -12,28 +13,43 @@ import json
 from collections import Counter
 from importlib import resources
 
-from ..instructions import read_instructions
+from ..instructions import Instruction, read_instructions
 from ..run import running
 from ..run.request import Request
 from ..twin import open_program
 from ..values import Values
 
 OTHERS = "others"
+_CONVOLUTIONS = ("cortex_m::quantized_conv2d.out", "cortex_m::quantized_conv2d_nhwc.out")
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
 
-def factors(core: str, operator: str, prepared: int = 0) -> list[float]:
-    """Return (least, usual, most) cycles an instruction of an operator. prepared: 0 without prepared
-    constants"""
+def mode(is_prepared: bool, has_less_temp: bool) -> str:
+    """Name the part of the JSON for methods with prepared constants, or less temp memory than kernels
+    wish for."""
+    return ("pool" if is_prepared else "none") + (", less temp" if has_less_temp else "")
+
+
+def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = False) -> list[float]:
+    """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it.
+    prepared: 0 without prepared constants"""
     known = CYCLES_PER_INSTRUCTION["none"][core]
-    if prepared:
-        known = known | CYCLES_PER_INSTRUCTION["pool"].get(core, {})
+    for less in (False, True)[: 1 + has_less_temp]:
+        known = known | CYCLES_PER_INSTRUCTION[mode(prepared > 0, less)].get(core, {})
     return known.get(operator, known[OTHERS])
 
 
+def operator_of(instruction: Instruction, values: Values) -> str:
+    """Return the name of an instruction's operator, with " 1x1" behind it for such a convolution."""
+    name = instruction.call
+    if name in _CONVOLUTIONS and list(values.tensor(instruction.arguments[1]).sizes()[1:3]) == [1, 1]:
+        return name + " 1x1"
+    return name
+
+
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
-             prepared: int = 0) -> dict:
+             prepared: int = 0, has_less_temp: bool = False) -> dict:
     """{"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms"}
 
     instructions: all of an execution, which its operators share as `operators` has them.
@@ -41,7 +57,7 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
     shares = operators if sum(operators.values()) else {OTHERS: 1}
     sums = [0, 0, 0]
     for operator, share in shares.items():
-        for i, factor in enumerate(factors(core, operator, prepared)):
+        for i, factor in enumerate(factors(core, operator, prepared, has_less_temp)):
             sums[i] += factor * share
     cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
@@ -57,6 +73,7 @@ def measured_operators(request: Request, board: str) -> dict[str, int]:
         return {}
     found = Counter()
     meta = open_program(request.model).method_meta(request.method)
-    for instruction in read_instructions(meta, Values(meta.program, meta.plan)):
-        found[instruction.call] += result.events[0][1 + instruction.index].ticks
+    values = Values(meta.program, meta.plan)
+    for instruction in read_instructions(meta, values):
+        found[operator_of(instruction, values)] += result.events[0][1 + instruction.index].ticks
     return dict(found)

@@ -194,7 +194,8 @@ class _Measured:
         result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
         prepared = self.need["prepared"] or has_prepared(self.request.model, chip.core)
         return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                          result.operators, prepared)
+                                          result.operators, prepared,
+                                          temp < self.need["temp_wished"][chip.core])
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""

@@ -21,9 +21,10 @@ from pathlib import Path
 import click
 from picotorch.host.boards import boards
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
-from picotorch.host.run import emulator
+from picotorch.host.run import emulator, running
 from picotorch.host.run.request import PREPARE
 from picotorch.host.run.runner_files import make_job
+from picotorch.host.size.cycles import mode, operator_of
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from rich.console import Console
@@ -233,8 +234,9 @@ def total(sums, part):
 def operators(one, sums):
     """[instructions, usual cycles] by operator, for a method in which each call runs once, or {}."""
     meta = open_program(one.model).method_meta(one.method)
-    instructions = read_instructions(meta, Values(meta.program, meta.plan))
-    calls = [instruction.call for instruction in instructions if instruction.kind == KERNEL_CALL]
+    values = Values(meta.program, meta.plan)
+    calls = [operator_of(instruction, values) for instruction in read_instructions(meta, values)
+             if instruction.kind == KERNEL_CALL]
     by_call, found = total(sums, 0), {}
     if len(by_call) != len(calls) + 1:
         return {}
@@ -245,9 +247,11 @@ def operators(one, sums):
     return found
 
 
-def estimate(name, board, prepare):
-    """One entry of the JSON."""
+def estimate(name, board, prepare, has_less_temp=False):
+    """One entry of the JSON. has_less_temp: only as much temp memory as kernels use."""
     one = request(name, board, prepare)
+    if has_less_temp:
+        one.temp_size = running.run(one, board.name).temp.used
     sums, counted, prepared = trace(board, one, board.core not in CORES)
     functions = total(sums, 1)
     instructions, least, usual, most = (round(sum(column)) for column in
@@ -256,8 +260,9 @@ def estimate(name, board, prepare):
         raise RuntimeError(f"{name} on {board.name}: {instructions} traced, {counted} counted")
     macs = macs_of(name)
     return {"model": name, "board": board.name, "core": board.core, "prepare": prepare,
-            "prepared": prepared, "execute": counted, "instructions": instructions,
-            "cycles": usual, "least": least, "most": most,
+            "has_less_temp": has_less_temp, "temp": one.temp_size, "prepared": prepared,
+            "execute": counted, "instructions": instructions, "cycles": usual,
+            "least": least, "most": most,
             "cycles_per_instruction": round(usual / instructions, 3),
             "cycles_per_mac": round(usual / macs, 3) if macs else None,
             "operators": operators(one, sums),
@@ -270,8 +275,9 @@ HEADINGS = ["model", "core", "prepare", "instructions", "cycles", "[least", "mos
 
 
 def cells(e):
-    return [e["model"], e["core"], e["prepare"], f"{e['instructions']:,}", f"{e['cycles']:,}",
-            f"[{e['least']:,}", f"{e['most']:,}]", f"{e['cycles_per_instruction']:.2f}",
+    return [e["model"], e["core"], mode(e["prepare"] == "pool", e["has_less_temp"]),
+            f"{e['instructions']:,}", f"{e['cycles']:,}", f"[{e['least']:,}", f"{e['most']:,}]",
+            f"{e['cycles_per_instruction']:.2f}",
             "-" if e["cycles_per_mac"] is None else f"{e['cycles_per_mac']:.2f}"]
 
 
@@ -297,7 +303,8 @@ def main(names, models, modes, functions, output):
             if DENSE not in model or board in SKIPPING]
     for model, board in track(todo, "Tracing", transient=True):
         some = modes if model in benchmark_store.NAMES else modes[:1]  # no others prepare
-        found = [estimate(model, boards.load_board(board), mode) for mode in some]
+        found = [estimate(model, boards.load_board(board), prepare, less) for prepare in some
+                 for less in ((False, True) if model in benchmark_store.NAMES else (False,))]
         entries += [e for e in found if e["prepare"] == modes[0] or e["prepared"]]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
-from picotorch.host.size.cycles import OTHERS  # noqa: E402
+from picotorch.host.size.cycles import OTHERS, mode  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
@@ -214,18 +214,20 @@ def dense(entries):
 
 def operator_factors(entries):
     """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
-    0.01; with prepared constants only those that differ for the same models. OTHERS: the quartiles of
-    the operators."""
+    0.01; with prepared constants or less temp memory only those that differ for the same models.
+    OTHERS: the quartiles of the operators."""
     counts = {}
     for e in entries:
+        measured_in = mode(e["prepare"] == "pool", e["has_less_temp"])
         for operator, pair in e["operators"].items():
-            counts.setdefault((e["core"], operator), {}).setdefault(e["prepare"], {})[e["model"]] = pair
-    found = {"none": {}, "pool": {}}
+            pairs = counts.setdefault((e["core"], operator), {}).setdefault(measured_in, {})
+            pairs[e["model"]] = pair
+    found = {"none": {}}
     for (core, operator), modes in sorted(counts.items()):
-        plain, prepared = modes["none"], modes.get("pool", {})
-        found["none"].setdefault(core, {})[operator] = factors(plain.values())
-        if prepared != {model: plain[model] for model in prepared}:
-            found["pool"].setdefault(core, {})[operator] = factors(prepared.values())
+        plain = modes["none"]
+        for name, pairs in modes.items():
+            if pairs is plain or pairs != {model: plain[model] for model in pairs}:
+                found.setdefault(name, {}).setdefault(core, {})[operator] = factors(pairs.values())
     for operators in found["none"].values():
         quartiles = statistics.quantiles([usual for _, usual, _ in operators.values()])
         operators[OTHERS] = [round(one, 2) for one in quartiles]
@@ -291,7 +293,8 @@ def write(document, contents):
 @click.command(help=__doc__)
 def main():
     bench, plain, prepared = read("bench"), read("bench_ops"), read("bench_ops_pool")
-    estimates = read("cycles")
+    all_estimates = read("cycles")
+    estimates = [e for e in all_estimates if not e["has_less_temp"]]
     int8 = selected(bench, benchmark_store.NAMES)
     images = selected(read("bench_images"), benchmark_store.NAMES)
     write(DOCUMENT, [
@@ -307,7 +310,7 @@ def main():
         ("twin", twin_speed(read("twin_speed"))),
         ("threads", twin_threads(read("twin_speed"))),
     ])
-    FACTORS.write_text(as_text(operator_factors(estimates)))
+    FACTORS.write_text(as_text(operator_factors(all_estimates)))
     click.echo(f"written to {FACTORS.relative_to(ROOT)}")
     project = read("bench_c_project")
     write(IMAGES, [("project builds", project_builds(project)),

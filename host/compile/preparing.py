@@ -1,7 +1,8 @@
 """Choose whose weights an image has in the form that the core's kernels take: where that pays.
 
 Prepared weights take two to four times the bytes of plain ones, and some layers gain nothing by them.
-An emulated board counts the instructions of each call with and without.
+An emulated board counts the instructions of each call with and without; what counts is the estimate of
+their cycles.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +18,14 @@ from ..size import fitting
 from ..twin import open_program
 from .image_writer import Image, compile_image
 
-LEAST_GAIN = 0.03  # of the instructions of a call, and of all that a run executes
+LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run
 
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            room: Callable[[Image], int | None], least_temp: bool,
            least_gain: float = LEAST_GAIN) -> tuple[Image, dict]:
     """Return the image of a program whose calls have prepared weights if these save more than
-    least_gain of their instructions, and together that much of a run; and which it is, see _entry.
+    least_gain of their cycles, and together that much of a run; and which it is, see _entry.
 
     least_temp: measure with the least temp memory that does, not with all that the board has.
     room: most bytes that there are for an image, given one without prepared weights; None if that is
@@ -33,22 +34,24 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     full, plain = compile_image(program, data, core), compile_image(program, data)
     most = room(plain)
     try:
-        counts = [_count(image, name, core, least_temp) for image in (full, plain)]
+        rows = [_measured(image, name, core, least_temp) for image in (full, plain)]
     except Error as error:
         image = plain if most is not None and len(full.data) > most else full
         return image, _entry(image, full, plain, None, str(error))
-    gains = {key: counts[1][key] - counts[0][key] for key in counts[0] if key in _places(full)}
-    kept = {key for key, gain in gains.items() if gain > least_gain * counts[1][key]}
+    cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
+    gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
+    kept = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
     kept = sorted(kept, key=lambda key: (gains[key] / _places(full)[key], key))
     image = plain
-    while kept and sum(gains[key] for key in kept) >= least_gain * sum(counts[1].values()):
+    while kept and sum(gains[key] for key in kept) >= least_gain * sum(cycles[1].values()):
         image = compile_image(program, data, core, {
             method: {i for one, i in kept if one == method} for method in full.methods})
         if most is None or len(image.data) <= most:
             break
         kept, image = kept[1:], plain
-    return image, _entry(image, full, plain, [sum(count.values()) for count in counts], "")
+    return image, _entry(image, full, plain, [sum(row["ticks"] for row in each.values())
+                                              for each in rows], "")
 
 
 def _places(image):
@@ -57,8 +60,8 @@ def _places(image):
             for i, size in chunks.items()}
 
 
-def _count(image, name, core, least_temp):
-    """{(method, instruction): how many a board with the core counts}, of methods with any."""
+def _measured(image, name, core, least_temp):
+    """{(method, instruction): its row of a profile on a board with the core}, of methods with any."""
     board = fitting.reference_board(core)
     if board is None:
         raise fail(NOT_FOUND, "not measured", remedy=fitting.how_to_measure(core))
@@ -68,7 +71,7 @@ def _count(image, name, core, least_temp):
         if meta.num_instructions():
             request = Request(image.data, name, random_inputs(meta), method)
             temp = _least_temp(program, method) if least_temp else None
-            found |= {(method, row["index"]): row["ticks"]
+            found |= {(method, row["index"]): row
                       for row in profiling.profile(request, board.name, temp)[0]["instructions"]}
     return found
 

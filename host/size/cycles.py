@@ -2,8 +2,8 @@
 
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions;
-OTHERS is for operators that none of them has. Convolutions of 1x1 have loops of their own, and count as
-another operator. With prepared constants, or less temp memory than kernels wish for, it has those that
+OTHERS is for operators that none of them has. Convolutions count as three operators, see operator_of.
+With prepared constants, or less temp memory than kernels wish for, it has those that
 differ. `make performance` measures and writes them. All are without wait states of flash, caches and
 the bus, which are the chip's.
 """
@@ -20,7 +20,7 @@ from ..twin import open_program
 from ..values import Values
 
 OTHERS = "others"
-_CONVOLUTIONS = ("cortex_m::quantized_conv2d.out", "cortex_m::quantized_conv2d_nhwc.out")
+_WIDTH = {"cortex_m::quantized_conv2d.out": 3, "cortex_m::quantized_conv2d_nhwc.out": 2}  # its dim
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
@@ -41,10 +41,16 @@ def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = F
 
 
 def operator_of(instruction: Instruction, values: Values) -> str:
-    """Return the name of an instruction's operator, with " 1x1" behind it for such a convolution."""
+    """Return the name of an instruction's operator; of a convolution also the kernel, if it is 1x1 or,
+    at stride 1, 3 wide: for these kernels have other loops."""
     name = instruction.call
-    if name in _CONVOLUTIONS and list(values.tensor(instruction.arguments[1]).sizes()[1:3]) == [1, 1]:
-        return name + " 1x1"
+    if name in _WIDTH:
+        image, kernel, out = (list(values.tensor(i).sizes()) for i in (
+            *instruction.arguments[:2], instruction.outputs[0]))
+        if kernel[1:3] == [1, 1]:
+            return name + " 1x1"
+        if kernel[2] == 3 and 2 * out[_WIDTH[name]] > image[_WIDTH[name]]:
+            return name + " 3 wide"
     return name
 
 

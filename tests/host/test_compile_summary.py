@@ -151,10 +151,10 @@ def compiled_for(call, file, *options, status=0):
 
 
 def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled):
-    entry, image = compiled("int8_resnet8", "--core", "cortex-m4")
+    entry, image = compiled("int8_ds_cnn", "--core", "cortex-m4")
     prepared = entry["prepared"]
     assert prepared["taken"] == "none" and entry["flash"]["prepared"] == 0
-    assert image.stat().st_size == prepared["none"]["bytes"] < 0.6 * prepared["all"]["bytes"]
+    assert image.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
 
 

@@ -225,10 +225,9 @@ void pt_ask_scratch(pt_context *c, uint32_t bytes) {
     c->scratch_needed = most_of(c, c->scratch_needed, bytes);
 }
 
-// Images with prepared weights leave plain ones out, by which kernels do without, and a build of
-// images alone leaves out the loops.
+// Images with prepared weights leave plain ones out, by which kernels do without.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
-    if (PT_HAS_IMAGES && (c->prepared || !PT_HAS_PROGRAMS) && pt_is_image(c)) {
+    if (PT_HAS_IMAGES && c->prepared && pt_is_image(c)) {
         pt_ask_scratch(c, bytes);
         return;
     }

@@ -697,10 +697,10 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
         x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }
-    if (error || bytes == 0) { // an image has what is used
-        return error             ? error
-               : PT_HAS_PROGRAMS ? convolve_plainly(&x)
-                                 : PT_ERROR_MEMORY_ALLOCATION_FAILED;
+    if (error || bytes == 0) { // an image whose calls are not checked has what is used
+        return error                              ? error
+               : PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)
+                                                  : PT_ERROR_MEMORY_ALLOCATION_FAILED;
     }
     return pt_convolve_images(&x, scratch, bytes);
 }

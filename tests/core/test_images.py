@@ -371,7 +371,7 @@ def test_damaged_data_is_refused(call, tmp_path):
     assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram", "checksum of its data")
 
 
-@pytest.mark.parametrize("begin", [b"PTM3", b"PTM5", b"PTM\0", b"PTM"])
+@pytest.mark.parametrize("begin", [b"PTM4", b"PTM6", b"PTM\0", b"PTM"])
 def test_an_image_of_another_version_is_called_so(begin, call, tmp_path):
     image = begin + compiled("add_1").pte[4:] if len(begin) == 4 else begin
     (tmp_path / "model.ptm").write_bytes(image)

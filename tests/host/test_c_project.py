@@ -386,7 +386,7 @@ def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
 def test_an_error_is_printed(tmp_path):
     write(tmp_path, "mlp")
     path = tmp_path / "model/model_image.c"
-    path.write_text(path.read_text().replace("0x344d5450", "0x304d5450"))
+    path.write_text(path.read_text().replace("0x354d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
     with pytest.raises(AssertionError, match=r"error 16, subject 40, index -1; make TEXTS=1 adds"):
         said(tmp_path, *UNOPTIMISED)

@@ -3,9 +3,9 @@
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions;
 OTHERS is for operators that none of them has. Convolutions count as three operators, see operator_of.
-With prepared constants, or less temp memory than kernels wish for, it has those that
-differ. `make performance` measures and writes them. All are without wait states of flash, caches and
-the bus, which are the chip's.
+With prepared constants, or less temp memory than kernels wish for, it has those that differ. `make
+performance` measures and writes them. All are without wait states of flash, caches and the bus, which
+are the chip's.
 """
 
 import dataclasses
@@ -35,8 +35,10 @@ def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = F
     """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it.
     prepared: 0 without prepared constants"""
     known = CYCLES_PER_INSTRUCTION["none"][core]
-    for less in (False, True)[: 1 + has_less_temp]:
-        known = known | CYCLES_PER_INSTRUCTION[mode(prepared > 0, less)].get(core, {})
+    if prepared:
+        known = known | CYCLES_PER_INSTRUCTION[mode(True, False)].get(core, {})
+    if has_less_temp:
+        known = known | CYCLES_PER_INSTRUCTION[mode(prepared > 0, True)].get(core, {})
     return known.get(operator, known[OTHERS])
 
 

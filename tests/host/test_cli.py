@@ -488,7 +488,8 @@ def test_a_run_on_a_board_shows_cycles_beside_instructions(call):
     out = call("run", path("int8_ds_cnn"), "--board", "mps2-an386")[1].splitlines()
     i = next(i for i, line in enumerate(out) if line.startswith("instructions to execute"))
     instructions, cycles = (int(line.split()[-1].replace(",", "")) for line in out[i : i + 2])
-    assert out[i + 1].startswith("  about cycles ") and 1.4 < cycles / instructions < 1.7
+    assert out[i + 1].startswith("  about cycles ")
+    assert 1 < cycles / instructions < 2  # on a core that begins one instruction a cycle
     assert "cycles" not in "".join(call("run", path("int8_ds_cnn"))[1])
 
 

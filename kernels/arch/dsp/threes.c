@@ -9,13 +9,18 @@
 
 #ifdef PT_LOADS_BESIDE
 
-enum { STEP_BYTES = 88 };
+enum { STEP_BYTES = 88, BEGUN = 0 };
 
 #define W_END "r3"
 #define LAST_STEP STEP "ldr r3, %[w_end]\n\t"
 
-// A step loads the first words of the next.
-#define FIRST                               \
+// The biases. A step loads the first words of the next.
+#define BEGIN                               \
+    "ldrd %[s0], %[s1], [%[w]], #8\n\t"     \
+    "mov %[s2], %[s0]\n\t"                  \
+    "mov %[s3], %[s1]\n\t"                  \
+    "mov %[s4], %[s0]\n\t"                  \
+    "mov %[s5], %[s1]\n\t"                  \
     "ldr.w r0, [%[a]]\n\t"                  \
     "ldr.w r2, [%[w]]\n\t"                  \
     "ldr.w r1, [%[a], #4]\n\t"              \
@@ -47,38 +52,49 @@ enum { STEP_BYTES = 88 };
 
 #else
 
-enum { STEP_BYTES = 72 };
+enum { STEP_BYTES = 72, BEGUN = 1 };
 
-#define FIRST
-
-#define STEP STEP_WITH("")
 #define W_END "r5"
-#define LAST_STEP STEP_WITH("ldr r5, %[w_end]\n\t")
+#define LAST_STEP STEP
 
 // Two words of each channel with two of each value. A load behind a load takes one cycle on M4, one
 // behind a product two.
-#define STEP_WITH(load)                     \
+#define STEP                                \
+    LOAD_ODD_WORDS                          \
+    OF_WORD("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[s4]", "%[s5]") \
+    EVEN_WORDS
+
+// The biases, and the first step, whose sums begin with them.
+#define BEGIN                               \
+    "ldr.w %[s0], [%[w]], #8\n\t"           \
+    "ldr.w %[s1], [%[w], #-4]\n\t"          \
+    "ldr r5, %[w_end]\n\t"                  \
+    LOAD_ODD_WORDS                          \
+    OF_WORD("%[s0]", "%[s1]", "%[s0]", "%[s1]", "%[s0]", "%[s1]") \
+    EVEN_WORDS
+
+#define LOAD_ODD_WORDS                      \
     "ldr.n r3, [%[w], #4]\n\t"              \
     "ldr.n r4, [%[w], #12]\n\t"             \
     "ldr.n r0, [%[a], #12]\n\t"             \
     "ldr.n r1, [%[a], #16]\n\t"             \
-    "ldr.n r2, [%[a], #20]\n\t"             \
-    OF_WORD                                 \
+    "ldr.n r2, [%[a], #20]\n\t"
+
+#define EVEN_WORDS                          \
     "ldr.n r4, [%[w], #8]\n\t"              \
     "ldr.w r3, [%[w]], #16\n\t"             \
     "ldr.n r1, [%[a], #4]\n\t"              \
     "ldr.n r2, [%[a], #8]\n\t"              \
-    load                                    \
     "ldr.w r0, [%[a]], #24\n\t"             \
-    OF_WORD
+    OF_WORD("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[s4]", "%[s5]")
 
-#define OF_WORD                             \
-    "smlad %[s2], r1, r3, %[s2]\n\t"        \
-    "smlad %[s3], r1, r4, %[s3]\n\t"        \
-    "smlad %[s4], r2, r3, %[s4]\n\t"        \
-    "smlad %[s5], r2, r4, %[s5]\n\t"        \
-    "smlad %[s0], r0, r3, %[s0]\n\t"        \
-    "smlad %[s1], r0, r4, %[s1]\n\t"
+#define OF_WORD(t0, t1, t2, t3, t4, t5)     \
+    "smlad %[s2], r1, r3, " t2 "\n\t"       \
+    "smlad %[s3], r1, r4, " t3 "\n\t"       \
+    "smlad %[s4], r2, r3, " t4 "\n\t"       \
+    "smlad %[s5], r2, r4, " t5 "\n\t"       \
+    "smlad %[s0], r0, r3, " t0 "\n\t"       \
+    "smlad %[s1], r0, r4, " t1 "\n\t"
 
 #endif
 
@@ -94,7 +110,7 @@ enum { STEP_BYTES = 72 };
 
 void pt_multiply_threes(const pt_threes *x, const uint32_t *pair, int32_t stride, int8_t *out) {
     const uint32_t *w_end = pair + 2 + 4 * x->steps, *w = pair, *a = x->values, *row = a;
-    uint32_t enter = pt_spare_code(x->steps, 8, STEP_BYTES);
+    uint32_t enter = pt_spare_code(x->steps - BEGUN, 8, STEP_BYTES);
     const int8_t *last = out + x->last;
     int32_t rows = x->rows, gap = x->gap, row_bytes = x->row, out_bytes = x->out_row;
     const int32_t out_back = out_bytes - x->last;
@@ -102,12 +118,7 @@ void pt_multiply_threes(const pt_threes *x, const uint32_t *pair, int32_t stride
     __asm__ volatile(
         FIND_ENTRANCE
         "1:\n\t"
-        "ldrd %[s0], %[s1], [%[w]], #8\n\t"
-        "mov %[s2], %[s0]\n\t"
-        "mov %[s3], %[s1]\n\t"
-        "mov %[s4], %[s0]\n\t"
-        "mov %[s5], %[s1]\n\t"
-        FIRST
+        BEGIN
         "ldr pc, %[enter]\n"
         "2:\n\t"
         ".rept 7\n\t"

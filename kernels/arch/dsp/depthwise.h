@@ -41,8 +41,6 @@ typedef uint32_t __attribute__((may_alias)) pt_plane_word;
 
 #define PT_EXTEND(result, word, rotation) \
     __asm__("sxtab16 %0, %1, %2" rotation : "=r"(result) : "r"(offsets), "r"(word))
-#define PT_JOIN(instruction, a, b, shift) \
-    __asm__(instruction " %0, %1, %2, " shift " #16" : "=r"(word) : "r"(a), "r"(b))
 
 static inline void pt_widen_pixel(const int8_t *in, uint32_t offsets, pt_plane *to, int32_t plane) {
     uint32_t word = *(const pt_plane_word *)(const void *)in, even, odd;
@@ -54,40 +52,50 @@ static inline void pt_widen_pixel(const int8_t *in, uint32_t offsets, pt_plane *
     to[3 * plane] = (int16_t)(odd >> 16);
 }
 
+#undef PT_EXTEND
+
 // Two pixels at a time, from an even column on.
 static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const int8_t *in,
                                                pt_plane *to) {
     int32_t n = pixels->n, step = pixels->step, plane = pixels->plane;
-    uint32_t offsets = ((uint32_t)pixels->offset & 0xFFFF) * 0x10001;
+    const uint32_t offsets = ((uint32_t)pixels->offset & 0xFFFF) * 0x10001;
     if (n > 0 && ((uintptr_t)to & 2) != 0) {
         pt_widen_pixel(in, offsets, to, plane);
         in += step, to++, n--;
     }
-    pt_plane *to2 = to + 2 * plane;
-    for (; n > 1; n -= 2, in += 2 * step, to += 2, to2 += 2) {
-        uint32_t first = *(const pt_plane_word *)(const void *)in, even, odd;
-        uint32_t second = *(const pt_plane_word *)(const void *)(in + step), next_even, next_odd;
-        uint32_t word;
-        PT_EXTEND(even, first, "");
-        PT_EXTEND(next_even, second, "");
-        PT_EXTEND(odd, first, ", ror #8");
-        PT_EXTEND(next_odd, second, ", ror #8");
-        PT_JOIN("pkhbt", even, next_even, "lsl");
-        *(pt_plane_word *)(void *)to = word;
-        PT_JOIN("pkhbt", odd, next_odd, "lsl");
-        *(pt_plane_word *)(void *)(to + plane) = word;
-        PT_JOIN("pkhtb", next_even, even, "asr");
-        *(pt_plane_word *)(void *)to2 = word;
-        PT_JOIN("pkhtb", next_odd, odd, "asr");
-        *(pt_plane_word *)(void *)(to2 + plane) = word;
+    if (n > 1) {
+        pt_plane *to2 = to + 2 * plane;
+        const pt_plane *end = to + (n & ~1);
+        uint32_t even, odd, next_even, next_odd, both;
+        __asm__ volatile(
+            "1:\n\t"
+            "ldr %[even], [%[in]]\n\t"
+            "ldr %[next_even], [%[in], %[step]]\n\t"
+            "add %[in], %[in], %[step], lsl #1\n\t"
+            "sxtab16 %[odd], %[offsets], %[even], ror #8\n\t"
+            "sxtab16 %[even], %[offsets], %[even]\n\t"
+            "sxtab16 %[next_odd], %[offsets], %[next_even], ror #8\n\t"
+            "sxtab16 %[next_even], %[offsets], %[next_even]\n\t"
+            "pkhbt %[both], %[odd], %[next_odd], lsl #16\n\t"
+            "str %[both], [%[to], %[plane]]\n\t"
+            "pkhbt %[both], %[even], %[next_even], lsl #16\n\t"
+            "str %[both], [%[to]], #4\n\t"
+            "pkhtb %[both], %[next_odd], %[odd], asr #16\n\t"
+            "str %[both], [%[to2], %[plane]]\n\t"
+            "pkhtb %[both], %[next_even], %[even], asr #16\n\t"
+            "str %[both], [%[to2]], #4\n\t"
+            "cmp %[to], %[end]\n\t"
+            "bne 1b"
+            : [in] "+&r"(in), [to] "+&r"(to), [to2] "+&r"(to2), [even] "=&r"(even),
+              [odd] "=&r"(odd), [next_even] "=&r"(next_even), [next_odd] "=&r"(next_odd),
+              [both] "=&r"(both)
+            : [step] "r"(step), [plane] "r"(2 * plane), [offsets] "r"(offsets), [end] "r"(end)
+            : "cc", "memory");
     }
-    if (n > 0) {
+    if (n & 1) {
         pt_widen_pixel(in, offsets, to, plane);
     }
 }
-
-#undef PT_EXTEND
-#undef PT_JOIN
 
 // Adds the rows, each with its x0x1, x2x3 and so on from the last to the first; `at` is where the
 // channel has w0w1, followed by w1w2. Loads behind one another take one cycle each on M4, but the

@@ -8,6 +8,7 @@ from picotorch import PARTS
 from .. import options, show
 from ..command import Choice, InputFile, OutputFile, command
 from ..files import about, write
+from ..operators import WIDE_FORMS
 from ..run import running
 from ..twin import open_program
 from . import kernels_in_flash, native_module, ports, rp2, selective
@@ -33,10 +34,13 @@ from .frozen_models import parse as parse_frozen
 @click.option("--with", "parts", multiple=True, type=Choice([name for name, _ in PARTS]),
               help="Include this part of the runtime too, for your own Python code on the board; the "
               "parts that the models need are always included.")
+@click.option("--without", multiple=True, type=Choice(list(WIDE_FORMS)),
+              help="Leave out this form of int8 convolutions, of those that the models gain by: less "
+              "flash and temp memory, more time, the same bytes.")
 @click.option("--operators", type=OutputFile(make_folder=True), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
-def firmware(first, models, board, frozen, output, bare, parts, operators, as_json):
+def firmware(first, models, board, frozen, output, bare, parts, without, operators, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
@@ -52,7 +56,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
       picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
       picotorch firmware --board RPI_PICO --models a.pte
       picotorch run a.pte --board mps2-an386 --firmware fw.elf
-      picotorch firmware --bare --models a.pte --board mps2-an386
+      picotorch firmware --bare --models a.pte --board mps2-an386 --without pointwise
       picotorch firmware --models a.pte --operators operators.def
       picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
     """
@@ -64,6 +68,8 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
             "it takes a model with each run"))
     if not models and not is_port and not is_rp2:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
+    if without and not models:
+        raise click.UsageError("--without: give --models; with all kernels all forms are included")
     if bare and is_rp2:
         raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
     if is_port:
@@ -74,21 +80,21 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     files = {str(model): running.read_program(model) for model in models}
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
-        write(operators, selective.selection(programs))
+        write(operators, selective.selection(programs, without))
         show.entry({"output": str(operators)}, as_json, lambda entry: show.wrote(operators))
         return
     if is_port:
-        entry = ports.build(board, programs, _read_frozen(frozen), parts)
+        entry = ports.build(board, programs, _read_frozen(frozen), parts, without)
         show.entry(entry, as_json, ports.show_text)
         return
     if is_rp2:
         target = output or rp2.default_output(board, models)
         replaced = output is None and target.exists()
-        entry = rp2.build(board, programs, files, target, parts) | {"replaced": replaced}
+        entry = rp2.build(board, programs, files, target, parts, without) | {"replaced": replaced}
         show.entry(entry, as_json, rp2.show_text)
         return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
-                            parts)
+                            parts, without)
     show.entry(entry, as_json, selective.show_text)
 
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,11 +107,11 @@ def _manifest(board, parts):
     return own + selective.manifest(parts, ROOT / "port" / "manifest.py")
 
 
-def _files(board, programs, frozen, parts):
+def _files(board, programs, frozen, parts, without):
     """Return the files that the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
-        files["operators.def"] = selective.selection(programs)
+        files["operators.def"] = selective.selection(programs, without)
     if frozen:
         files["models.c"] = c_source(frozen)
     return files
@@ -159,12 +160,14 @@ def _command(board, tree, folder, files, arguments):
 
 
 def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes]] = (),
-          parts: tuple[str, ...] = (), arguments: tuple[str, ...] = ()) -> dict:
+          parts: tuple[str, ...] = (), without: Collection[str] = (),
+          arguments: tuple[str, ...] = ()) -> dict:
     """Builds the firmware and says what is in it.
 
     programs: link only the kernels that these need, by file name; all where there are none.
     frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
-    those that the programs need. arguments: for make, besides those of boards.toml.
+    those that the programs need. without: those of WIDE_FORMS to leave out. arguments: for make,
+    besides those of boards.toml.
 
     Raises NotFound without the sources or the tree, MemoryAllocationFailed where it does not fit,
     OperatorMissing, Internal when the build fails.
@@ -176,7 +179,7 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
         parts = selective.needed_parts(programs) | {"files", "module"} | set(parts)
     else:
         parts = {part for part, _ in PARTS}
-    files = _files(board, programs, frozen, parts)
+    files = _files(board, programs, frozen, parts, without)
     folder = _folder(board, files, (str(tree), *board.make, *arguments))
     log = folder / "make.log"
     click.echo(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)

@@ -6,6 +6,7 @@ models are added, without a compiler.
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,15 +77,17 @@ def default_output(board: str, models: list) -> Path:
 
 
 def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
-          parts: tuple[str, ...] = ()) -> dict:
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
     """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
     that the programs need, all of them where there are none and where there are no sources, and their
-    files as /rom/<name>. Both have the same keys, paths.
+    files as /rom/<name>. Both have the same keys, paths. without: those of WIDE_FORMS to leave out.
 
     Raises NotSupported for an image that the board would refuse, NotFound where there are neither
     sources nor a firmware, what selective.make raises, OperatorMissing, and
     MemoryAllocationFailed where the flash is too small.
     """
+    if without:
+        selective.check_sources(board)
     files = _on_board(models)
     _check_images(board, models)
     check_output(output, make_folder=True)
@@ -94,7 +97,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
         names, parts = needed, {*selective.needed_parts(programs), *PARTS, *parts}
     else:
         names, parts = sorted(known_operators()), {name for name, _ in ALL_PARTS}
-    firmware = (_make(board, programs, parts, output.with_suffix(".elf")) if has_sources
+    firmware = (_make(board, programs, parts, without, output.with_suffix(".elf")) if has_sources
                 else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
@@ -104,14 +107,14 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     return entry
 
 
-def _make(board, programs, parts, elf):
+def _make(board, programs, parts, without, elf):
     """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
     check_output(elf, make_folder=True)
     folder = BUILD / board / ("selected" if programs else "")
     with selective.locked(BUILD / board):
         if programs:
             selective.write_changed(folder, {
-                "operators.def": selective.selection(programs),
+                "operators.def": selective.selection(programs, without),
                 "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
         selective.make(board, ["rp2"], folder if programs else None)
         write(elf, (folder / "firmware.elf").read_bytes())

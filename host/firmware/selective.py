@@ -42,9 +42,9 @@ def operator_file(names: list[str], features: Collection[str] = ("programs",)) -
     return "\n".join(lines) + "\n"
 
 
-def selection(programs: dict[str, Program]) -> str:
-    """The text of an operators.def with what these programs need."""
-    return operator_file(needed_operators(programs), needed_features(programs))
+def selection(programs: dict[str, Program], without: Collection[str] = ()) -> str:
+    """The text of an operators.def with what these programs need, but for these of WIDE_FORMS."""
+    return operator_file(needed_operators(programs), needed_features(programs) - {*without})
 
 
 def only_images(programs: dict[str, Program]) -> bool:
@@ -75,10 +75,10 @@ def default_output(board: str, bare: bool = False) -> Path:
 
 
 def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
-          parts: tuple[str, ...] = ()) -> dict:
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
     """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
     is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
-    need.
+    need. without: those of WIDE_FORMS to leave out.
 
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
@@ -89,7 +89,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
     parts = set() if bare else needed_parts(programs) | set(parts)
-    files = {"operators.def": selection(programs),
+    files = {"operators.def": selection(programs, without),
              "manifest.py": manifest(parts)}
     folder = emulator.build_folder(board, variant) / "selected" / _digest(files)
     with locked(folder.parent):
@@ -105,7 +105,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
             "parts": sorted(parts), "backends": _backends(programs), "flash": flash_bytes(output),
             "kernels": flash_of_operators(start, names, variant, mapped,
-                                          needed_features(programs))}
+                                          needed_features(programs) - {*without})}
 
 
 def _backends(programs):

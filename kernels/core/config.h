@@ -9,6 +9,8 @@
 //   PT_NO_TRACER    nothing is measured
 //   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
 //   PT_ANY_CORE     it prepares weights for the core asked for, and runs what is prepared for any
+//   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS
+//                   convolutions do not have that form of arch/wide.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
 #ifndef PT_CORE_CONFIG_H
 #define PT_CORE_CONFIG_H

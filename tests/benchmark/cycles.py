@@ -208,7 +208,7 @@ def counted(command, folder):
 
 def trace(board, one, is_logged=True):
     """(sums of a run of the request on the board, counted instructions, prepared bytes)"""
-    firmware = emulator.firmware_path(board)
+    firmware = one.firmware or emulator.firmware_path(board)
     instructions = disassemble(firmware, board.core)
     run, weighed = (logged, weigh) if is_logged else (counted, weigh_counts)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:

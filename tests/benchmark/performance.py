@@ -246,6 +246,15 @@ def as_text(found):
     return re.sub(r"\[\s+(\S+)\s+(\S+)\s+(\S+)\s+\]", r"[\1 \2 \3]", text) + "\n"
 
 
+def forms(entries):
+    """Model by what a firmware is built without."""
+    whole = {e["model"]: e for e in entries if not e["without"]}
+    rows = [[e["model"], ", ".join(e["without"]), number(e["saved"]), number(e["instructions"]),
+             number(e["cycles"]), ratio(e["cycles"] / whole[e["model"]]["cycles"])] for e in entries]
+    return grid(["model", "without", "flash saved", "instructions", "about cycles", "ratio"], rows,
+                left=2)
+
+
 def twin_speed(found):
     """Model by kind of vectors, and with which processor."""
     kinds = list(found["entries"][0]["ms"])
@@ -307,6 +316,7 @@ def main():
         ("classes", operators(plain, prepared, False)),
         ("shapes", operators(plain, prepared, True)),
         ("cycles", cycles(estimates)),
+        ("forms", forms(read("bench_forms"))),
         ("twin", twin_speed(read("twin_speed"))),
         ("threads", twin_threads(read("twin_speed"))),
     ])

@@ -213,6 +213,21 @@ def test_parts_may_be_asked_for(call, monkeypatch):
     assert_usage(call("firmware", "--models", path("add_1"), "--with", "nix"), "--with", "delegates")
 
 
+def test_forms_of_convolutions_may_be_left_out(call, tmp_path):
+    def switches(*options):
+        output = tmp_path / "operators.def"
+        command = "firmware", "--models", path("int8_ds_cnn"), "--operators", output
+        assert call(*command, *options)[0] == 0
+        return set(re.findall(r"#define (PT_NO_\w+)", output.read_text()))
+
+    assert switches("--without", "pointwise", "--without", "winograd") - switches() == {
+        "PT_NO_POINTWISE"}  # no model here gains by the other
+    assert_usage(call("firmware", "--models", path("int8_ds_cnn"), "--without", "nix"), "--without",
+                 "neighbours")
+    assert_usage(call("firmware", "--board", "RPI_PICO2", "--without", "pointwise"),
+                 "--without: give --models")
+
+
 # ---- on a board
 
 

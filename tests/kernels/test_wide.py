@@ -347,9 +347,8 @@ def test_an_image_with_some_prepared_calls_wishes_for_the_others():
 def firmware_without(tmp_path_factory):
     output = tmp_path_factory.mktemp("without") / "fw.elf"
     program = open_program(benchmark_store.load("int8_resnet8").pte(M4))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selective, "needed_features", lambda programs: {"programs"})
-        entry = selective.build(M4, {"int8_resnet8": program}, output, bare=True)
+    entry = selective.build(M4, {"int8_resnet8": program}, output, bare=True,
+                            without=operators.WIDE_FORMS)
     with_them = selective.build(M4, {"int8_resnet8": program}, output.with_name("with.elf"), bare=True)
     assert with_them["flash"] - entry["flash"] == pytest.approx(7176, abs=400)
     assert with_them["kernels"]["kernels"] - entry["kernels"]["kernels"] == pytest.approx(7176, abs=400)

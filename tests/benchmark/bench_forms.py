@@ -2,7 +2,8 @@
 
     python tests/benchmark/bench_forms.py               # table, and build/bench_forms.json
 
-saved: bytes of flash; cycles: of an inference, estimated, with the temp memory that kernels wish for.
+flash: bytes of the whole firmware; cycles: of an inference, estimated, with all temp memory of the
+board.
 """
 
 import json
@@ -28,38 +29,31 @@ from support import benchmark_store  # noqa: E402
 BOARD = "mps2-an386"
 
 
-def build(one, without, folder):
-    """(bytes of flash, estimated cycles of an inference) of a firmware without those forms."""
-    output = folder / "firmware.elf"
-    entry = selective.build(BOARD, {one.name: open_program(one.model)}, output, without=without)
-    one.firmware = output
-    return entry["flash"], cycles.trace(boards.load_board(BOARD), one, is_logged=False)
+def entry(name, without, folder):
+    """The entry of the JSON of a model, in a firmware without those forms."""
+    board = boards.load_board(BOARD)
+    one = request(name, board, "none")
+    one.firmware = folder / "firmware.elf"
+    built = selective.build(BOARD, {name: open_program(one.model)}, one.firmware, without=without)
+    sums, instructions, _ = cycles.trace(board, one, is_logged=False)
+    return {"model": name, "without": without, "flash": built["flash"], "instructions": instructions,
+            "cycles": round(sum(usual for _, _, usual, _ in sums.values()))}
 
 
-def usual(sums):
-    return round(sum(parts[2] for parts in sums.values()))
-
-
-def measure(name, folder):
-    """The entries of a model: without each form that it gains by, and without all of them."""
-    one = request(name, boards.load_board(BOARD), "none")
-    forms = sorted(operators.wide_forms(open_program(one.model)))
-    entries = []
-    for without in [(), *((form,) for form in forms), *([tuple(forms)] if len(forms) > 1 else [])]:
-        flash, (sums, instructions, _) = build(one, without, folder)
-        entries.append({"model": name, "without": without, "flash": flash,
-                        "saved": entries[0]["flash"] - flash if entries else 0,
-                        "instructions": instructions, "cycles": usual(sums)})
-    return entries
+def selections(name):
+    """What a model's firmware may be without: nothing, each form that it gains by, and all of them."""
+    program = open_program(benchmark_store.load(name).pte(BOARD))
+    forms = sorted(operators.wide_forms(program))
+    return [(), *((form,) for form in forms), tuple(forms)] if forms else []
 
 
 def table(entries):
     drawn = Table(title=f"Forms of int8 convolutions, {BOARD}")
-    for heading in ("model", "without", "bytes saved", "instructions", "cycles"):
+    for heading in ("model", "without", "flash", "instructions", "cycles"):
         drawn.add_column(heading, justify="left" if heading in ("model", "without") else "right")
     for e in entries:
         drawn.add_row(e["model"], ", ".join(e["without"]),
-                      *(f"{e[key]:,}" for key in ("saved", "instructions", "cycles")))
+                      *(f"{e[key]:,}" for key in ("flash", "instructions", "cycles")))
     return drawn
 
 
@@ -67,8 +61,8 @@ def table(entries):
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_forms.json")
 def main(output):
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
-        found = [entry for name in benchmark_store.NAMES for entry in measure(name, Path(folder))]
-    found = [e for e in found if any(o["without"] for o in found if o["model"] == e["model"])]
+        found = [entry(name, without, Path(folder)) for name in benchmark_store.NAMES
+                 for without in selections(name)]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(found, indent=1) + "\n")
     Console().print(table(found))

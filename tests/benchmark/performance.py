@@ -248,9 +248,12 @@ def as_text(found):
 
 def forms(entries):
     """Model by what a firmware is built without."""
-    whole = {e["model"]: e for e in entries if not e["without"]}
-    rows = [[e["model"], ", ".join(e["without"]), number(e["saved"]), number(e["instructions"]),
-             number(e["cycles"]), ratio(e["cycles"] / whole[e["model"]]["cycles"])] for e in entries]
+    rows = []
+    for e in entries:
+        whole = e if not e["without"] else whole  # the first of a model
+        rows.append([e["model"], ", ".join(e["without"]) or "–", number(whole["flash"] - e["flash"]),
+                     number(e["instructions"]), number(e["cycles"]),
+                     ratio(e["cycles"] / whole["cycles"])])
     return grid(["model", "without", "flash saved", "instructions", "about cycles", "ratio"], rows,
                 left=2)
 

@@ -41,7 +41,7 @@ def entry(name, without, folder):
 
 
 def selections(name):
-    """What a model's firmware may be without: nothing, each form that it gains by, and all of them."""
+    """List what to leave out of the firmware of a model: nothing, each form that it gains by, all."""
     program = open_program(benchmark_store.load(name).pte(BOARD))
     forms = sorted(operators.wide_forms(program))
     return [(), *((form,) for form in forms), tuple(forms)] if forms else []

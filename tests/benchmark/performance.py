@@ -248,7 +248,7 @@ def as_text(found):
 
 def forms(entries):
     """Model by what a firmware is built without."""
-    rows = []
+    rows, whole = [], None
     for e in entries:
         whole = e if not e["without"] else whole  # the first of a model
         rows.append([e["model"], ", ".join(e["without"]) or "–", number(whole["flash"] - e["flash"]),

@@ -76,12 +76,21 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
 def measured_operators(request: Request, board: str) -> dict[str, int]:
     """Return the instructions by operator, in a run on an emulated board; nothing where its firmware
     measures none, or has no room for that. Raises Error where there was no run."""
+    return by_operator(request, measured_counts(request, board))
+
+
+def measured_counts(request: Request, board: str) -> list[int]:
+    """The same by instruction of the method."""
     result = running.run(dataclasses.replace(request, executions=1), board)
-    if not result.events:
-        return {}
+    return [event.ticks for event in result.events[0][1:]] if result.events else []
+
+
+def by_operator(request: Request, counts: list[int]) -> dict[str, int]:
+    """Add up measured_counts."""
     found = Counter()
-    meta = open_program(request.model).method_meta(request.method)
-    values = Values(meta.program, meta.plan)
-    for instruction in read_instructions(meta, values):
-        found[operator_of(instruction, values)] += result.events[0][1 + instruction.index].ticks
+    if counts:
+        meta = open_program(request.model).method_meta(request.method)
+        values = Values(meta.program, meta.plan)
+        for instruction in read_instructions(meta, values):
+            found[operator_of(instruction, values)] += counts[instruction.index]
     return dict(found)

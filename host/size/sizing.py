@@ -207,15 +207,17 @@ class _Measured:
     def _run(self, board, request):
         try:
             parts = self._parts(board, request)
-            return Counts(*(cache.remembered("counts", parts, lambda: self._counts(board, request))
-                            if parts else self._counts(board, request))), ""
+            instructions, stack, counts = (
+                cache.remembered("run", parts, lambda: self._counts(board, request))
+                if parts else self._counts(board, request))
+            return Counts(instructions, stack, cycles.by_operator(request, counts)), ""
         except Error as error:
             return None, str(error)
 
     def _counts(self, board, request):
         result = running.run(request, board.name)
         running.check_result(result)
-        return result.instructions, result.stack, cycles.measured_operators(request, board.name)
+        return result.instructions, result.stack, cycles.measured_counts(request, board.name)
 
     def _parts(self, board, request):
         """Return all that a run depends on; nothing where it will fail."""

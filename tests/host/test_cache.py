@@ -6,7 +6,7 @@ import threading
 import pytest
 from picotorch.host import cache
 from picotorch.host.run import emulator
-from picotorch.host.size import flash
+from picotorch.host.size import cycles, flash
 from support import fixture_store
 
 MODEL = fixture_store.load("int8_ds_cnn").path
@@ -75,6 +75,17 @@ def test_size_starts_boards_once(call, monkeypatch):
     flash._tables_of_built.cache_clear()
     assert call("size", MODEL, "--json") == first
     assert all(board["time"] for board in json.loads(first[1])["boards"] if board["built"])
+
+
+def test_what_size_keeps_of_a_run_is_without_the_names_that_cycles_are_estimated_by(call, monkeypatch):
+    first = call("size", MODEL, "--board", "mps2-an386", "--json")
+    monkeypatch.setattr(emulator, "run", lambda *_, **__: never())
+    monkeypatch.setattr(cycles, "operator_of", lambda *_: cycles.OTHERS)
+    again = call("size", MODEL, "--board", "mps2-an386", "--json")
+    before, after = (json.loads(out)["boards"][0]["time"] for _, out, _ in (first, again))
+    assert before["instructions"] == after["instructions"]
+    others = cycles.CYCLES_PER_INSTRUCTION["none"]["cortex-m4"][cycles.OTHERS][1]
+    assert after["cycles"] == round(others * after["instructions"]) != before["cycles"]
 
 
 def test_size_runs_boards_at_the_same_time(call, monkeypatch):

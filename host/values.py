@@ -106,6 +106,11 @@ class Values:
         """True for a list of ints of an image, whose entries are the numbers themselves."""
         return self._library.value(self.plan, _picotorch.VALUES, index)[1].has_numbers
 
+    def ints(self, index: int) -> list[int | None]:
+        """The items of a list of ints; None for those that an instruction may write."""
+        items = self._entries(index, LIMIT)
+        return items if self._has_numbers(index) else [self.number(i) for i in items]
+
     def _items(self, index, kind):
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
             return [kind_name(kind)]

@@ -2,7 +2,7 @@
 
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions;
-OTHERS is for operators that none of them has. Convolutions count as three operators, see operator_of.
+OTHERS is for operators that none of them has. Convolutions count as five operators, see operator_of.
 With prepared constants, or less temp memory than kernels wish for, it has those that differ. `make
 performance` measures and writes them. All are without wait states of flash, caches and the bus, which
 are the chip's.
@@ -20,7 +20,8 @@ from ..twin import open_program
 from ..values import Values
 
 OTHERS = "others"
-_WIDTH = {"cortex_m::quantized_conv2d.out": 3, "cortex_m::quantized_conv2d_nhwc.out": 2}  # its dim
+_DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
+         "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
@@ -43,17 +44,22 @@ def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = F
 
 
 def operator_of(instruction: Instruction, values: Values) -> str:
-    """Return the name of an instruction's operator; of a convolution also the kernel, if it is 1x1 or,
-    at stride 1, 3 wide: for these kernels have other loops."""
+    """Return the name of an instruction's operator; of a convolution also which of the loops of
+    kernels/arch/wide.h it takes with enough temp memory, or none of them."""
     name = instruction.call
-    if name in _WIDTH:
-        image, kernel, out = (list(values.tensor(i).sizes()) for i in (
-            *instruction.arguments[:2], instruction.outputs[0]))
-        if kernel[1:3] == [1, 1]:
-            return name + " 1x1"
-        if kernel[2] == 3 and 2 * out[_WIDTH[name]] > image[_WIDTH[name]]:
-            return name + " 3 wide"
-    return name
+    if name not in _DIMS:
+        return name
+    channels, width = _DIMS[name]
+    image, kernel, out = (values.tensor(i).sizes() for i in (*instruction.arguments[:2],
+                                                             instruction.outputs[0]))
+    stride, dilation = (values.ints(instruction.arguments[i]) for i in (3, 5))
+    if image[channels] != kernel[3] or any(step != 1 for step in dilation):
+        return name + " grouped or dilated"
+    if kernel[1] == kernel[2] == 1:
+        return name + " 1x1"
+    if kernel[3] % 4:
+        return name + " odd channels"
+    return name + (" 3 wide" if kernel[2] == 3 and stride[-1] == 1 and out[width] >= 4 else "")
 
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],

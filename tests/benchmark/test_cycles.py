@@ -392,6 +392,17 @@ def test_the_estimate_of_size_is_near_the_simulation(name, board):
         assert abs(error_of_estimate(name, load_board(board), prepare)) <= 0.08
 
 
+@pytest.mark.parametrize("prepare", ["none", "pool"])
+def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare):
+    """Each call's decides whether an image has prepared weights for it."""
+    for name in ("int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"):
+        simulated = estimate(name, load_board("mps2-an386"), prepare)
+        for operator, (instructions, usual) in simulated["operators"].items():
+            if "conv2d" in operator:
+                factor = cycles_of_size.factors("cortex-m4", operator, simulated["prepared"])[1]
+                assert abs(factor * instructions / usual - 1) <= 0.06, (name, operator)
+
+
 def test_the_estimate_is_near_with_less_temp_memory_than_kernels_wish_for():
     board = load_board("mps2-an386")
     for name in ("int8_ds_cnn", "int8_resnet8"):

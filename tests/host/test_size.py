@@ -9,10 +9,13 @@ import pytest
 from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
 from picotorch.host.compile.image_writer import compile_image
+from picotorch.host.instructions import read_instructions
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import Request, Result
 from picotorch.host.size import cycles, fitting, sizing, stack
 from picotorch.host.size.elf import flash_bytes, section_bytes
+from picotorch.host.twin import open_program
+from picotorch.host.values import Values
 from support import fixture_store
 from support.calling import assert_usage
 
@@ -315,6 +318,21 @@ def test_operators_with_prepared_constants_have_cycles_of_their_own():
     assert plain != prepared
     for core in cycles.CYCLES_PER_INSTRUCTION["none"]:
         assert cycles.factors(core, "aten::relu.out", 4) == cycles.factors(core, "aten::relu.out")
+
+
+@pytest.mark.parametrize("name, kinds", [
+    ("int8_convolutions", ["odd channels", *["grouped or dilated"] * 2, "1x1", "grouped or dilated"]),
+    ("int8_resnet8", ["odd channels", "3 wide", "3 wide", "", "3 wide", "1x1", "", "3 wide", "1x1"]),
+])
+@pytest.mark.parametrize("is_image", [False, True])
+def test_kinds_of_convolutions_are_told_apart(name, kinds, is_image):
+    """Of stride 2, too, where an odd width leaves more than half of its columns."""
+    model = fixture_store.load(name).pte
+    meta = open_program(compile_image(model).data if is_image else model).method_meta("forward")
+    values = Values(meta.program, meta.plan)
+    found = [cycles.operator_of(one, values) for one in read_instructions(meta, values)
+             if one.call == "cortex_m::quantized_conv2d.out"]
+    assert found == [f"cortex_m::quantized_conv2d.out {kind}".strip() for kind in kinds]
 
 
 def test_a_board_shows_instructions_and_cycles(call):

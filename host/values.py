@@ -1,9 +1,10 @@
 """The values of a method as Python sees them: numbers, lists, and where tensors lie."""
 
+import functools
 import struct
 
 import _picotorch
-from _picotorch_c import lib
+from _picotorch_c import ffi, lib
 from picotorch import Program, TensorInfo
 from picotorch.errors import text_of
 from picotorch.memory import LIMIT
@@ -142,6 +143,19 @@ class Values:
         if info.is_constant():  # at 0 a file has its header
             return (LEFT_OUT, 0) if info.offset == 0 < info.nbytes() else ("constant", info.offset)
         return "unplanned", 0
+
+    @functools.cached_property
+    def prepared(self) -> list[bool]:
+        """Tell of each instruction of an image whether weights are prepared for it; [] if none are."""
+        plan = self._library.plan(self.plan)
+        start = ffi.cast("uint8_t *", plan.program.data)
+        if ffi.cast("uint32_t *", start)[0] != lib.PT_IMAGE_MAGIC:
+            return []
+        method = ffi.cast("pt_image_method *", start + plan.position)
+        record = ffi.cast("pt_method_record *", start + method.record)
+        position = (record.prepared & (1 << lib.PT_REF_OFFSET_BITS) - 1) << 2
+        table = ffi.cast("pt_ref *", start + position)
+        return [table[i] != 0 for i in range(record.n_instructions)] if position else []
 
     def planned(self, index: int) -> tuple[int, int]:
         """Planned buffer of a tensor and the byte in it; (-1, 0) for one that lies elsewhere."""

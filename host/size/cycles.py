@@ -22,6 +22,8 @@ from ..values import Values
 OTHERS = "others"
 _DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
          "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
+_PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
+_PLAIN = " with plain weights"  # beside others with prepared ones
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
@@ -36,6 +38,8 @@ def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = F
     """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it.
     prepared: 0 without prepared constants"""
     known = CYCLES_PER_INSTRUCTION["none"][core]
+    if operator.endswith(_PLAIN):
+        return factors(core, operator.removesuffix(_PLAIN), 0, has_less_temp)
     if prepared:
         known = known | CYCLES_PER_INSTRUCTION[mode(True, False)].get(core, {})
     if has_less_temp:
@@ -45,7 +49,14 @@ def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = F
 
 def operator_of(instruction: Instruction, values: Values) -> str:
     """Return the name of an instruction's operator; of a convolution also which of the loops of
-    kernels/arch/wide.h it takes with enough temp memory, or none of them."""
+    kernels/arch/wide.h it takes with enough temp memory, or none of them, and in an image whether it
+    has plain weights beside others with prepared ones."""
+    is_plain = (instruction.call in _PREPARING and values.prepared
+                and not values.prepared[instruction.index])
+    return _kind_of(instruction, values) + (_PLAIN if is_plain else "")
+
+
+def _kind_of(instruction, values):
     name = instruction.call
     if name not in _DIMS:
         return name

@@ -63,6 +63,18 @@ def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, 
         assert cycles == pytest.approx(time["cycles"], rel=0.01)
 
 
+def test_cycles_of_an_image_with_some_prepared_weights_are_those_of_each_call(call, tmp_path):
+    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
+    options = ["--board", "netduinoplus2", "-o", image]  # no room for all
+    (plain,), (some,) = (compiled_for(call, file, *options, *more)["models"]
+                         for more in (["--no-prepare"], []))
+    assert some["prepared"]["taken"] == "some"
+    plain, time = (entry["methods"][0]["time"] for entry in (plain, some))
+    assert time["instructions"] < plain["instructions"] and time["cycles"] < plain["cycles"]
+    run = json.loads(call("run", image, "--board", BOARD, "--json")[1])
+    assert run["cycles"] == pytest.approx(time["cycles"], rel=0.01)
+
+
 def project(call, folder, *options):
     """The JSON of the method, with the first of whose bytes of temp memory a C project was written."""
     status, out, error = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--name",

@@ -93,8 +93,11 @@ static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     error = error ? error
                   : pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
                                        args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range);
+    if (error) {
+        return error;
+    }
     x->range.offset = x->sum.zero_point;
-    return error ? error : read_out(c, args[QUANTIZED_ADD_OUT], &like, &x->pairs);
+    return read_out(c, args[QUANTIZED_ADD_OUT], &like, &x->pairs);
 }
 
 static inline int32_t scale_up(int32_t value, const pt_scaled *s) {

@@ -179,6 +179,14 @@ def test_it_is_small(project):
     assert sizes(folder / "build/mps2-an386-small-lto/model")[0] < MOST_SMALL
 
 
+def test_link_time_optimisation_warns_of_nothing(tmp_path):
+    """It sees through calls from one file to another."""
+    image, fixture = write(tmp_path, "int8_resnet8")
+    options = ["BOARD=mps2-an386", "LTO=1"]
+    build(tmp_path, *options)
+    assert_same(said(tmp_path, *options), expected(image, fixture))
+
+
 def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
     board = "mps2-an386"
     anchor = benchmark_store.FOLDER / "bench_anchor.json"

@@ -180,8 +180,7 @@ def test_it_is_small(project):
 
 
 def test_link_time_optimisation_warns_of_nothing(tmp_path):
-    """It sees through calls from one file to another."""
-    image, fixture = write(tmp_path, "int8_resnet8")
+    image, fixture = write(tmp_path, "int8_convolutions")
     options = ["BOARD=mps2-an386", "LTO=1"]
     build(tmp_path, *options)
     assert_same(said(tmp_path, *options), expected(image, fixture))

@@ -3,6 +3,7 @@ and as small."""
 
 import functools
 import json
+import re
 import subprocess
 import sys
 
@@ -148,6 +149,22 @@ def test_nothing_of_it_reads_pte_files(call, package):
     linked = {path.rpartition("/")[2] for _, _, path in sections}
     assert linked & {"image.o", "image_load.o"}
     assert not linked & {"pte.o", "pte_load.o", "pte_state.o", "verify.o", "data.o"}
+
+
+def test_kernels_are_the_same_with_and_without_pte_files():
+    """Kernels beside the core are taken from the module for .pte files: neither they nor the headers
+    that they include are compiled otherwise without such files."""
+    folder = stock.REPOSITORY / "kernels"
+    of_core = {"operator_arguments.h", "kernel.h", "schema.h", "config.h"}
+    texts = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.[ch]")
+             if path.parts[-2] != "core" or path.name in of_core - {"config.h"}}
+    included = {name for text in texts.values()
+                for name in re.findall('#include "(?:.*/)?(.*)"', text)}
+    assert included & {path.name for path in (folder / "core").glob("*.h")} == of_core
+    asking = {name: re.findall("PT_.*_PROGRAMS.*", text) for name, text in texts.items()}
+    # The module checks images, so the other half of this condition is true.
+    assert {name: lines for name, lines in asking.items() if lines} == {
+        "cortex_m/convolution.c": ["PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)"]}
 
 
 def test_an_image_that_the_module_would_refuse_is_refused_before(call, tmp_path):

@@ -1,6 +1,7 @@
 """A board that is a process of 32 bits of this machine: MicroPython as on the boards, the C module and
 kernels with gcc's sanitizers, from tests/runtime/board32."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ TIMEOUT = 60  # seconds
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
+@functools.cache
 def build():
     """The program; skips where the compiler cannot make it."""
     if not replayed.has_sanitizers(32):

@@ -41,6 +41,7 @@ def has_sanitizers(bits):
                               capture_output=True).returncode == 0
 
 
+@functools.cache
 def build(bits):
     """The program; skips where the compiler cannot make it."""
     if not has_sanitizers(bits):

@@ -3,6 +3,7 @@
     python stock.py        # builds the firmware of a Pico, which takes longest
 """
 
+import functools
 import os
 import struct
 import subprocess
@@ -78,6 +79,7 @@ def _run(command):
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
 
 
+@functools.cache
 def build(name):
     """The program of a port without picotorch."""
     port, settings, program = _BUILDS[name]
@@ -91,6 +93,7 @@ def build(name):
     return folder / program
 
 
+@functools.cache
 def build_pico():
     """The firmware of MicroPython's own RPI_PICO."""
     folder = BUILD / "RPI_PICO"

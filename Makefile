@@ -246,7 +246,7 @@ symbols: all-firmware ## Check that the kernels have no malloc, no foreign funct
 .PHONY: clean
 clean: ## Remove the build results; .venv and the MicroPython tree stay
 	rm -rf build/firmware build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
-		build/lib.* build/temp.* build/bdist.* dist
+		build/pycache build/lib.* build/temp.* build/bdist.* dist
 
 .PHONY: distclean
 distclean: clean ## Remove everything that the set-up made in this folder

@@ -4,13 +4,28 @@
 """
 
 import argparse
+import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 from support import sanitized
 
+BYTECODE = Path(__file__).resolve().parents[1] / "build" / "pycache"
+
 NO_TESTS = 5  # pytest's exit status
+
+
+def keep_bytecode():
+    """Keep it in build/: else each worker, and each command that a test starts, may compile all of
+    Python's files again. That of files in temporary folders is of no use to a later run."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
+    temporary = Path(tempfile.gettempdir())
+    shutil.rmtree(BYTECODE / temporary.relative_to(temporary.anchor), ignore_errors=True)
 
 
 def run(expression, arguments, environment=None):
@@ -25,6 +40,7 @@ def main():
     parser.add_argument("-m", dest="expression", default="")
     known, arguments = parser.parse_known_args()
     given = f"({known.expression}) and " if known.expression else ""
+    keep_bytecode()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     environment = sanitized.environment()
     if environment is None:

@@ -12,7 +12,7 @@ from ..instructions import Instruction, read_instructions
 from ..run import running
 from ..run.request import HOST_MEMORY, Request, Result
 from ..size import cycles
-from ..twin import has_prepared, open_program
+from ..twin import open_program
 from ..values import TENSOR, Values
 from .etdump import Execution
 from .macs import factors, macs_of
@@ -48,7 +48,7 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
              "instructions": rows, "operators": _operators(rows)}
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
-    _add_cycles(entry, result, request.model)
+    _add_cycles(entry, result, request)
     return entry, [Execution(instructions, events) for events in result.events]
 
 
@@ -56,7 +56,7 @@ def _is_dynamic(values):
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
 
 
-def _add_cycles(entry, result, model):
+def _add_cycles(entry, result, request):
     """Estimate "cycles" on the core of an emulated board, of all and by row; None elsewhere."""
     rows = entry["instructions"]
     if result.connected is not None or result.board == running.HOST:
@@ -64,13 +64,13 @@ def _add_cycles(entry, result, model):
             one["cycles"] = None
         return
     core = load_board(result.board).core
-    prepared = result.prepared or has_prepared(model, core)
+    run = cycles.conditions_of(request, result, core)
     for row in rows:
         row["cycles"] = cycles.estimate(core, None, row["ticks"], {row["estimated_as"]: 1},
-                                        prepared)["cycles"]
+                                        run)["cycles"]
     for one in entry["operators"]:
         one["cycles"] = sum(row["cycles"] for row in rows if row["call"] == one["call"])
-    entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), prepared)["cycles"]
+    entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), run)["cycles"]
 
 
 def shares(entry: dict) -> dict[str, int]:

@@ -128,13 +128,13 @@ def _estimate(request, result, board, clock_hz=None):
 
     if result.code:
         return None
+    core = boards.load_board(board).core
     try:
         operators = cycles.measured_operators(request, board)
+        conditions = cycles.conditions_of(request, result, core)
     except Error:  # the run itself went well
         return None
-    core = boards.load_board(board).core
-    return cycles.estimate(core, clock_hz, result.instructions["execute"], operators,
-                           result.prepared or twin.has_prepared(request.model, core))
+    return cycles.estimate(core, clock_hz, result.instructions["execute"], operators, conditions)
 
 
 def read_data(paths: list[Path]) -> list[bytes]:

@@ -3,47 +3,77 @@
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
 docs/performance.md, the least and the most of any model, and the mean of all their instructions;
 OTHERS is for operators that none of them has. Convolutions count as five operators, see operator_of.
-With prepared constants, or less temp memory than kernels wish for, it has those that differ. `make
-performance` measures and writes them. All are without wait states of flash, caches and the bus, which
-are the chip's.
+With prepared constants, or less temp memory than kernels wish for, it has those that differ. In an
+image idle planned memory serves as well: with less temp memory its calls take other loops than those
+of a program. `make performance` measures and writes them. All are without wait states of flash, caches
+and the bus, which are the chip's.
 """
 
 import dataclasses
 import json
 from collections import Counter
 from importlib import resources
+from typing import NamedTuple
+
+from picotorch.module import load_with_exact_memories
 
 from ..instructions import Instruction, read_instructions
 from ..run import running
-from ..run.request import Request
-from ..twin import open_program
+from ..run.request import Request, Result
+from ..twin import has_prepared, is_image, open_data, open_program, wished_temp
 from ..values import Values
 
 OTHERS = "others"
 _DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
          "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
 _PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
-_PLAIN = " with plain weights"  # beside others with prepared ones
+_PLAIN_WEIGHTS = " with plain weights"  # beside others with prepared ones
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
 
-def mode(is_prepared: bool, has_less_temp: bool) -> str:
-    """Name the part of the JSON for methods with prepared constants, or less temp memory than kernels
-    wish for."""
-    return ("pool" if is_prepared else "none") + (", less temp" if has_less_temp else "")
+class Conditions(NamedTuple):
+    """Conditions of a run that factors depend on. is_prepared: with prepared constants. has_less_temp:
+    less temp memory than kernels wish for. of_image: the method is an image's."""
+
+    is_prepared: bool = False
+    has_less_temp: bool = False
+    of_image: bool = False
+
+    def mode(self) -> str:
+        """Name the part of the JSON."""
+        less = ", image with less temp" if self.of_image else ", less temp"
+        return ("pool" if self.is_prepared else "none") + (less if self.has_less_temp else "")
 
 
-def factors(core: str, operator: str, prepared: int = 0, has_less_temp: bool = False) -> list[float]:
-    """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it.
-    prepared: 0 without prepared constants"""
-    known = CYCLES_PER_INSTRUCTION["none"][core]
-    if operator.endswith(_PLAIN):
-        return factors(core, operator.removesuffix(_PLAIN), 0, has_less_temp)
-    if prepared:
-        known = known | CYCLES_PER_INSTRUCTION[mode(True, False)].get(core, {})
-    if has_less_temp:
-        known = known | CYCLES_PER_INSTRUCTION[mode(prepared > 0, True)].get(core, {})
+PLAIN = Conditions()
+
+
+def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> Conditions:
+    """Return those of a run on a core. prepared: bytes in the pool."""
+    return Conditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_image(model))
+
+
+def conditions_of(request: Request, result: Result, core: str) -> Conditions:
+    """Return those of a run that went well on a board with this core."""
+    has_less_temp = result.temp.size < wished_by(request, core)
+    return conditions(request.model, core, result.prepared, has_less_temp)
+
+
+def wished_by(request: Request, core: str) -> int:
+    """Return the bytes of temp memory with which a method is fastest on a core."""
+    data, prepare = open_data(request.data), request.prepare == "pool"
+    method = load_with_exact_memories(open_program(request.model), request.method, prepare, data)
+    return wished_temp(method, core, prepare, data)
+
+
+def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
+    """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it."""
+    if operator.endswith(_PLAIN_WEIGHTS):
+        operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
+    known = {}
+    for mode in (PLAIN.mode(), Conditions(run.is_prepared).mode(), run.mode()):
+        known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
     return known.get(operator, known[OTHERS])
 
 
@@ -53,7 +83,7 @@ def operator_of(instruction: Instruction, values: Values) -> str:
     has plain weights beside others with prepared ones."""
     is_plain = (instruction.call in _PREPARING and values.prepared
                 and not values.prepared[instruction.index])
-    return _kind_of(instruction, values) + (_PLAIN if is_plain else "")
+    return _kind_of(instruction, values) + (_PLAIN_WEIGHTS if is_plain else "")
 
 
 def _kind_of(instruction, values):
@@ -74,7 +104,7 @@ def _kind_of(instruction, values):
 
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
-             prepared: int = 0, has_less_temp: bool = False) -> dict:
+             run: Conditions = PLAIN) -> dict:
     """{"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms"}
 
     instructions: all of an execution, which its operators share as `operators` has them.
@@ -82,7 +112,7 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
     shares = operators if sum(operators.values()) else {OTHERS: 1}
     sums = [0, 0, 0]
     for operator, share in shares.items():
-        for i, factor in enumerate(factors(core, operator, prepared, has_less_temp)):
+        for i, factor in enumerate(factors(core, operator, run)):
             sums[i] += factor * share
     cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]

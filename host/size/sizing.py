@@ -30,7 +30,6 @@ from ..run import emulator, running
 from ..run.request import Request
 from ..run.runner_files import make_job
 from ..twin import (
-    has_prepared,
     least_temp,
     open_data,
     open_program,
@@ -192,10 +191,10 @@ class _Measured:
     def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
         """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
         result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
-        prepared = self.need["prepared"] or has_prepared(self.request.model, chip.core)
+        conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"],
+                                       temp < self.need["temp_wished"][chip.core])
         return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                          result.operators, prepared,
-                                          temp < self.need["temp_wished"][chip.core])
+                                          result.operators, conditions)
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""

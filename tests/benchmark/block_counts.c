@@ -122,7 +122,9 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     }
     uint16_t code;
     memcpy(&code, qemu_plugin_insn_data(final), sizeof(code));
-    one->calls = strcmp(name, "pt_context_execute") == 0 && (code & 0xff87) == 0x4780; // BLX
+    const bool of_executor =
+        strcmp(name, "pt_context_execute") == 0 || strcmp(name, "call_in_place") == 0;
+    one->calls = of_executor && (code & 0xff87) == 0x4780; // BLX
     if (output) {
         fprintf(output, "block %" PRIu32 " %" PRIx32 " %" PRIx32 " %s\n", one->index, one->first,
                 one->last, name);

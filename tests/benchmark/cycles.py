@@ -10,6 +10,7 @@ wait states of flash, caches, write buffers, the bus. In brackets: with all that
 at its least and its most.
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -20,11 +21,12 @@ from pathlib import Path
 
 import click
 from picotorch.host.boards import boards
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import PREPARE
 from picotorch.host.run.runner_files import make_job
-from picotorch.host.size.cycles import mode, operator_of
+from picotorch.host.size.cycles import conditions, operator_of, wished_by
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from rich.console import Console
@@ -45,7 +47,7 @@ SPARSE = "int8_deep_autoencoder"
 SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # whose linear layers skip zeros
 OVERHEAD = 1000  # instructions around execute() that the board does not count
 EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
-EXECUTOR = "pt_context_execute"  # calls the kernels, and poll
+EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of images too, and poll
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})")
 
@@ -140,7 +142,7 @@ class Weights:
             self.known[case] = self.core.run(self.state, code, taken, wrong)
         cycles, self.state = self.known[case]
         add(self.sums, (self.call, name), len(code), cycles)
-        self.calls = name == EXECUTOR and last.name == "blx"
+        self.calls = name in EXECUTORS and last.name == "blx"
 
 
 def add(sums, key, instructions, cycles, times=1):
@@ -247,11 +249,21 @@ def operators(one, sums):
     return found
 
 
-def estimate(name, board, prepare, has_less_temp=False):
-    """One entry of the JSON. has_less_temp: only as much temp memory as kernels use."""
+def request_in(name, board, prepare, has_less_temp=False, of_image=False):
+    """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_image: of
+    the program's image."""
     one = request(name, board, prepare)
+    if of_image:
+        image = compile_image(one.model, (), board.core if prepare == "pool" else None)
+        one = dataclasses.replace(one, model=image.data, prepare="none")
     if has_less_temp:
         one.temp_size = running.run(one, board.name).temp.used
+    return one
+
+
+def estimate(name, board, prepare, has_less_temp=False, of_image=False):
+    """One entry of the JSON, see request_in."""
+    one = request_in(name, board, prepare, has_less_temp, of_image)
     sums, counted, prepared = trace(board, one, board.core not in CORES)
     functions = total(sums, 1)
     instructions, least, usual, most = (round(sum(column)) for column in
@@ -260,6 +272,7 @@ def estimate(name, board, prepare, has_less_temp=False):
         raise RuntimeError(f"{name} on {board.name}: {instructions} traced, {counted} counted")
     macs = macs_of(name)
     return {"model": name, "board": board.name, "core": board.core, "prepare": prepare,
+            "mode": conditions(one.model, board.core, prepared, has_less_temp).mode(),
             "has_less_temp": has_less_temp, "temp": one.temp_size, "prepared": prepared,
             "execute": counted, "instructions": instructions, "cycles": usual,
             "least": least, "most": most,
@@ -270,14 +283,13 @@ def estimate(name, board, prepare, has_less_temp=False):
                           sorted(functions.items(), key=lambda item: -item[1][2])[:12]}}
 
 
-HEADINGS = ["model", "core", "prepare", "instructions", "cycles", "[least", "most]", "cycles/instr",
+HEADINGS = ["model", "core", "mode", "instructions", "cycles", "[least", "most]", "cycles/instr",
             "cycles/MAC"]
 
 
 def cells(e):
-    return [e["model"], e["core"], mode(e["prepare"] == "pool", e["has_less_temp"]),
-            f"{e['instructions']:,}", f"{e['cycles']:,}", f"[{e['least']:,}", f"{e['most']:,}]",
-            f"{e['cycles_per_instruction']:.2f}",
+    return [e["model"], e["core"], e["mode"], f"{e['instructions']:,}", f"{e['cycles']:,}",
+            f"[{e['least']:,}", f"{e['most']:,}]", f"{e['cycles_per_instruction']:.2f}",
             "-" if e["cycles_per_mac"] is None else f"{e['cycles_per_mac']:.2f}"]
 
 
@@ -288,6 +300,12 @@ def table(entries):
     for e in entries:
         drawn.add_row(*cells(e))
     return drawn
+
+
+def wishes_for_more(name, board, prepare, of_image):
+    """True where kernels wish for more temp memory than they use."""
+    one = request_in(name, board, prepare, True, of_image)
+    return wished_by(one, board.core) > one.temp_size
 
 
 @click.command(help=__doc__)
@@ -302,10 +320,12 @@ def main(names, models, modes, functions, output):
     todo = [(model, board) for model in models or [*MODELS, SPARSE + DENSE] for board in names or BOARDS
             if DENSE not in model or board in SKIPPING]
     for model, board in track(todo, "Tracing", transient=True):
-        some = modes if model in benchmark_store.NAMES else modes[:1]  # no others prepare
-        found = [estimate(model, boards.load_board(board), prepare, less) for prepare in some
-                 for less in ((False, True) if model in benchmark_store.NAMES else (False,))]
-        entries += [e for e in found if e["prepare"] == modes[0] or e["prepared"]]
+        board, is_int8 = boards.load_board(board), model in benchmark_store.NAMES
+        for prepare in modes if is_int8 else modes[:1]:  # no others prepare
+            found = [estimate(model, board, prepare)]
+            found += [estimate(model, board, prepare, True, of_image) for of_image in (False, True)
+                      if is_int8 and wishes_for_more(model, board, prepare, of_image)]
+            entries += [e for e in found if prepare == modes[0] or "pool" in e["mode"]]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")
     Console(width=140).print(table(entries))

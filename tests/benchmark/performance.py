@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
-from picotorch.host.size.cycles import OTHERS, mode  # noqa: E402
+from picotorch.host.size.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
@@ -214,20 +214,20 @@ def dense(entries):
 
 def operator_factors(entries):
     """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
-    0.01; with prepared constants or less temp memory only those that differ for the same models.
+    0.01; in other modes than "none" only those that differ for the same models.
     OTHERS: the quartiles of the operators."""
     counts = {}
     for e in entries:
-        measured_in = mode(e["prepare"] == "pool", e["has_less_temp"])
         for operator, pair in e["operators"].items():
-            pairs = counts.setdefault((e["core"], operator), {}).setdefault(measured_in, {})
+            pairs = counts.setdefault((e["core"], operator), {}).setdefault(e["mode"], {})
             pairs[e["model"]] = pair
     found = {"none": {}}
     for (core, operator), modes in sorted(counts.items()):
         plain = modes["none"]
         for name, pairs in modes.items():
-            if pairs is plain or pairs != {model: plain[model] for model in pairs}:
-                found.setdefault(name, {}).setdefault(core, {})[operator] = factors(pairs.values())
+            one = factors(pairs.values())
+            if pairs is plain or one != factors([plain[model] for model in pairs]):
+                found.setdefault(name, {}).setdefault(core, {})[operator] = one
     for operators in found["none"].values():
         quartiles = statistics.quantiles([usual for _, usual, _ in operators.values()])
         operators[OTHERS] = [round(one, 2) for one in quartiles]

@@ -313,11 +313,13 @@ def test_cycles_of_an_execution_are_those_of_its_operators(core):
 
 
 def test_operators_with_prepared_constants_have_cycles_of_their_own():
-    plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", size)
-                       for size in (0, 4))
+    with_them = cycles.Conditions(is_prepared=True)
+    plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
+                       for run in (cycles.PLAIN, with_them))
     assert plain != prepared
     for core in cycles.CYCLES_PER_INSTRUCTION["none"]:
-        assert cycles.factors(core, "aten::relu.out", 4) == cycles.factors(core, "aten::relu.out")
+        relu = cycles.factors(core, "aten::relu.out")
+        assert cycles.factors(core, "aten::relu.out", with_them) == relu
 
 
 @pytest.mark.parametrize("name, kinds", [

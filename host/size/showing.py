@@ -58,6 +58,10 @@ def _show_temp(need, entries):
     elif entries:
         few = "the least" if used == need["temp_least"] else "kernels use"
         click.echo(f"More temp memory than {few} gains nothing there.")
+    least = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
+    if least:
+        show.line("It fits with the least temp memory only, and RAM and ms are with that: "
+                  f"{', '.join(least)}")
 
 
 def _show_sizes(temp):

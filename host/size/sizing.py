@@ -85,16 +85,18 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
     measured = _Measured(need, request, placed, refused)
-    on_boards = [(board, board.core) for board in boards]
-    on_chips = [(fitting.reference_board(chip.core), chip.core) for chip in chips]
+    on_boards = [(board, _temp_on_board(measured, board)) for board in boards]
+    on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
     slow = [least] if len(boards) + len(chips) == 1 else []
-    runs = [(board, temp) for board, core in on_boards for temp in slow + measured.temps(core)
-            if not _refused(measured, core) and _fits(_memories_on(measured, board, temp))]
-    measured.run_all(runs + [(board, temp) for board, core in on_chips
-                             if board and not _refused(measured, core)
-                             for temp in slow + measured.temps(core)])
-    need["boards"] = [_on_board(measured, board) for board in boards]
-    need["chips"] = [_on_chip(measured, chip) for chip in chips]
+    runs = [(board, temp) for board, taken in on_boards
+            for temp in [taken, *slow, *measured.temps(board.core)]
+            if not _refused(measured, board.core) and _fits(_memories_on(measured, board, temp))]
+    measured.run_all(runs + [(board, temp) for chip, taken in on_chips
+                             if (board := fitting.reference_board(chip.core))
+                             and not _refused(measured, chip.core)
+                             for temp in [taken, *slow, *measured.temps(chip.core)]])
+    need["boards"] = [_on_board(measured, board, temp) for board, temp in on_boards]
+    need["chips"] = [_on_chip(measured, chip, temp) for chip, temp in on_chips]
     return need
 
 
@@ -267,21 +269,27 @@ def _refused(measured, core):
     return OTHER_CORE if core in measured.refused else ""
 
 
-def _on_chip(measured: _Measured, chip: Chip) -> dict:
+def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
+    """Return the most bytes of temp memory with which the same ways fit as with what kernels use. Where
+    none does, return the least if one fits then, else what kernels use."""
+    least, used = measured.need["temp_least"], measured.need["temp"]
+    sizes = [least, *measured.temps(chip.core)]
+    fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
+             for temp in sizes}
+    if len(fails[used]) < len(fitting.WAYS):
+        return max(temp for temp in sizes if fails[temp] == fails[used])
+    return used if fails[least] == fails[used] else least
+
+
+def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
-    ways = {temp: measured.ways(chip, temp) for temp in measured.temps(chip.core)}
-    used, temp = list(ways)[0], list(ways)[-1]
-    fails = {temp: {way for way in fitting.WAYS if found[way]["fits"] is False}
-             for temp, found in ways.items()}
-    if fails[temp] != fails[used] or len(fails[temp]) == len(fitting.WAYS):
-        temp = used
     if refused:
         message = refused
     elif board:
         _, message = measured.run(board, temp)
     else:
         message = f"not measured; {fitting.how_to_measure(chip.core)}"
-    ways = ways[temp]
+    ways = measured.ways(chip, temp)
     for way in ways.values() if refused else ():
         way |= {"fits": False, "lacks": refused}
     return {
@@ -333,11 +341,15 @@ def _fits(memories):
     return all(needed <= size for needed, size in memories.values())
 
 
-def _on_board(measured: _Measured, board: Board) -> dict:
-    need, temps = measured.need, measured.temps(board.core)
-    temp = max((temp for temp in temps if _fits(_memories_on(measured, board, temp))),
-               default=need["temp"])
-    memories = _memories_on(measured, board, temp)
+def _temp_on_board(measured: _Measured, board: Board) -> int:
+    """Return the most bytes of temp memory that fit, else what kernels use."""
+    need = measured.need
+    return max((temp for temp in [need["temp_least"], *measured.temps(board.core)]
+                if _fits(_memories_on(measured, board, temp))), default=need["temp"])
+
+
+def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
+    need, memories = measured.need, _memories_on(measured, board, temp)
     refused, kernels = _refused(measured, board.core), measured.kernels(board)
     entry = {
         "board": board.name,

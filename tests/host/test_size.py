@@ -1,5 +1,6 @@
 """picotorch size: what a method needs, which boards and chips have it, and how long it takes there."""
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -66,8 +67,8 @@ def test_size_is_exact(call):
 def test_a_memory_that_is_too_small_is_named(call, monkeypatch):
     def small(name):
         board = boards.load_board(name)
-        board.arenas["planned"] = boards.Arena("planned", "ram", 63_999)
-        return board
+        arenas = board.arenas | {"planned": boards.Arena("planned", "ram", 63_999)}
+        return dataclasses.replace(board, arenas=arenas)
 
     monkeypatch.setattr(sizing, "load_board", small)
     status, out, _ = call("size", path("ds_cnn"), "--board", BOARD)
@@ -380,6 +381,40 @@ def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
     assert small["ways"]["micropython"]["fits"]
     (small,) = found(call, "--chip", "stm32f407", "--ram", "32K", model="int8_resnet8")["chips"]
     assert small["temp"]["taken"] == need["temp"] and not small["fits"]
+
+
+def test_a_chip_with_room_for_the_least_temp_memory_alone_fits(call):
+    model, chips = "int8_resnet8", ["--chip", "stm32f407", "--chip", "nrf52840"]
+    need = found(call, *chips[:2], "--ram", "192K", model=model)
+    in_c = need["chips"][0]["ways"]["c"]["ram"]
+    ram = in_c["all"] - in_c["parts"]["temp memory"]
+    fit = found(call, *chips, "--ram", ram, model=model)["chips"]
+    for chip in fit:
+        assert chip["fits"] and chip["ways"]["micropython"]["fits"] is False
+        assert chip["temp"]["taken"] == chip["ways"]["c"]["ram"]["parts"]["temp memory"] == 0
+        assert chip["time"] == chip["temp"]["least"]["time"]
+        assert chip["time"]["instructions"] > chip["temp"]["used"]["time"]["instructions"]
+    status, out, _ = call("size", path(model), *chips, "--ram", str(ram), "--fail-on", "fit")
+    assert status == 0
+    assert "with the least temp memory only, and RAM and ms are with that: stm32f407, nrf" in out
+    for chip in found(call, *chips, "--ram", ram - 1, model=model)["chips"]:
+        assert not chip["fits"] and chip["temp"]["taken"] == need["temp"]
+    (chip,) = found(call, *chips[:2], "--ram", ram + need["temp"], model=model)["chips"]
+    assert chip["fits"] and chip["temp"]["taken"] == need["temp"]
+
+
+def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, monkeypatch):
+    def small(name):
+        board = boards.load_board(name)
+        arenas = board.arenas | {"temp": boards.Arena("temp", "ram", 2047)}
+        return dataclasses.replace(board, arenas=arenas)
+
+    monkeypatch.setattr(sizing, "load_board", small)
+    (board,) = found(call, "--board", BOARD, model="int8_resnet8")["boards"]
+    assert board["fits"] and board["memories"]["temp"] == {"needed": 0, "size": 2047}
+    assert board["time"] == board["temp"]["least"]["time"] and board["stack"]
+    assert "and RAM and ms are with that: mps2-an386" in call("size", path("int8_resnet8"), "--board",
+                                                              BOARD)[1]
 
 
 def test_the_least_temp_memory_is_that_without_which_nothing_loads(call):

@@ -11,6 +11,7 @@ from picotorch.host.firmware import selective
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
+from picotorch.host.size.cycles import Conditions, factors
 from picotorch.host.twin import open_program, wished_temp
 from picotorch.module import load_with_exact_memories
 from support import benchmark_store
@@ -200,21 +201,23 @@ def test_values(board, cases):
         assert_same(board, [Case(case.operator, *case.arguments, prepare=prepare) for case in cases()])
 
 
-@pytest.mark.parametrize("options", [
-    {"channels": 32}, {"channels": 16, "stride": (2, 2)}, {"channels": 3, "stride": (2, 2)},
-    {"channels": 64, "kernel": (1, 1), "padding": (0, 0)}])
-def test_any_scratch(options):
-    """From what the kernel asks for to more than it has a use for; less takes longer, never other
-    bytes. Strided kernels save cycles more than instructions: they load words one by one."""
+@pytest.mark.parametrize("options, kind", [
+    ({"channels": 32}, " 3 wide"), ({"channels": 16, "stride": (2, 2)}, ""),
+    ({"channels": 3, "stride": (2, 2)}, ""),
+    ({"channels": 64, "kernel": (1, 1), "padding": (0, 0)}, " 1x1")])
+def test_any_scratch(options, kind):
+    """From what the kernel asks for to more than it has a use for, which saves a tenth of the cycles
+    (an estimate); the bytes are the same. kind: see cycles.operator_of."""
     d = Draw(5)
     model = d.case((32, 18), outputs=6, **options)
     sizes = [*range(0, 16000, 700), 20000]
     cases = [Case(model.operator, *model.arguments, given=given) for given in sizes]
     assert_same(M4, cases)
     counts = [result.instructions for result in call_on_board(M4, cases)]
-    most = 0.95 if "kernel" in options else 0.9 if "stride" in options else 0.85
-    assert min(counts) < most * counts[0]
     assert counts[-1] <= 1.02 * min(counts)
+    least, most = (count * factors("cortex-m4", model.operator + kind, Conditions(
+        has_less_temp=has_less))[1] for count, has_less in ((counts[0], True), (counts[-1], False)))
+    assert most < 0.9 * least
 
 
 @pytest.mark.parametrize("board", [M4, "mps2-an505"])

@@ -40,10 +40,10 @@ from . import c_files, c_project, compiling, end_names, rooms, summary
 @click.option("--least-temp", is_flag=True,
               help="With --c: take the temp memory that kernels use. By default it is that with which "
                    "they are fastest, if the chip's RAM has room for it, or if no chip is named "
-                   "and it saves 5 % of the instructions.")
+                   "and it saves 5 % of the cycles.")
 @click.option("--prepare/--no-prepare", "prepare", default=None,
               help="Store all prepared weights, or none: that takes less flash, runs slower, on any "
-                   "core.  [default: those that save instructions, if flash has room]")
+                   "core.  [default: those that save cycles, if flash has room]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")

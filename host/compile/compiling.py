@@ -13,7 +13,6 @@ from ..boards.chips import Chip
 from ..export import exporting
 from ..export.steps import Steps
 from ..instructions import read_instructions
-from ..run import running
 from ..run.parity import same_bits
 from ..run.request import Request
 from ..size import fitting
@@ -23,7 +22,7 @@ from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
-_GAIN = 0.05  # of a run's instructions: for less, a C project takes the temp memory that kernels use
+_GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
@@ -40,12 +39,13 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
         image, prepared = compile_image(program, data, None if prepare is False else core), None
-    if least_temp is None and chip:
+    if least_temp is None:
         methods = [_method(model, image.data, data, method, core) for method in image.methods]
-        least_temp = not _has_room([*before, {"least_temp": False, "methods": methods}], chip)
-    elif least_temp is None:
-        with steps.step("Measuring with the temp memory that kernels use, and with more"):
-            least_temp = not _gains_by_temp(image, name, core)
+        if chip:
+            least_temp = not _has_room([*before, {"least_temp": False, "methods": methods}], chip)
+        else:
+            with steps.step("Measuring with the temp memory that kernels use, and with more"):
+                least_temp = not _gains_by_temp(image, name, core, methods)
     if prepare is None and image.parts.prepared:
         with steps.step("Measuring with and without prepared weights"):
             image, prepared = preparing.choose(program, data, name, core, room, least_temp)
@@ -99,21 +99,18 @@ def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int
     return max(twin.wished_temp(loaded, core), least)
 
 
-def _gains_by_temp(image, name, core):
-    """True where the temp memory with which methods are fastest saves _GAIN of their instructions, or
-    no board can measure."""
-    program, counts = twin.open_program(image.data), [0, 0]
-    board = fitting.reference_board(core)
-    for method in image.methods if board else ():
-        meta, least = program.method_meta(method), _need(image.data, [], method)["temp"]
-        temps = least, fastest_temp(image.data, method, core, least)
-        for i, temp in enumerate(temps if temps[0] < temps[1] else ()):
-            result = running.run(Request(image.data, name, inputs.random_inputs(meta), method,
-                                         temp_size=temp), board.name)
-            if result.code:
-                return True
-            counts[i] += result.instructions["execute"]
-    return board is None or counts[1] < (1 - _GAIN) * counts[0]
+def _gains_by_temp(image, name, core, methods):
+    """True where the temp memory with which methods are fastest saves _GAIN of their cycles, or no
+    board can measure."""
+    if not any(method["temp_fastest"] > method["temp_least"] for method in methods):
+        return False
+    try:
+        least, fastest = (
+            sum(row["cycles"] for row in preparing.measured(image, name, core, least_temp).values())
+            for least_temp in (True, False))
+    except Error:
+        return True
+    return fastest < (1 - _GAIN) * least
 
 
 def choose_temp(entries: list[dict], chip: Chip | None) -> None:

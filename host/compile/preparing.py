@@ -1,8 +1,8 @@
 """Choose whose weights an image has in the form that the core's kernels take: where that pays.
 
 Prepared weights take two to four times the bytes of plain ones, and some layers gain nothing by them.
-An emulated board counts the instructions of each call with and without; what counts is the estimate of
-their cycles.
+An emulated board counts the instructions of each call with and without; the estimate of their cycles
+decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +34,10 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     full, plain = compile_image(program, data, core), compile_image(program, data)
     most = room(plain)
     try:
-        rows = [_measured(image, name, core, least_temp) for image in (full, plain)]
+        rows = [measured(image, name, core, least_temp) for image in (full, plain)]
     except Error as error:
         image = plain if most is not None and len(full.data) > most else full
-        return image, _entry(image, full, plain, None, str(error))
+        return image, _entry(image, full, plain, ({}, {}), str(error))
     cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
     kept = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
@@ -50,8 +50,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
         if most is None or len(image.data) <= most:
             break
         kept, image = kept[1:], plain
-    return image, _entry(image, full, plain, [sum(row["ticks"] for row in each.values())
-                                              for each in rows], "")
+    return image, _entry(image, full, plain, rows, "")
 
 
 def _places(image):
@@ -60,8 +59,10 @@ def _places(image):
             for i, size in chunks.items()}
 
 
-def _measured(image, name, core, least_temp):
-    """{(method, instruction): its row of a profile on a board with the core}, of methods with any."""
+def measured(image: Image, name: str, core: str,
+             least_temp: bool) -> dict[tuple[str, int], dict]:
+    """{(method, instruction): its row of a profile on a board with the core}, of methods with any.
+    Raises Error."""
     board = fitting.reference_board(core)
     if board is None:
         raise fail(NOT_FOUND, "not measured", remedy=fitting.how_to_measure(core))
@@ -80,14 +81,18 @@ def _least_temp(program, method):
     return load_with_exact_memories(program, method).memory_report()["temp"]["used"]
 
 
-def _entry(taken, full, plain, instructions, message):
+def _entry(taken, full, plain, rows, message):
     """taken: "all", "some" or "none" of the calls that can have prepared weights. calls: how many have
-    them, of can. all, none: bytes of the image, and instructions of a run of each method, None without
-    a measurement, whose message says why."""
+    them, of can. all, none: bytes of the image, and instructions and cycles of a run of each method,
+    None without a measurement, whose message says why."""
     kinds = {id(full): "all", id(plain): "none"}
-    counts = instructions or (None, None)
     return {"taken": kinds.get(id(taken), "some"), "calls": taken.calls_prepared,
             "can": full.calls_prepared,
-            **{kind: {"bytes": len(image.data), "instructions": count}
-               for kind, image, count in zip(("all", "none"), (full, plain), counts, strict=True)},
+            **{kind: {"bytes": len(image.data), "instructions": _sum(each, "ticks"),
+                      "cycles": _sum(each, "cycles")}
+               for kind, image, each in zip(("all", "none"), (full, plain), rows, strict=True)},
             "message": message}
+
+
+def _sum(rows, key):
+    return sum(row[key] for row in rows.values()) if rows else None

@@ -1,13 +1,10 @@
 """The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
 
-from dataclasses import replace
-
 from picotorch import Error
 
 from .. import show
 from ..inputs import random_inputs
 from ..profile import profiling
-from ..run import running
 from ..run.request import Request
 from ..size import cycles, fitting
 from ..twin import open_program
@@ -55,9 +52,8 @@ def _with_other_temp(request, board, method):
     if least == fastest:
         return None
     other = fastest if method["temp_measured"] == least else least
-    result = running.run(replace(request, temp_size=other, executions=1), board.name)
-    running.check_result(result)
-    return {"temp": other, "instructions": result.instructions["execute"]}
+    profile, _ = profiling.profile(request, board.name, other)
+    return {"temp": other, "instructions": profile["total"], "cycles": profile["cycles"]}
 
 
 # ---- for people
@@ -119,12 +115,11 @@ def _show_prepared(prepared):
     show.heading("Prepared weights")
     calls = {"all": f"all {prepared['can']} calls", "none": "no call",
              "some": f"{prepared['calls']} of {prepared['can']} calls"}[prepared["taken"]]
-    show.table(["of", "image>", "instructions>"], [
-        [words, f"{prepared[kind]['bytes']:,}",
-         "-" if prepared[kind]["instructions"] is None else f"{prepared[kind]['instructions']:,}"]
+    show.table(["of", "image>", "instructions>", "cycles>"], [
+        [words, *["-" if count is None else f"{count:,}" for count in prepared[kind].values()]]
         for kind, words in (("all", f"all {prepared['can']} calls (--prepare)"),
                             ("none", "no call (--no-prepare)"))])
-    measured = prepared["all"]["instructions"] is not None
+    measured = prepared["all"]["cycles"] is not None
     show.line(f"Taken: those of {calls}{'' if measured else ', for nothing was measured'}.")
 
 
@@ -153,7 +148,7 @@ def _show_time(method, of_method, entry):
     other = method["other_temp"]
     if other:
         show.line(f"This is with {method['temp_measured']:,} B of temp memory; with {other['temp']:,} "
-                  f"B it takes {other['instructions']:,} instructions.")
+                  f"B it takes about {other['cycles']:,} cycles.")
     show.table(["slowest", "operator", "instructions>", "cycles>", "share>"], [
         [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
          f"{100 * row['share']:.1f} %"]

@@ -305,7 +305,7 @@ def test_run_and_profile_know_of_less_temp_memory(file, call, tmp_path, monkeypa
     if of_image:
         name = tmp_path / "model.ptm"
         name.write_bytes(compile_image(path("int8_ds_cnn").read_bytes()).data)
-    for temp, factor in ((4096, 3), (16424, 1)):
+    for temp, factor in ((4096, 3), (8192, 1), (16424, 1)):
         run = json.loads(call("run", name, "--board", BOARD, "--temp-size", temp, "--json")[1])
         assert run["cycles"] == factor * run["instructions"]["execute"]
         one = Request(name.read_bytes(), "", benchmark_store.load("int8_ds_cnn").inputs)
@@ -313,6 +313,15 @@ def test_run_and_profile_know_of_less_temp_memory(file, call, tmp_path, monkeypa
         assert [row["cycles"] for row in profile["instructions"]] == [
             factor * row["ticks"] for row in profile["instructions"]]
         assert profile["cycles"] == factor * profile["total"]
+
+
+def test_a_run_that_the_twin_cannot_repeat_has_an_estimate(call, monkeypatch):
+    def no_backend(*_):
+        raise fail(INTERNAL, "no backend", "BackendX")
+
+    monkeypatch.setattr(size_cycles, "wished_by", no_backend)
+    run = json.loads(call("run", path("int8_ds_cnn"), "--board", BOARD, "--json")[1])
+    assert run["cycles"] > run["instructions"]["execute"]
 
 
 def test_the_clock_is_that_of_the_board(compiled):

@@ -123,6 +123,11 @@ def is_bare(board: Board, path: Path) -> bool:
     return f"board=bare, {_title(board)}\0".encode() in path.read_bytes()
 
 
+def has_symbol(path: Path, name: str) -> bool:
+    """True for a firmware that a symbol of this name is linked into."""
+    return f"\0{name}\0".encode() in path.read_bytes()
+
+
 def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
     """Raise FirmwareMissing if there is no such file, WrongFirmware if it is not for the board (with
     `bare` one without MicroPython), OldFirmware if board.toml changed after its build."""

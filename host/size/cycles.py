@@ -9,17 +9,22 @@ of a program. `make performance` measures and writes them. All are without wait 
 and the bus, which are the chip's.
 """
 
+import contextlib
 import dataclasses
 import json
 from collections import Counter
 from importlib import resources
 from typing import NamedTuple
 
+from _picotorch import CORES
+from _picotorch_c import lib
 from picotorch import Error
 from picotorch.module import load_with_exact_memories
 
+from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
-from ..run import running
+from ..operators import wide_forms
+from ..run import emulator, running
 from ..run.request import Request, Result
 from ..twin import has_prepared, is_image, open_data, open_program, wished_temp
 from ..values import Values
@@ -27,6 +32,8 @@ from ..values import Values
 OTHERS = "others"
 _DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
          "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
+_FORMS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "neighbours",  # of wide.h
+          "": "neighbours"}
 _PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
 _PLAIN_WEIGHTS = " with plain weights"  # beside others with prepared ones
 CYCLES_PER_INSTRUCTION = json.loads(
@@ -35,11 +42,13 @@ CYCLES_PER_INSTRUCTION = json.loads(
 
 class Conditions(NamedTuple):
     """Conditions of a run that factors depend on. is_prepared: with prepared constants. has_less_temp:
-    less temp memory than kernels wish for. of_image: the method is an image's."""
+    less temp memory than kernels wish for. of_image: the method is an image's. lacks: forms of
+    convolutions that it gains by, which the firmware is built without."""
 
     is_prepared: bool = False
     has_less_temp: bool = False
     of_image: bool = False
+    lacks: frozenset[str] = frozenset()
 
     def mode(self) -> str:
         """Name the part of the JSON."""
@@ -57,7 +66,18 @@ def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> C
 
 def conditions_of(request: Request, result: Result, core: str) -> Conditions:
     """Return those of a run that went well on a board with this core."""
-    return conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
+    run = conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
+    return run._replace(lacks=_lacking_forms(request, result, core))
+
+
+def _lacking_forms(request, result, core):
+    if CORES.get(core) != lib.PT_CORE_DSP:
+        return frozenset()
+    path = request.firmware or emulator.firmware_path(load_board(result.board),
+                                                      "bare" if request.bare else "run")
+    lacking = {form for form in _FORMS.values() if not emulator.has_symbol(path, f"pt_{form}")}
+    return frozenset(lacking and lacking & wide_forms(open_program(request.model),
+                                                      open_data(request.data)))
 
 
 def _has_less_temp(request, result, core):
@@ -82,10 +102,24 @@ def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
     """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it."""
     if operator.endswith(_PLAIN_WEIGHTS):
         operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
+    operator, run = _with_other_loops(operator, run)
     known = {}
     for mode in (PLAIN.mode(), Conditions(run.is_prepared).mode(), run.mode()):
         known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
     return known.get(operator, known[OTHERS])
+
+
+def _with_other_loops(operator, run):
+    """Return the operator and the conditions whose loops a convolution takes if the firmware has not
+    its form: for 3 wide those of `neighbours`; for others those with less temp memory, where only an
+    image leaves 1x1 without its form."""
+    name = next((name for name in _DIMS if operator.startswith(name)), None)
+    kind = name and operator.removeprefix(name)
+    if _FORMS.get(kind) not in run.lacks:
+        return operator, run
+    if kind == " 3 wide":
+        return _with_other_loops(name, run)
+    return operator, run._replace(has_less_temp=True, of_image=kind == " 1x1")
 
 
 def operator_of(instruction: Instruction, values: Values) -> str:
@@ -132,9 +166,14 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:
-    """Return the instructions by operator, in a run on an emulated board; nothing where its firmware
-    measures none, or has no room for that. Raises Error where there was no run."""
-    return by_operator(request, measured_counts(request, board))
+    """Return the instructions by operator, in a run on an emulated board; where the firmware of the
+    request measures none those in the board's own, nothing where that does not either, or has no room
+    for it. Raises Error where there was no run."""
+    counts = measured_counts(request, board)
+    if not counts and request.firmware:
+        with contextlib.suppress(Error):
+            counts = measured_counts(dataclasses.replace(request, firmware=None), board)
+    return by_operator(request, counts)
 
 
 def measured_counts(request: Request, board: str) -> list[int]:

@@ -275,6 +275,24 @@ def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operato
                  "OperatorMissing", "aten::convolution.out", "aten::relu.out", "aten::addmm.out")
 
 
+@pytest.mark.parametrize("bare", [[], ["--bare"]])
+def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path, bare):
+    """1x1 layers without their form take fewer instructions and more cycles (docs/performance.md). A
+    firmware without the tracer has the shares of operators from that with all kernels."""
+    model = ROOT / "tests/benchmark/int8_ds_cnn/m4.pte"
+    output, runs = tmp_path / "fw.elf", []
+    for without in ([], ["--without", "pointwise"]):
+        assert call("firmware", "--models", model, *bare, *without, "--output", output)[0] == 0
+        for firmware in ([], ["--firmware", output]):
+            status, out, _ = call("run", model, "--board", BOARD, *bare, *firmware, "--json")
+            assert status == 0
+            runs.append(json.loads(out))
+    instructions = [run["instructions"]["execute"] for run in runs]
+    full, selected, _, without = [run["cycles"] for run in runs]
+    assert full == pytest.approx(selected, rel=0.01)
+    assert instructions[3] < 0.92 * instructions[0] and without > 1.05 * full
+
+
 def test_a_part_that_a_firmware_was_built_without_is_named(call, firmware):
     assert firmware[1]["parts"] == []
     command = ("--board", BOARD, "--firmware", firmware[0])

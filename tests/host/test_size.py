@@ -323,6 +323,19 @@ def test_operators_with_prepared_constants_have_cycles_of_their_own():
         assert cycles.factors(core, "aten::relu.out", with_them) == relu
 
 
+def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_takes():
+    lacks = [cycles.Conditions(lacks=frozenset(forms)) for forms in (
+        {"winograd"}, {"winograd", "neighbours"}, {"neighbours"}, {"pointwise"})]
+    name, less = "cortex_m::quantized_conv2d.out", cycles.Conditions(has_less_temp=True)
+    for core in ("cortex-m4", "cortex-m7", "cortex-m33"):
+        plain, slow = (cycles.factors(core, name, run) for run in (cycles.PLAIN, less))
+        assert [cycles.factors(core, f"{name} 3 wide", run) for run in lacks[:2]] == [plain, slow]
+        assert [cycles.factors(core, name, run) for run in lacks] == [plain, slow, slow, plain]
+        assert cycles.factors(core, f"{name} 1x1", lacks[3]) == cycles.factors(
+            core, f"{name} 1x1", less._replace(of_image=True))
+        assert cycles.factors(core, f"{name} 1x1", lacks[1]) == cycles.factors(core, f"{name} 1x1")
+
+
 @pytest.mark.parametrize("name, kinds", [
     ("int8_convolutions", ["odd channels", *["grouped or dilated"] * 2, "1x1", "grouped or dilated"]),
     ("int8_resnet8", ["odd channels", "3 wide", "3 wide", "", "3 wide", "1x1", "", "3 wide", "1x1"]),

@@ -342,7 +342,7 @@ def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_take
 ])
 @pytest.mark.parametrize("is_image", [False, True])
 def test_kinds_of_convolutions_are_told_apart(name, kinds, is_image):
-    """Of stride 2, too, where an odd width leaves more than half of its columns."""
+    """Strides of 2 too, where an odd width leaves more than half of its columns."""
     model = fixture_store.load(name).pte
     meta = open_program(compile_image(model).data if is_image else model).method_meta("forward")
     values = Values(meta.program, meta.plan)

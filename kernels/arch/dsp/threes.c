@@ -9,7 +9,7 @@
 
 #ifdef PT_LOADS_BESIDE
 
-enum { STEP_BYTES = 88, BEGUN = 0 };
+enum { STEP_BYTES = 88, BEGUN = 0 }; // bytes of code of a step, and steps that BEGIN does
 
 #define W_END "r3"
 #define LAST_STEP STEP "ldr r3, %[w_end]\n\t"

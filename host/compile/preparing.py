@@ -85,8 +85,8 @@ def _entry(taken, full, plain, rows, message):
     """taken: "all", "some" or "none" of the calls that can have prepared weights. calls: how many have
     them, of can. all, none: bytes of the image, and instructions and cycles of a run of each method,
     None without a measurement, whose message says why."""
-    kinds = {id(full): "all", id(plain): "none"}
-    return {"taken": kinds.get(id(taken), "some"), "calls": taken.calls_prepared,
+    kinds = {full.calls_prepared: "all", plain.calls_prepared: "none"}
+    return {"taken": kinds.get(taken.calls_prepared, "some"), "calls": taken.calls_prepared,
             "can": full.calls_prepared,
             **{kind: {"bytes": len(image.data), "instructions": _sum(each, "ticks"),
                       "cycles": _sum(each, "cycles")}

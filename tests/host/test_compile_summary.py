@@ -7,7 +7,7 @@ import pytest
 from picotorch.errors import INTERNAL, fail
 from picotorch.host.boards import chips
 from picotorch.host.boards.boards import load_board
-from picotorch.host.compile import summary
+from picotorch.host.compile import preparing, summary
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.profile import profiling
 from picotorch.host.run import emulator, running
@@ -213,6 +213,14 @@ def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled)
     assert prepared["taken"] == "none" and entry["flash"]["prepared"] == 0
     assert image.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
+
+
+@pytest.mark.parametrize("least_gain, taken", [(-1, "all"), (1, "none")])
+def test_of_all_or_no_calls_the_entry_tells_so(least_gain, taken):
+    program = path("int8_ds_cnn").read_bytes()
+    image, entry = preparing.choose(program, [], "", "cortex-m4", lambda _: None, False, least_gain)
+    assert entry["taken"] == taken and entry["calls"] == image.calls_prepared
+    assert entry["calls"] == (entry["can"] if taken == "all" else 0)
 
 
 def test_each_call_that_gains_has_them(call, tmp_path):

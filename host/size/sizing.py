@@ -289,9 +289,12 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
         _, message = measured.run(board, temp)
     else:
         message = f"not measured; {fitting.how_to_measure(chip.core)}"
-    ways = measured.ways(chip, temp)
-    for way in ways.values() if refused else ():
-        way |= {"fits": False, "lacks": refused}
+    ways, least = (measured.ways(chip, size) for size in (temp, measured.need["temp_least"]))
+    for name, way in ways.items():
+        if refused:
+            way |= {"fits": False, "lacks": refused}
+        elif way["fits"] is False and least[name]["fits"]:
+            way["lacks"] += "; with the least temp memory there is room"
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
         "source": chip.source,

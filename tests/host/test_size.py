@@ -416,6 +416,22 @@ def test_a_chip_with_room_for_the_least_temp_memory_alone_fits(call):
     assert chip["fits"] and chip["temp"]["taken"] == need["temp"]
 
 
+def test_a_way_that_fits_with_the_least_temp_memory_alone_is_named(call):
+    """C has room for more, which RAM and ms are with."""
+    model, chip = "int8_resnet8", ["--chip", "stm32f407"]
+    need = found(call, *chip, model=model)
+    with_python = need["chips"][0]["ways"]["micropython"]["ram"]
+    ram = with_python["all"] - with_python["parts"]["temp memory"]
+    for spare, is_room in ((0, True), (-1, False), (need["temp"], None)):
+        (way,) = (one["ways"]["micropython"] for one in found(
+            call, *chip, "--ram", ram + spare, model=model)["chips"])
+        if is_room is None:
+            assert way["fits"]
+        else:
+            assert not way["fits"] and way["lacks"].startswith("RAM lacks ")
+            assert way["lacks"].endswith("; with the least temp memory there is room") == is_room
+
+
 def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, monkeypatch):
     def small(name):
         board = boards.load_board(name)

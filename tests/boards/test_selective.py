@@ -172,8 +172,8 @@ def test_models_may_follow_one_another(call, monkeypatch, option):
     built = []
     monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
     assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
-    ((board, programs, output, bare, parts),) = built
-    assert (board, output, bare, parts) == (BOARD, selective.default_output(BOARD), False, ())
+    ((board, programs, *others),) = built
+    assert (board, *others) == (BOARD, selective.default_output(BOARD), False, (), ())
     assert list(programs) == [str(path("add_1")), str(path("add_5"))]
 
 

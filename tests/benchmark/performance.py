@@ -214,8 +214,8 @@ def dense(entries):
 
 def operator_factors(entries):
     """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
-    0.01; in other modes than "none" only those that differ for the same models.
-    OTHERS: the quartiles of the operators."""
+    0.01; in other modes only those that differ for the same models from "none", or with prepared
+    constants from "pool". OTHERS: the quartiles of the operators."""
     counts = {}
     for e in entries:
         for operator, pair in e["operators"].items():
@@ -224,9 +224,10 @@ def operator_factors(entries):
     found = {"none": {}}
     for (core, operator), modes in sorted(counts.items()):
         plain = modes["none"]
+        prepared = plain | modes.get("pool", {})
         for name, pairs in modes.items():
-            one = factors(pairs.values())
-            if pairs is plain or one != factors([plain[model] for model in pairs]):
+            one, known = factors(pairs.values()), prepared if name.startswith("pool,") else plain
+            if pairs is plain or one != factors([known[model] for model in pairs]):
                 found.setdefault(name, {}).setdefault(core, {})[operator] = one
     for operators in found["none"].values():
         quartiles = statistics.quantiles([usual for _, usual, _ in operators.values()])

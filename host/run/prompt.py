@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -134,8 +134,8 @@ def listening(board: Board, listen: str, image: Path | None = None
 def _port(process):
     """Asks the emulator's monitor where the console is."""
     _answer(process)
-    process.stdin.write(b"info chardev\n")
-    process.stdin.flush()
+    with suppress(BrokenPipeError):  # it has ended: _answer says why
+        os.write(process.stdin.fileno(), b"info chardev\n")
     found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", _answer(process))
     kind, address = (part.decode() for part in found.groups())
     return address if kind == "pty" else f"socket://localhost:{address.rsplit(':', 1)[1]}"

@@ -24,7 +24,7 @@ from picotorch.module import load_with_exact_memories
 from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
 from ..operators import wide_forms
-from ..run import emulator, running
+from ..run import running
 from ..run.request import Request, Result
 from ..twin import has_prepared, is_image, open_data, open_program, wished_temp
 from ..values import Values
@@ -71,6 +71,8 @@ def conditions_of(request: Request, result: Result, core: str) -> Conditions:
 
 
 def _lacking_forms(request, result, core):
+    from ..run import emulator  # commands that run nothing on a board do without
+
     if CORES.get(core) != lib.PT_CORE_DSP:
         return frozenset()
     path = request.firmware or emulator.firmware_path(load_board(result.board),

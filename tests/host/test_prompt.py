@@ -118,6 +118,16 @@ def test_no_emulator_is_left_when_the_command_is_terminated():
         socket.create_connection(("localhost", int(port)), timeout=5)
 
 
+def test_an_emulator_that_ends_behind_its_first_answer_says_why():
+    """Its monitor may be there before it finds the port taken."""
+    command = "printf '(qemu) '; echo taken >&2; exit 1"
+    with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.wait()
+        with pytest.raises(emulator.EmulatorError, match="taken"):
+            prompt._port(process)
+
+
 def test_a_port_that_is_taken_is_an_error():
     with prompt.listening(BOARD, "tcp:0") as (port, _):
         taken = port.rsplit(":", 1)[1]

@@ -39,7 +39,8 @@ def _measured(meta, method, image, board, core, clock_hz):
     temp = board.arenas["temp"].size if temp is None else temp
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
-    conditions = cycles.conditions(image.data, core, 0, temp < method["temp_fastest"])
+    conditions = cycles.conditions(image.data, core, 0, cycles.has_less_temp(
+        temp, method["temp_least"], method["temp_fastest"]))
     return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
                                     conditions),
             "temp_measured": temp, "other_temp": _with_other_temp(request, board, method),

@@ -1,5 +1,7 @@
 """Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
 
+from pathlib import Path
+
 from ..boards.boards import Board
 from . import bare, emulator
 from .request import Request, Result
@@ -10,10 +12,15 @@ TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 FAILED = 1  # exit status of a run that ended in an error, which the report tells
 
 
+def firmware_of(request: Request, board: Board) -> Path:
+    """Return the firmware that runs the request. Raises emulator.FirmwareMissing."""
+    return request.firmware or emulator.firmware_path(board, "bare" if request.bare else "run")
+
+
 def run(request: Request, board: Board) -> Result:
     """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
-    firmware = request.firmware or emulator.firmware_path(board, "bare" if request.bare else "run")
+    firmware = firmware_of(request, board)
     emulator.check_firmware(board, firmware, request.bare)
     is_bare = emulator.is_bare(board, firmware)
     ended = emulator.run(board, firmware, make_job(request, bare.constant if is_bare else repr_float),

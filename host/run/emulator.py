@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,9 +123,10 @@ def is_bare(board: Board, path: Path) -> bool:
     return f"board=bare, {_title(board)}\0".encode() in path.read_bytes()
 
 
-def has_symbol(path: Path, name: str) -> bool:
-    """True for a firmware that a symbol of this name is linked into."""
-    return f"\0{name}\0".encode() in path.read_bytes()
+def symbols_in(path: Path, names: Iterable[str]) -> set[str]:
+    """Return those of the names that are symbols linked into a firmware."""
+    data = path.read_bytes()
+    return {name for name in names if f"\0{name}\0".encode() in data}
 
 
 def check_firmware(board: Board, path: Path, bare: bool = False) -> None:

@@ -23,7 +23,7 @@ from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
-from ..operators import wide_forms
+from ..operators import WIDE_FORMS, wide_forms
 from ..run import running
 from ..run.request import Request, Result
 from ..twin import has_prepared, is_image, open_data, open_program, wished_temp
@@ -71,26 +71,28 @@ def conditions_of(request: Request, result: Result, core: str) -> Conditions:
 
 
 def _lacking_forms(request, result, core):
-    from ..run import emulator  # commands that run nothing on a board do without
+    from ..run import emulated, emulator  # commands that run nothing on a board do without
 
     if CORES.get(core) != lib.PT_CORE_DSP:
         return frozenset()
-    path = request.firmware or emulator.firmware_path(load_board(result.board),
-                                                      "bare" if request.bare else "run")
-    lacking = {form for form in _FORMS.values() if not emulator.has_symbol(path, f"pt_{form}")}
+    firmware = emulated.firmware_of(request, load_board(result.board))
+    linked = emulator.symbols_in(firmware, [f"pt_{form}" for form in WIDE_FORMS])
+    lacking = {form for form in WIDE_FORMS if f"pt_{form}" not in linked}
     return frozenset(lacking and lacking & wide_forms(open_program(request.model),
                                                       open_data(request.data)))
 
 
+def has_less_temp(size: int, used: int, wished: int) -> bool:
+    """Return whether calls take other loops than those with all the temp memory that kernels wish for:
+    with what they use, and with less than a quarter of it. Between these most take those."""
+    return size < wished and (size <= used or 4 * size < wished)
+
+
 def _has_less_temp(request, result, core):
-    """True of what kernels use, and of less than a quarter of what they wish for: between these most
-    calls take the loops that they wish for."""
-    used, size = result.temp.used, result.temp.size
     try:
-        wished = wished_by(request, core)
+        return has_less_temp(result.temp.size, result.temp.used, wished_by(request, core))
     except Error:  # the twin cannot load it: it has delegates, say
         return False
-    return size < wished and (size <= used or 4 * size < wished)
 
 
 def wished_by(request: Request, core: str) -> int:

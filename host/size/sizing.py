@@ -193,8 +193,8 @@ class _Measured:
     def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
         """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
         result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
-        conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"],
-                                       temp < self.need["temp_wished"][chip.core])
+        has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["temp_wished"][chip.core])
+        conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
         return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
                                           result.operators, conditions)
 

@@ -177,6 +177,13 @@ def shown(value):
     return "-" if value is None else f"{value:.3f}"
 
 
+def keep(found, output):
+    """Write figures as JSON, and say where."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(found, indent=1) + "\n")
+    click.echo(f"written to {output}")
+
+
 @click.command(help=__doc__)
 @click.option("--board", "names", multiple=True, type=click.Choice(boards.full_board_names()),
               help="default: all boards with all kernels")
@@ -192,10 +199,8 @@ def main(names, models, modes, output):
     todo = [(model, board) for model in models or MODELS for board in names]
     for model, board in track(todo, "Measuring", transient=True):
         entries += rows(model, boards.load_board(board), modes)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(entries, indent=1) + "\n")
     Console(width=210).print(table(entries))
-    click.echo(f"written to {output}")
+    keep(entries, output)
 
 
 if __name__ == "__main__":

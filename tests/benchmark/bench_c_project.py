@@ -6,7 +6,6 @@ builds: with the switches of its Makefile, with weights prepared for the core an
 switches: what a build grows by without one of those in the project's config.h.
 """
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from benchmark.bench import keep  # noqa: E402
 from benchmark.bench_images import make, sizes  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
@@ -78,10 +78,8 @@ def main(output):
     folder = ROOT / "build" / "bench_c_project"
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier version, maybe
     found = measure(folder)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(found, indent=1) + "\n")
     Console().print(table(found))
-    click.echo(f"written to {output}")
+    keep(found, output)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ flash: bytes of the whole firmware; cycles: of an inference, estimated, with all
 board.
 """
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmark import cycles  # noqa: E402
-from benchmark.bench import request  # noqa: E402
+from benchmark.bench import keep, request  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BOARD = "mps2-an386"
@@ -63,10 +62,8 @@ def main(output):
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         found = [entry(name, without, Path(folder)) for name in benchmark_store.NAMES
                  for without in selections(name)]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(found, indent=1) + "\n")
     Console().print(table(found))
-    click.echo(f"written to {output}")
+    keep(found, output)
 
 
 if __name__ == "__main__":

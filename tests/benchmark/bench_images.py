@@ -14,7 +14,6 @@ those of the whole program but for the inputs that its main.c holds, with the le
 are known. x: ratio to it.
 """
 
-import json
 import os
 import re
 import shutil
@@ -34,7 +33,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import ANCHOR, shown  # noqa: E402
+from benchmark.bench import ANCHOR, keep, shown  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BOARDS = [name for name in boards.full_board_names() if name.startswith("mps")]
@@ -183,10 +182,8 @@ def main(names, models, output):
     todo = [(model, board) for board in names for model in models]
     entries = [row(model, boards.load_board(board), projects / board)
                for model, board in track(todo, "Measuring", transient=True)]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(entries, indent=1) + "\n")
     Console(width=210).print(table(entries))
-    click.echo(f"written to {output}")
+    keep(entries, output)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from benchmark.bench import keep  # noqa: E402
 from support.board_call import BOARDS, Case, call_on_board  # noqa: E402
 from support.kernel_call import Tensor  # noqa: E402
 
@@ -143,9 +144,7 @@ def main(names, classes, totals, prepare, output):
         if not totals:
             console.print(table(board, entries))
         console.print(table(f"{board}: by class", class_totals(entries)))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(everything, indent=1) + "\n")
-    click.echo(f"written to {output}")
+    keep(everything, output)
 
 
 if __name__ == "__main__":

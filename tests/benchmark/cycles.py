@@ -11,7 +11,6 @@ at its least and its most.
 """
 
 import dataclasses
-import json
 import os
 import re
 import subprocess
@@ -23,7 +22,7 @@ import click
 from picotorch.host.boards import boards
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
-from picotorch.host.run import emulator, running
+from picotorch.host.run import emulated, emulator, running
 from picotorch.host.run.request import PREPARE
 from picotorch.host.run.runner_files import make_job
 from picotorch.host.size.cycles import conditions, operator_of, wished_by
@@ -36,7 +35,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import DENSE, MODELS, macs_of, request  # noqa: E402
+from benchmark.bench import DENSE, MODELS, keep, macs_of, request  # noqa: E402
 from benchmark.disassembly import disassemble  # noqa: E402
 from benchmark.instruction_timings import CORES, Timings  # noqa: E402
 from benchmark.pipelines import Pipelines  # noqa: E402
@@ -210,7 +209,7 @@ def counted(command, folder):
 
 def trace(board, one, is_logged=True):
     """(sums of a run of the request on the board, counted instructions, prepared bytes)"""
-    firmware = one.firmware or emulator.firmware_path(board)
+    firmware = emulated.firmware_of(one, board)
     instructions = disassemble(firmware, board.core)
     run, weighed = (logged, weigh) if is_logged else (counted, weigh_counts)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:
@@ -326,14 +325,12 @@ def main(names, models, modes, functions, output):
             found += [estimate(model, board, prepare, True, of_image) for of_image in (False, True)
                       if is_int8 and wishes_for_more(model, board, prepare, of_image)]
             entries += [e for e in found if prepare == modes[0] or "pool" in e["mode"]]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(entries, indent=1) + "\n")
     Console(width=140).print(table(entries))
     for e in entries if functions else []:
         click.echo(f"\n{e['model']} on {e['core']}, {e['prepare']}: instructions, cycles, function")
         for function, (instructions, _, usual, _) in e["functions"].items():
             click.echo(f"{instructions:>12,} {usual:>12,}  {function}")
-    click.echo(f"written to {output}")
+    keep(entries, output)
 
 
 if __name__ == "__main__":

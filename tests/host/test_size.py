@@ -64,13 +64,22 @@ def test_size_is_exact(call):
         assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]
 
 
-def test_a_memory_that_is_too_small_is_named(call, monkeypatch):
-    def small(name):
-        board = boards.load_board(name)
-        arenas = board.arenas | {"planned": boards.Arena("planned", "ram", 63_999)}
-        return dataclasses.replace(board, arenas=arenas)
+@pytest.fixture
+def set_memory(monkeypatch):
+    """set_memory(name, size): boards have so many bytes of that memory."""
+    def set_to(memory, size):
+        def small(name):
+            board = boards.load_board(name)
+            arenas = board.arenas | {memory: boards.Arena(memory, "ram", size)}
+            return dataclasses.replace(board, arenas=arenas)
 
-    monkeypatch.setattr(sizing, "load_board", small)
+        monkeypatch.setattr(sizing, "load_board", small)
+
+    return set_to
+
+
+def test_a_memory_that_is_too_small_is_named(call, set_memory):
+    set_memory("planned", 63_999)
     status, out, _ = call("size", path("ds_cnn"), "--board", BOARD)
     assert status == 0
     row = next(line for line in out.splitlines() if line.startswith(BOARD))
@@ -432,13 +441,8 @@ def test_a_way_that_fits_with_the_least_temp_memory_alone_is_named(call):
             assert way["lacks"].endswith("; with the least temp memory there is room") == is_room
 
 
-def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, monkeypatch):
-    def small(name):
-        board = boards.load_board(name)
-        arenas = board.arenas | {"temp": boards.Arena("temp", "ram", 2047)}
-        return dataclasses.replace(board, arenas=arenas)
-
-    monkeypatch.setattr(sizing, "load_board", small)
+def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory):
+    set_memory("temp", 2047)
     (board,) = found(call, "--board", BOARD, model="int8_resnet8")["boards"]
     assert board["fits"] and board["memories"]["temp"] == {"needed": 0, "size": 2047}
     assert board["time"] == board["temp"]["least"]["time"] and board["stack"]

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import click
 import renode_platform
+from picotorch import Error
+from picotorch.host import quoting
 from picotorch.host.boards import boards
 from picotorch.host.firmware import mpy
 from picotorch.host.inputs import read_inputs
@@ -266,8 +268,10 @@ def run_board(program, name, folder=None):
     """Prepare and run the tests of a board. RenodeError."""
     board, toml = boards.load_board(name), _toml(name)
     folder = folder or BUILD / name
-    if " " in str(folder):
-        raise RenodeError(f"Renode's monitor takes no blanks in paths: {folder}")
+    try:
+        quoting.robot(folder)
+    except Error as error:
+        raise RenodeError(error.message) from None
     prepare(board, toml, folder)
     run_suites(program, board, toml, folder)
 

@@ -11,7 +11,7 @@ from picotorch import Program
 from picotorch.method_meta import MethodMeta
 from picotorch.module import load_with_exact_memories
 
-from .. import program_schema, show
+from .. import program_schema, quoting
 from ..instructions import KERNEL_CALL, read_instructions
 from ..values import Values
 from . import end_names
@@ -68,10 +68,8 @@ class CMethod:
     def _unplanned_state(self):
         for k, info in enumerate(self.meta.unplanned_attributes()):
             name = info.name()
-            text = "".join(f"\\{byte:03o}" if byte in b'"\\?' or not 32 <= byte < 127 else chr(byte)
-                           for byte in name.encode())
-            yield (f'pt_set_attribute(&{self.prefix}_method, "{text}", {len(name.encode())}',
-                   f"{self.prefix}_memory_of_state_{k}", info.nbytes())
+            yield (f"pt_set_attribute(&{self.prefix}_method, {quoting.c_string(name.encode())}, "
+                   f"{len(name.encode())}", f"{self.prefix}_memory_of_state_{k}", info.nbytes())
 
     @property
     def macro(self) -> str:
@@ -123,14 +121,9 @@ def identifier(text: str) -> str:
     return re.sub(r"[^0-9A-Za-z_]", "_", text)
 
 
-def comment(text: str) -> str:
-    """A text that is the model's choice, as a part of a comment: of one line."""
-    return show.printable(text).replace("\\", "?")
-
-
 def _declare(method):
     macro, prefix = method.macro, method.prefix
-    lines = [f"// ---- {comment(method.name)}", "", "enum {",
+    lines = [f"// ---- {quoting.c_comment(method.name)}", "", "enum {",
              f"    {macro}_POOL_BYTES = {method.pool},",
              *(f"    {macro}_PLANNED_{i}_BYTES = {size}," for i, size in enumerate(method.planned)),
              f"    {macro}_TEMP_BYTES = {method.temp},", "};", "",
@@ -217,7 +210,7 @@ def source(name: str, methods: list[CMethod], shared_temp: int) -> str:
 
 def _memories(method):
     prefix = method.prefix
-    lines = [f"// ---- {comment(method.name)}", "", f"pt_method {prefix}_method;",
+    lines = [f"// ---- {quoting.c_comment(method.name)}", "", f"pt_method {prefix}_method;",
              f"static uint64_t UNCLEARED({prefix}_pool)[{max(-(-method.pool // 8), 1)}];"]
     lines += [f"static uint64_t UNCLEARED({method.memory(i)})[{-(-size // 8)}];"
               for i, size in enumerate(method.planned) if size]

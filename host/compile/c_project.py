@@ -20,7 +20,7 @@ from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.method_meta import MethodMeta
 
-from .. import twin
+from .. import quoting, twin
 from ..boards.boards import board_names, load_board
 from ..firmware.selective import operator_file
 from ..inputs import checked_inputs, random_inputs
@@ -61,7 +61,7 @@ class _Part:
     def __init__(self, model):
         self.name, self.image = model.name, model.image
         self.board = load_board(model.board)
-        self.note = c_method.comment(model.note or model.name)
+        self.note = quoting.c_comment(model.note or model.name)
         self.program = twin.open_program(model.image)
         self.methods, self.constants = _methods(self.program, model)
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
@@ -215,7 +215,7 @@ def _templates(parts, methods):
     board = parts[0].board
     words = {"PROGRAM": "models" if several else parts[0].name, "MARK": MARK,
              "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core,
-             "NOTE": " and ".join(part.note for part in parts),
+             "NOTE": " and ".join(quoting.html(part.note) for part in parts),
              "FOLDERS": ", ".join(f"`{name}/`" for name in names),
              "SOURCES": ", ".join(f"`{name}/*.c`" for name in names),
              "HEADERS": " and ".join(f"`{name}/{name}.h`" for name in names),

@@ -5,6 +5,7 @@ and a boot loader's drive goes away only when it has got all blocks of a UF2 fil
 not, the board's prompt is the check (--port).
 """
 
+import contextlib
 import functools
 import os
 import shlex
@@ -26,9 +27,10 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import show
+from .. import quoting, show
 from ..boards.boards import BOARDS_DIR
 from ..firmware import ports, rp2, uf2
+from ..operators import needed_operators
 from ..run.running import read_program
 from ..twin import open_program
 from .drives import Drive, boot_drives
@@ -56,35 +58,35 @@ class Tool:
 def _openocd(entry, file):
     address = f" {entry['address']:#x}" if file.suffix == ".bin" else ""
     files = [word for name in entry["openocd"] for word in ("-f", name)]
-    return [*files, "-c", f"program {{{file}}}{address} verify reset exit"]
+    return [*files, "-c", f"program {quoting.tcl(file)}{address} verify reset exit"]
 
 
 def _pyocd(entry, file):
     base = ["--base-address", f"{entry['address']:#x}"] if file.suffix == ".bin" else []
-    return ["flash", "--target", entry["pyocd"], *base, str(file)]
+    return ["flash", "--target", entry["pyocd"], *base, quoting.operand(file)]
 
 
 def _dfu_util(entry, file):
     address = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
-    return ["-a", "0", "-d", entry["dfu"], *address, "-D", str(file)]
+    return ["-a", "0", "-d", entry["dfu"], *address, "-D", quoting.operand(file)]
 
 
 def _st_flash(entry, file):
     if file.suffix == ".hex":
-        return ["--reset", "--format", "ihex", "write", str(file)]
-    return ["--reset", "write", str(file), f"{entry['address']:#x}"]
+        return ["--reset", "--format", "ihex", "write", quoting.operand(file)]
+    return ["--reset", "write", quoting.operand(file), f"{entry['address']:#x}"]
 
 
 _TOOLS = {tool.name: tool for tool in (
     Tool("picotool", "picotool", (".uf2", ".elf", ".bin"),
-         lambda entry, file: ["load", "-v", "-x", str(file)],
+         lambda entry, file: ["load", "-v", "-x", quoting.operand(file)],
          "get it from https://github.com/raspberrypi/pico-sdk-tools/releases"),
     Tool("openocd", "openocd", (".elf", ".hex", ".bin"), _openocd, f"{_DEBIAN} openocd"),
     Tool("pyocd", "pyocd", (".elf", ".hex", ".bin"), _pyocd, "pip install pyocd"),
     Tool("dfu-util", "dfu", (".dfu", ".bin"), _dfu_util, f"{_DEBIAN} dfu-util", checks=False),
     Tool("st-flash", "st", (".bin", ".hex"), _st_flash, f"{_DEBIAN} stlink-tools"),
     Tool("teensy_loader_cli", "teensy", (".hex",),
-         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", str(file)],
+         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", quoting.operand(file)],
          f"{_DEBIAN} teensy-loader-cli", checks=False),
 )}
 TOOLS = (DRIVE, *_TOOLS)
@@ -112,22 +114,34 @@ def _is_drive_of(drive, entry):
 
 def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
           patience: float | None = None) -> dict:
-    """Flashes; what was done, as plain data. A firmware that is built for a model is in a folder of its
-    own, which goes away. Raises Error."""
+    """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
+
+    The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
+    nothing is built, written or sent, and the firmware of a model goes by its name alone. Raises Error.
+    """
     if firmware.suffix not in MODELS:
-        return {"model": None, **_flash(firmware, board, port, way, dry_run, patience)}
-    with tempfile.TemporaryDirectory() as folder:
-        built = _built(firmware, board, _entries()[board], way, Path(folder))
+        _check_file(firmware, board, _entries()[board])
+        return {"model": None, "build": None, **_flash(firmware, board, port, way, dry_run, patience)}
+    if board not in (*rp2.BOARDS, *ports.boards()):
+        raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
+                   remedy="flash a firmware, and picotorch deploy the model")
+    data = read_program(firmware)
+    programs = {str(firmware): open_program(data)}
+    needed_operators(programs)  # OperatorMissing
+    if board in rp2.BOARDS:
+        rp2.check_images(board, {str(firmware): data})
+    with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
+        built = _wanted([Path(path) for path in _outputs(board)] if dry_run else
+                        _built(programs, data, board, Path(folder)), _entries()[board], way)
         done = _flash(built, board, port, way, dry_run, patience)
         if built.parent == Path(folder):
             done["firmware"] = built.name
             done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
-    return {"model": str(firmware), **done}
+    return {"model": str(firmware), "build": _build_command(firmware, board, done["firmware"]), **done}
 
 
 def _flash(firmware, board, port, way, dry_run, patience):
     entry = _entries()[board]
-    _check_file(firmware, board, entry)
     way = way or _choose(firmware, board, entry, dry_run)
     if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
         raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
@@ -142,23 +156,37 @@ def _flash(firmware, board, port, way, dry_run, patience):
     return result
 
 
-def _built(model, board, entry, way, folder):
-    """The firmware with a model's kernels and the model in its flash, a file that a way takes."""
-    if board not in (*rp2.BOARDS, *ports.boards()):
-        raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
-                   remedy="flash a firmware, and picotorch deploy the model")
-    data = read_program(model)
-    programs = {str(model): open_program(data)}
+# ---- the firmware of a model
+
+
+def _outputs(board):
+    """Return the names of the files that a build of the board's firmware makes."""
+    return [f"{board}.uf2"] if board in rp2.BOARDS else list(ports.boards()[board].outputs)
+
+
+def _built(programs, data, board, folder):
+    """Build the firmware with a model's kernels and the model in its flash; return its files."""
     if board in rp2.BOARDS:
-        rp2.build(board, programs, {str(model): data}, folder / f"{board}.uf2")
-        return folder / f"{board}.uf2"
-    built = ports.build(board, programs, [("model", data)])
-    files = [Path(path) for path in built["outputs"]]
+        (output,) = _outputs(board)
+        rp2.build(board, programs, dict.fromkeys(programs, data), folder / output)
+        return [folder / output]
+    return [Path(path) for path in ports.build(board, programs, [("model", data)])["outputs"]]
+
+
+def _wanted(files, entry, way):
+    """Choose the file that a way takes: a UF2 file, or one for a tool that is installed."""
     for file in files:
         if file.suffix == ".uf2" or any(_takes(tool, file, entry) and way in (None, tool.name)
                                         and shutil.which(tool.name) for tool in _TOOLS.values()):
             return file
     return files[-1]
+
+
+def _build_command(model, board, firmware):
+    """Return the command that builds the firmware of a model."""
+    model = quoting.operand(model)
+    return ["picotorch", "firmware", "--board", board, "--models", model,
+            *(["--output", firmware] if board in rp2.BOARDS else ["--frozen-model", f"model={model}"])]
 
 
 def _check_file(firmware, board, entry):
@@ -214,7 +242,8 @@ def _ways(board, entry):
 def _by_drive(firmware, board, entry, port, way, dry_run, patience):
     drive = _drive(entry)
     if dry_run:
-        return {"command": ["cp", str(firmware), str(drive.path if drive else entry["drive"])]}
+        target = str(drive.path if drive else entry["drive"])
+        return {"command": ["cp", quoting.operand(firmware), target]}
     if drive is None and port is not None:
         _start_boot_loader(port, patience)
         drive = _wait_for(lambda: _drive(entry))
@@ -227,7 +256,7 @@ def _by_drive(firmware, board, entry, port, way, dry_run, patience):
     if not _wait_for(lambda: not _is_there(target)):
         raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
                    remedy="unplug it and try again")
-    return {"command": ["cp", str(firmware), str(drive.path)]}
+    return {"command": ["cp", quoting.operand(firmware), str(drive.path)]}
 
 
 def _copy(firmware, target, board):
@@ -314,9 +343,8 @@ def _machine(port, patience):
 
 
 def show_text(entry: dict) -> None:
-    if entry["model"] and entry["board"] in rp2.BOARDS:
-        show.line(shlex.join(["picotorch", "firmware", "--board", entry["board"], "--models",
-                              entry["model"], "--output", entry["firmware"]]))
+    if entry["build"] and (entry["board"] in rp2.BOARDS or not entry["done"]):
+        show.line(shlex.join(entry["build"]))
     show.line(shlex.join(entry["command"]))
     if not entry["installed"]:
         show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")

@@ -15,6 +15,7 @@ from picotorch.errors import (
 )
 from picotorch.module import load_with_exact_memories
 
+from .. import quoting
 from ..run.request import PATIENCE, PORT, Connected, Request, Result
 from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
 from ..run.runner_log import log_of
@@ -172,7 +173,7 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
 
 
 def call(function, *arguments):
-    return f"{function}({', '.join(map(repr, arguments))})"
+    return f"{function}({', '.join(map(quoting.python, arguments))})"
 
 
 def _send(link, name, data):

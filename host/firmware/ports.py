@@ -19,7 +19,7 @@ import click
 from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from .. import child, show
+from .. import child, quoting, show
 from ..operators import known_operators, needed_operators
 from ..size.elf import flash_bytes
 from . import selective
@@ -103,7 +103,7 @@ def _how_to_get(board, tree=None):
 
 
 def _manifest(board, parts):
-    own = f'include("$(PORT_DIR)/{board.manifest}")\n' if board.manifest else ""
+    own = f'include({quoting.python(f"$(PORT_DIR)/{board.manifest}")})\n' if board.manifest else ""
     return own + selective.manifest(parts, ROOT / "port" / "manifest.py")
 
 
@@ -175,6 +175,8 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     selective.check_sources(name)
     board = boards()[name]
     tree = tree_of(board)
+    for path in (tree, ROOT):
+        quoting.make(path)
     if programs:
         parts = selective.needed_parts(programs) | {"files", "module"} | set(parts)
     else:

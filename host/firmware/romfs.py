@@ -6,6 +6,8 @@ behind its name, at any address. Here data come first, each at a multiple of ALI
 readers skip; files point there.
 """
 
+from .. import quoting
+
 ALIGNMENT = 16
 _FILESYSTEM = bytes((0xD2, 0xCD, 0x31))
 _PADDING, _VERBATIM, _POINTER, _DIRECTORY, _FILE = 1, 2, 3, 4, 5
@@ -15,7 +17,8 @@ Files = dict[str, "bytes | Files"]
 
 
 def build(files: Files) -> bytes:
-    """An image of files, {name: data}; a folder is a dict of its own."""
+    """An image of files, {name: data}; a folder is a dict of its own. Raises InvalidArgument for a name
+    that is not UTF-8."""
     payload = len(_FILESYSTEM) + _LENGTH_BYTES
     data = bytearray()
     records = _records(files, data, payload, payload + 1 + _LENGTH_BYTES)
@@ -31,7 +34,8 @@ def _records(files, data, payload, start):
     """The records of these files; their data go behind `data`, which begins at `start` of the image."""
     records = b""
     for name, content in sorted(files.items()):
-        entry = _number(len(name.encode())) + name.encode()
+        encoded = quoting.utf8(name).encode()
+        entry = _number(len(encoded)) + encoded
         if isinstance(content, dict):
             records += _record(_DIRECTORY, entry + _records(content, data, payload, start))
             continue

@@ -89,7 +89,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     if without:
         selective.check_sources(board)
     files = _on_board(models)
-    _check_images(board, models)
+    check_images(board, models)
     check_output(output, make_folder=True)
     needed = needed_operators(programs)
     has_sources = selective.has_sources()
@@ -138,7 +138,7 @@ def _on_board(models):
     return files
 
 
-def _check_images(board, models):
+def check_images(board, models):
     """Raises NotSupported for an image without the weights that the board's kernels take."""
     core = BOARDS[board].core
     for name, data in models.items():

@@ -17,7 +17,7 @@ import click
 from picotorch import Program
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from .. import child, show, twin
+from .. import child, quoting, show, twin
 from ..boards.boards import load_board
 from ..files import check_output, write
 from ..operators import FEATURES, known_operators, needed_features, needed_operators
@@ -67,7 +67,7 @@ def needed_parts(programs: dict[str, Program]) -> set[str]:
 
 def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> str:
     """The text of a manifest.py that is another one with these parts only."""
-    return f'include("{path}", parts="{" ".join(sorted(parts))}")\n'
+    return f'include({quoting.python(str(path))}, parts="{" ".join(sorted(parts))}")\n'
 
 
 def default_output(board: str, bare: bool = False) -> Path:
@@ -160,7 +160,7 @@ def make(board: str, step: list[str], folder: Path | None) -> None:
 def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firmware") -> None:
     """Does a step of setup_picotorch.py with what a folder selects. MemoryAllocationFailed where the
     linker found no room, Internal where that fails otherwise."""
-    selection = [] if folder is None else ["--selection", folder]
+    selection = [] if folder is None else ["--selection", quoting.make(folder)]
     done = child.run([sys.executable, SETUP, *step, *selection], stdout=STDERR, stderr=subprocess.PIPE)
     with open(STDERR, "wb", closefd=False) as terminal:
         terminal.write(done.stderr)

@@ -4,14 +4,13 @@ Each tensor is a box: from its first to its last use across, the bytes that it t
 colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
 """
 
-import html
 import re
 from collections import Counter, defaultdict
 
 from picotorch import MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from .. import show
+from .. import quoting
 from ..drawing import FONTS
 from ..instructions import Instruction, read_instructions
 from ..values import Values
@@ -63,7 +62,7 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
 
 def _escaped(text):
     """Escape text for an XML element, and leave out what XML cannot hold."""
-    return "\n".join(html.escape(show.printable(line), quote=False) for line in text.split("\n"))
+    return "\n".join(quoting.html(line) for line in text.split("\n"))
 
 
 class _Drawing:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from .. import child, show
+from .. import child, quoting, show
 from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..size.elf import flash_end
 from .job import ALIGNMENT, Job
@@ -190,18 +190,18 @@ def emulator_command(
     stdin and stdout.
     """
     semihosting = ",".join(
-        f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
+        f"arg={quoting.qemu(word)}" for word in (board.name, *arguments)
     )
     program = _emulator_program(board)
     command = [program, *_sandbox(program), "-machine", board.emulator.machine]
     command += [*board.emulator.arguments, "-nic", "none", "-nographic"]
     command += console
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
-    command += ["-kernel", str(firmware)]
+    command += ["-kernel", quoting.operand(firmware)]
     if job is not None:
         behind = job_memory(board, firmware).address - board.job.address
         address = board.emulator.job_address + behind
-        loader = f"loader,file={job},addr={address:#x},force-raw=on"
+        loader = f"loader,file={quoting.qemu(job)},addr={address:#x},force-raw=on"
         command += ["-device", loader]
     return command
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from picotorch.errors import INTERNAL, NOT_FOUND, fail
 
-from .. import child
+from .. import child, quoting
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tools" / "rp2040" / "emulate.mjs"
@@ -21,7 +21,7 @@ def command(*uf2: Path, port: int = 0) -> list[str]:
     for path in (INSTALLED, *uf2):
         if not path.exists():
             raise fail(NOT_FOUND, "is not there", str(path), remedy="make rp2 makes it")
-    return ["node", str(PROGRAM), *map(str, uf2), "--port", str(port)]
+    return ["node", str(PROGRAM), *map(quoting.operand, uf2), "--port", str(port)]
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import quoting
 from ..boards.boards import Board
 from ..firmware import romfs
 from . import emulator
@@ -22,7 +23,7 @@ import os, sys, _board
 os.chdir("/rom")
 _status = 0
 try:
-    execfile({script!r})
+    execfile({script})
 except SystemExit as error:
     _value = error.args[0] if error.args else None
     if not (_value is None or isinstance(_value, int)):
@@ -62,7 +63,7 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], pati
         output: list[str] = []
         with emulator.started(command, Path(folder), patience, output, subprocess.PIPE,
                               bufsize=0) as process:
-            _type(process, _TYPED.format(script=script).encode())
+            _type(process, _TYPED.format(script=quoting.python(script)).encode())
             _read_output(process, output, tell)
     lines = "".join(output).splitlines()
     if (fault := emulator.fault(board, lines)) is not None:

@@ -1,5 +1,6 @@
 """picotorch flash, with a folder for the boot loader's drive and tools that note what they get."""
 
+import builtins
 import errno
 import json
 import threading
@@ -7,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from picotorch.host import cli
 from picotorch.host.compile import image_writer
 from picotorch.host.connected import flash_tools
 from picotorch.host.firmware import kernels_in_flash, ports, rp2, selective
@@ -142,9 +144,9 @@ def test_each_board_of_hardware_can_be_flashed():
 @pytest.mark.parametrize("tool, board, suffix, wanted", [
     ("picotool", "RPI_PICO", ".uf2", ["load", "-v", "-x", "FILE"]),
     ("openocd", "RPI_PICO2", ".elf", ["-f", "interface/cmsis-dap.cfg", "-f", "target/rp2350.cfg", "-c",
-                                      "program {FILE} verify reset exit"]),
+                                      "program FILE verify reset exit"]),
     ("openocd", "netduinoplus2", ".bin", ["-f", "interface/stlink.cfg", "-f", "target/stm32f4x.cfg",
-                                          "-c", "program {FILE} 0x8000000 verify reset exit"]),
+                                          "-c", "program FILE 0x8000000 verify reset exit"]),
     ("pyocd", "PCA10056", ".hex", ["flash", "--target", "nrf52840", "FILE"]),
     ("pyocd", "PYBV11", ".bin", ["flash", "--target", "stm32f405rg", "--base-address", "0x8000000",
                                  "FILE"]),
@@ -265,6 +267,49 @@ def test_a_dry_run_with_a_model_writes_no_file(call, wheel):
         assert (older.read_bytes() if older.exists() else None) == content
 
 
+DRY = {"flash": lambda board: ("flash", ADD, "--board", board)}  # by the command with a --dry-run
+
+
+def test_each_command_with_a_dry_run_is_tried():
+    found = {name for name in cli.cli.list_commands(None)
+             for parameter in cli.cli.get_command(None, name).params if parameter.name == "dry_run"}
+    assert found == set(DRY)
+
+
+@pytest.mark.parametrize("board", flash_tools.board_names())
+@pytest.mark.parametrize("name", DRY)
+def test_a_dry_run_starts_sends_and_writes_nothing(call, folder, monkeypatch, name, board):
+    """It prints what would build the firmware and what would flash it, at once."""
+    def refuse(*arguments, **named):
+        raise AssertionError(f"it does: {arguments}")
+
+    def opened(path, mode="r", *arguments, **named):
+        assert not set(mode) & set("wax+"), path
+        return open_file(path, mode, *arguments, **named)
+
+    mount(folder, "RPI-RP2")
+    before = sorted(folder.rglob("*"))
+    open_file = builtins.open
+    monkeypatch.setattr("builtins.open", opened)
+    monkeypatch.setattr("subprocess.Popen.__init__", refuse)
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    arguments = DRY[name](board)
+    for more in ((), ("--port", "auto"), ("--port", "socket://localhost:9")):
+        status, out, error = call(*arguments, *more, "--dry-run")
+        if board in rp2.BOARDS or board in ports.boards():
+            assert (status, error) == (0, "")
+            built, flashed, *_ = out.splitlines()
+            assert built.startswith(f"picotorch firmware --board {board} --models {ADD} --")
+            assert not flashed.startswith("picotorch")
+            assert json.loads(call(*arguments, *more, "--dry-run", "--json")[1])["done"] is False
+        else:
+            assert_error((status, out, error), "NotSupported", "its firmware takes no model")
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_firmware_says_that_it_replaced_a_file(call, wheel):
     arguments = ("firmware", "--board", "RPI_PICO", "--models", ADD)
     named = ("--output", wheel / "RPI_PICO.uf2")
@@ -290,4 +335,4 @@ def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
                      "compile it with --no-prepare")
     assert built == [] and list(wheel.iterdir()) == [image]
     monkeypatch.undo()
-    rp2._check_images("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels
+    rp2.check_images("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels

@@ -1,0 +1,89 @@
+"""Text of users, files and models in the languages of the programs that read it: a function for each.
+
+A name that a language cannot have without being read as code is refused, by its name.
+"""
+
+import html as html_module
+import re
+from pathlib import Path
+
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from . import show
+
+_PLAIN = re.compile(r"[\w./+@-]+")  # what none of these languages reads as more than itself
+
+
+def operand(path: Path | str) -> str:
+    """Return a file's name as an argument of a program, which is not an option of it, nor a home."""
+    text = str(path)
+    return f"./{text}" if text.startswith(("-", "~")) else text
+
+
+def tcl(path: Path | str) -> str:
+    """Return a file's name as a word of Tcl for OpenOCD's `program`.
+
+    `program` evaluates its argument a second time, so that no quoting is right in all versions.
+    Raises InvalidArgument for a name with characters that Tcl reads.
+    """
+    return _plain(path, "OpenOCD reads it as Tcl")
+
+
+def make(path: Path | str) -> str:
+    """Return a path as a word of make, which has no quoting. Raises InvalidArgument for a path with
+    characters that make or its shell reads."""
+    return _plain(path, "make reads it as several words or as a variable")
+
+
+def robot(path: Path | str) -> str:
+    """Return a path as a variable's value for Robot Framework and Renode's monitor. Raises
+    InvalidArgument for a path with characters that either reads."""
+    return _plain(path, "Renode's monitor reads it as several words or as a variable")
+
+
+def _plain(path, reason):
+    text = operand(path)
+    if not _PLAIN.fullmatch(text):
+        found = next(c for c in text if not _PLAIN.fullmatch(c))
+        raise fail(INVALID_ARGUMENT, f"its name has {found!r}: {reason}", show.printable(text),
+                   remedy="give it a name of letters, digits, '_', '-' and '.'")
+    return text
+
+
+def qemu(path: Path | str) -> str:
+    """Return a value in a list of QEMU's options, where commas separate."""
+    return str(path).replace(",", ",,")
+
+
+def python(value: object) -> str:
+    """Return a value as a literal of Python, for a board too. Raises what utf8() raises."""
+    return repr(utf8(value) if isinstance(value, str) else value)
+
+
+def utf8(name: str) -> str:
+    """Return a file's name as it is. Raises InvalidArgument for one that is not UTF-8, which a board's
+    file system cannot have."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise fail(INVALID_ARGUMENT, "its name is not UTF-8", show.printable(name),
+                   remedy="rename it") from None
+    return name
+
+
+def html(text: str) -> str:
+    """Return a line of text as the text of an element of HTML or SVG. XML has no control characters."""
+    return html_module.escape(show.printable(text), quote=False)
+
+
+def c_comment(text: str) -> str:
+    """Return a text as a part of a comment in C, of one line. Backslashes and trigraphs would go on in
+    the next line, and "*/" would end it."""
+    return show.printable(text).replace("\\", "?").replace("??", "? ").replace("*/", "* /")
+
+
+def c_string(data: bytes) -> str:
+    """Return bytes as a string literal of C, without trigraphs."""
+    text = "".join(f"\\{byte:03o}" if byte in b'"\\?' or not 32 <= byte < 127 else chr(byte)
+                   for byte in data)
+    return f'"{text}"'

@@ -1,0 +1,238 @@
+"""Names of users, and texts of models, that another interpreter reads: nothing in them is executed, and
+the file named is the file used, or its name is refused."""
+
+import ast
+import json
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from picotorch import Error
+from picotorch.host import quoting
+from picotorch.host.compile import c_project
+from picotorch.host.compile.image_writer import compile_image
+from picotorch.host.connected import flash_tools, session
+from picotorch.host.firmware import ports, romfs
+from picotorch.host.inspect import memory_map
+from picotorch.host.twin import open_program
+from support import fixture_store
+
+MODEL = fixture_store.load("add_5").path
+NAMES = [
+    "plain", "two words", " space first", "fw} [exec touch PWNED] {", "[exec touch PWNED]", "{", "}",
+    "a{b}c", "$(touch PWNED)", "$HOME", "${HOME}", "`touch PWNED`", "a;touch PWNED", "a|b", "a&b",
+    "a>b", "a\ntouch PWNED\n", "a\tb", "a\rb", "#a", "a#b", "a%b", "%{x}", "a\\", "a\\nb",
+    "a'b", 'a"b', "a*b",
+    "*", "?", "??", "a??", "a=b", "a:b", "a,b", "a@0x0", "@a", "~", "~root",
+    "-a", "--help", "größe", "图", "\u202eabc", "a\x1b[31mb", "a\x01b", "<b>&amp;",
+    "]]>", "a\udcffb", "%s%n", "%COMSPEC%", "!x", "a^b", "(a)", "'; import os; os.abort() #",
+]  # fmt: skip
+TOOLS = {"picotool": ("RPI_PICO", ".elf"), "openocd": ("STM32F4DISC", ".elf"),
+         "pyocd": ("PYBV11", ".hex"), "dfu-util": ("PYBV11", ".dfu"),
+         "st-flash": ("NUCLEO_F767ZI", ".bin"), "teensy_loader_cli": ("TEENSY41", ".hex")}
+LANGUAGES = {"tcl": quoting.tcl, "make": quoting.make, "robot": quoting.robot}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, in which no name may leave a file PWNED."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    yield tmp_path / "here"
+    assert not list(tmp_path.rglob("PWNED"))
+
+
+# ---- programs that flash
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    """Install a tool that keeps its arguments; give what reads them, None if it was not started."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "drives").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PICOTORCH_DRIVES", str(tmp_path / "drives"))
+    got = tmp_path / "got"
+
+    def install(name):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > {got}\n")
+        program.chmod(0o755)
+        got.unlink(missing_ok=True)
+        return lambda: got.read_bytes().split(b"\0")[:-1] if got.exists() else None
+
+    return install
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("program", TOOLS)
+def test_the_file_named_is_flashed_or_refused(call, folder, tool, program, name):
+    board, suffix = TOOLS[program]
+    file = Path(name + suffix)
+    file.write_bytes(b"firmware")
+    arguments = tool(program)
+    status, _, error = call("flash", "--board", board, "--with", program, "--", file)
+    given = arguments()
+    if status:
+        assert given is None and error.startswith("InvalidArgument (0x12): ")
+        assert "".join(c if c.isprintable() else "?" for c in str(file).split()[0]) in error
+        return
+    words = [word.decode("utf-8", "surrogateescape") for word in given]
+    if program == "openocd":
+        before, word, *after = words[-1].split(" ")
+        assert (before, after) == ("program", ["verify", "reset", "exit"])
+        assert not set(word) & set(' \t\n[]{}$"\\;#')
+        words = [*words[:-1], word]
+    (used,) = [word for word in words if word.endswith(str(file))]
+    assert not used.startswith(("-", "~")) and Path(used).samefile(file)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dry_run_prints_words_of_a_shell(call, folder, tool, name):
+    file = Path(name + ".bin")
+    file.write_bytes(b"firmware")
+    status, out, _ = call("flash", "--board", "PYBV11", "--with", "st-flash", "--dry-run", "--", file)
+    text = out.partition("\nst-flash is not installed")[0]
+    if name.isprintable():
+        read = subprocess.run(["/bin/sh", "-c", f"set -- {text}; printf '%s\\0' \"$@\""],
+                              capture_output=True, check=True).stdout.decode()
+        assert status == 0 and Path(read.split("\0")[3]).samefile(file)
+
+
+# ---- make, Renode, QEMU
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_plain_or_refused(language, name):
+    plain = not set(name) - set("-+._@") - set(filter(str.isalnum, name))
+    if plain:
+        assert Path(LANGUAGES[language](name)) == Path(name)
+    else:
+        with pytest.raises(Error, match="InvalidArgument .*its name has "):
+            LANGUAGES[language](name)
+
+
+def test_make_does_not_start_in_a_tree_that_it_would_misread(folder, monkeypatch):
+    monkeypatch.setattr(ports, "_run", lambda *_: pytest.fail("make was started"))
+    for name in ("a b", "$(shell touch PWNED)", "a:b", "a#b", "a%b"):
+        monkeypatch.setattr(ports, "tree_of", lambda board, name=name: folder / name)
+        with pytest.raises(Error, match="InvalidArgument .*make reads it"):
+            ports.build("PYBV11", {})
+
+
+def test_the_emulator_reads_the_job_of_a_run(call, tmp_path, monkeypatch):
+    for name in ("a,addr=0", "two words", "$(touch PWNED)"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / name))
+        assert call("run", MODEL, "--board", "mps2-an386")[0] == 0
+
+
+# ---- Python on a board
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_board_reads_names_as_literals(name):
+    try:
+        text = session.call("find", name, 1)
+    except Error as error:
+        assert "its name is not UTF-8" in error.message and "\udcff" in name
+        return
+    tree = ast.parse(text, mode="eval").body
+    assert [ast.literal_eval(argument) for argument in tree.args] == [name, 1]
+    assert text.isprintable()  # no control character reaches the prompt
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_image_of_files_has_them_by_their_names(name):
+    try:
+        assert romfs.read(romfs.build({name: b"data"})) == {name: b"data"}
+    except Error as error:
+        assert "its name is not UTF-8" in error.message and "\udcff" in name
+
+
+@pytest.mark.parametrize("name", ["'; raise SystemExit(7) #", "{script}", "größe", "a\x03b"])
+def test_a_script_runs_by_its_name(call, folder, name):
+    script = Path(name + ".py")
+    script.write_text("print('it ran')\n")
+    status, out, _ = call("run", "--board", "mps2-an386", "--", script)
+    assert (status, out.strip()) == (0, "it ran")
+
+
+# ---- C, Markdown, SVG, JSON
+
+
+def compiled(folder, *sources, run=False):
+    """Compile sources of C as strictly as C99 goes."""
+    command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{folder}",
+               f"-I{folder}/picotorch/core"]
+    command += ["-o", str(folder / "a.out")] if run else ["-fsyntax-only"]
+    done = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return subprocess.run([folder / "a.out"], capture_output=True).stdout if run else b""
+
+
+def test_a_c_project_of_any_name_compiles(tmp_path):
+    """Each name as the note, which is in comments; and as that of the file, for the default name."""
+    image = compile_image(MODEL.read_bytes()).data
+    folder = tmp_path / "project"
+    for name in [*NAMES, "int", "1", "_", "main", "pt", "string", "größe ??/"]:
+        c_project.write([c_project.Model("kws", image, note=name + "*/")], folder)
+        compiled(folder, folder / "kws/kws.c", folder / "main.c")
+        page = (folder / "README.md").read_text().split("\n")[0]
+        assert "<" not in page and page.startswith("# ") and page.endswith(", in C")
+        c_project.check_names([c_project.name_of(Path(name + ".pte"))])
+
+
+def test_a_string_of_c_has_its_bytes(tmp_path):
+    texts = [bytes(range(256)), b"??/??'??(", b'"\\', b"%s\n", b"12\0003", b"*/"]
+    calls = [f"    fwrite({quoting.c_string(text)}, 1, {len(text)}, stdout);" for text in texts]
+    (tmp_path / "text.c").write_text("\n".join(
+        ["#include <stdio.h>", "int main(void) {", *calls, "    return 0;", "}", ""]))
+    assert compiled(tmp_path, tmp_path / "text.c", run=True) == b"".join(texts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_comment_of_c_ends_where_it_ends(tmp_path, name):
+    text = quoting.c_comment(name + "*/??/")
+    (tmp_path / "text.c").write_text(f"// {text}\nint one;\n/* {text} */\nint two;\nint one, two;\n"
+                                     "int *use[] = {&one, &two};\n")
+    compiled(tmp_path, tmp_path / "text.c")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_drawing_shows_the_name(name):
+    meta = open_program(MODEL.read_bytes()).method_meta("forward")
+    drawn = ElementTree.fromstring(memory_map.draw(meta, name))
+    title = drawn.find(".//{*}text[@class='title']")
+    wanted = "".join(c if c.isprintable() or c == "\n" else "?" for c in name)
+    assert title.text == wanted and not len(title)
+
+
+def test_the_command_line_takes_any_name(call, folder):
+    """As JSON, with the file named in place, and nothing beside it."""
+    for name in NAMES:
+        model = Path(name + ".pte")
+        shutil.copy(MODEL, model)
+        status, out, _ = call("run", "--json", "--outputs", "out.npz", "--", model)
+        assert status == 0 and json.loads(out)["model"] == str(model)
+        assert sorted(path.name for path in folder.iterdir()) == sorted([model.name, "out.npz"])
+        model.unlink()
+
+
+def test_flash_builds_and_flashes_the_model_named(call, folder, tool, monkeypatch):
+    for name in NAMES:
+        model = Path(name + ".pte")
+        shutil.copy(MODEL, model)
+        arguments, built = tool("dfu-util"), folder / "firmware.dfu"
+        built.write_bytes(b"")
+
+        def build(board, programs, frozen, model=model, built=built):
+            assert list(programs) == [str(model)] and frozen == [("model", MODEL.read_bytes())]
+            return {"outputs": [str(built)]}
+
+        monkeypatch.setattr(flash_tools.ports, "build", build)
+        assert call("flash", "--board", "PYBV11", "--", model)[0] == 0
+        assert arguments()[-1] == str(built).encode()

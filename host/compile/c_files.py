@@ -1,13 +1,14 @@
-"""The files of a C project in their folder: what the user changed is kept, see c_project.py.
+"""The files of a C project in their folder: what the user made or changed is kept, see c_project.py.
 
 picotorch/written.sha256 lists what was written, as sha256sum has it. It tells a project from any other
-folder, and a file as it was written from one that the user changed.
+folder, a file of picotorch's from one of the user's, and a file as it was written from one that the
+user changed.
 """
 
 import errno
 import hashlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from picotorch.errors import ACCESS_FAILED, fail
@@ -17,11 +18,16 @@ from ..files import write as write_file
 
 LIBRARY = "picotorch"
 LIST = f"{LIBRARY}/written.sha256"
+_NAMED = 5  # files that an error names
 
 
-def check_folder(folder: Path) -> None:
-    """Raise AccessFailed for a folder that cannot be written, or with files that are not picotorch's.
-    Call it before the work on the files starts."""
+def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
+    """Raise AccessFailed for a folder that cannot be written, and for one with files that write_files
+    would replace although picotorch did not write them. Call it before the work on the files starts.
+
+    paths: of files that will be written outside of the library's folder, which must have no file of
+    the user's at all: its makefiles compile what is there. own: see write_files.
+    """
     try:
         found = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         if not found.is_dir():
@@ -31,8 +37,35 @@ def check_folder(folder: Path) -> None:
         if found == folder and any(folder.iterdir()) and not (folder / LIST).is_file():
             raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
                        remedy="name a new folder")
+        _check_users(folder, paths, own)
     except OSError as error:
         raise access_failed(error, folder) from None
+
+
+def _check_users(folder, paths, own):
+    """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
+    paths = {*paths, *map(_beside, own)} - {*own}
+    found = {path for path in paths if _is_taken(folder, path)}
+    found |= {path.relative_to(folder).as_posix() for path in (folder / LIBRARY).rglob("*")
+              if path.is_symlink() or not path.is_dir()}
+    found -= _listed(folder).keys() | {LIST}
+    found = sorted(found | {path for path in paths | {*own} if (folder / path).is_dir()})
+    if found:
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        raise fail(ACCESS_FAILED, "has files that picotorch did not write and would replace: "
+                   + ", ".join(found[:_NAMED]) + more, str(folder),
+                   remedy="move them, or name another folder")
+
+
+def _is_taken(folder, path):
+    """Return whether something is at a path, or a file where it needs a folder."""
+    parents = (folder / parent for parent in Path(path).parents)
+    return os.path.lexists(folder / path) or any(
+        os.path.lexists(parent) and not parent.is_dir() for parent in parents)
+
+
+def _beside(path):
+    return f"{path}.new"
 
 
 def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> list[str]:
@@ -40,16 +73,16 @@ def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> li
 
     own: files for the user to change. One that the user changed stays, and where the text for it is no
     longer the one that the user changed, it is written beside it, as PATH.new. Return the paths of
-    these, until the user removes PATH.new. Raises AccessFailed.
+    these, until the user removes PATH.new. Raises AccessFailed, see check_folder.
     """
-    check_folder(folder)
+    check_folder(folder, [path for path in files if not path.startswith(f"{LIBRARY}/")], own)
     try:
         before = _listed(folder)
-        now = {path: _sum(text.encode()) for path, text in files.items()}
-        _list(folder, before or now)  # so that the folder is picotorch's if this is interrupted
-        _remove_others(folder, files, before)
+        now = {path: {_sum(text.encode())} for path, text in files.items()}
+        _list(folder, now, before)  # so that all is picotorch's if this is interrupted
+        _remove_others(folder, {*files, *map(_beside, own)}, before)
         kept = [path for path, text in files.items() if _write(folder, path, text, path in own, before)]
-        _list(folder, now)
+        _list(folder, now, {_beside(path): now[path] for path in kept})
         return kept
     except OSError as error:
         raise access_failed(error, error.filename or folder) from None
@@ -58,10 +91,10 @@ def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> li
 def _write(folder, path, text, is_own, before):
     """True for a file that is kept although its text is another. A file with this text stays as it is,
     so that make does not compile it again."""
-    target, beside = folder / path, folder / f"{path}.new"
+    target, beside = folder / path, folder / _beside(path)
     there = target.read_bytes() if target.is_file() else None
-    if is_own and there not in (None, text.encode()) and _sum(there) != before.get(path):
-        is_outdated = beside.exists() or before.get(path) != _sum(text.encode())
+    if is_own and there not in (None, text.encode()) and _sum(there) not in before.get(path, ()):
+        is_outdated = beside.exists() or before.get(path) != {_sum(text.encode())}
         if is_outdated:
             write_file(beside, text)
         return is_outdated
@@ -74,13 +107,14 @@ def _write(folder, path, text, is_own, before):
 
 
 def _remove_others(folder, files, before):
-    """Remove what is in the library's folder, and files of models, but those that are written now."""
+    """Remove what was written earlier, but files that are written now, and those of models that the
+    user changed since."""
     inside = folder.resolve()
-    found = {path.relative_to(folder).as_posix() for path in (folder / LIBRARY).rglob("*")
-             if path.is_file()}
-    found |= {path for path in before if (folder / path).resolve().is_relative_to(inside)}
-    for path in found - files.keys() - {LIST}:
-        (folder / path).unlink(missing_ok=True)
+    for path in before.keys() - files - {LIST}:
+        there = folder / path
+        if (there.resolve().is_relative_to(inside) and there.is_file()
+                and (path.startswith(f"{LIBRARY}/") or _sum(there.read_bytes()) in before[path])):
+            there.unlink()
 
 
 def _sum(data):
@@ -88,12 +122,17 @@ def _sum(data):
 
 
 def _listed(folder):
-    """Read the checksums in the list of a folder, by path."""
+    """Read the list of a folder: checksums by path, several where a call was interrupted."""
     path = folder / LIST
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
-    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    found = {}
+    for digest, _, name in (line.partition("  ") for line in lines):
+        found.setdefault(name, set()).add(digest)
+    return found
 
 
-def _list(folder, sums):
+def _list(folder, *lists):
     (folder / LIBRARY).mkdir(parents=True, exist_ok=True)
-    write_file(folder / LIST, "".join(f"{digest}  {path}\n" for path, digest in sorted(sums.items())))
+    lines = {f"{digest}  {path}\n" for sums in lists for path, digests in sums.items()
+             for digest in digests}
+    write_file(folder / LIST, "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))

@@ -31,7 +31,7 @@ from .c_method import MARK, CMethod
 _TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
-_OWN = {"main.c", "Makefile", "CMakeLists.txt", *_TAKEN}
+_OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TAKEN}
 # What no model can be called: folders and files of the project, targets of CMake, headers of C.
 _RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
              "all", "clean", "install", "test", "help", "package", "string", "stdint", "stddef",
@@ -70,10 +70,9 @@ class _Part:
     def files(self, shared_temp):
         name = self.name
         header = c_method.header(name, len(self.image), self.methods, self.constants, self.note)
-        return {f"{name}/{name}.h": header,
-                f"{name}/{name}.c": c_method.source(name, self.methods, shared_temp),
-                f"{name}/{name}_image.c": image_source(name, self.image),
-                f"{name}/{name}_sample.h": c_sample.data(name, self.methods, self.samples)}
+        texts = (header, c_method.source(name, self.methods, shared_temp),
+                 image_source(name, self.image), c_sample.data(name, self.methods, self.samples))
+        return dict(zip(_paths(name), texts, strict=True))
 
 
 def name_of(path: Path) -> str:
@@ -92,13 +91,13 @@ def write(models: list[Model], folder: Path) -> dict:
     """Writes a project with these models, and says what is in it.
 
     A folder that this function wrote before is overwritten, except what the user changed of main.c,
-    targets, Makefile and CMakeLists.txt: "kept" lists those of them that do not fit these models, see
-    c_files.write_files. Raises AccessFailed for a folder with other files or that cannot be written,
-    InvalidArgument for a name that is none in C or that two models share, OperatorMissing.
+    targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists those of them that do not
+    fit these models, see c_files.write_files. Raises AccessFailed for a folder of something else, for
+    files of the user's that it would replace and for a folder that cannot be written, InvalidArgument for a
+    name that is none in C or that two models share, OperatorMissing.
     """
     folder = Path(folder)
-    c_files.check_folder(folder)
-    check_names([model.name for model in models])
+    check([model.name for model in models], folder)
     parts = list(map(_Part, models))
     methods = [method for part in parts for method in part.methods]
     _check_prefixes([method.prefix for method in methods])
@@ -110,6 +109,18 @@ def write(models: list[Model], folder: Path) -> dict:
     kept = c_files.write_files(folder, files, _OWN)
     return {"folder": str(folder), "files": len(files), "kept": kept, "operators": operators,
             "methods": [method.entry() for method in methods]}
+
+
+def check(names: list[str], folder: Path) -> None:
+    """Raises what write() would raise for the names of its models and for the folder. Call it before
+    the work on the models starts."""
+    check_names(names)
+    c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
+
+
+def _paths(name):
+    """Return the paths of the files of a model: header, source, image, inputs."""
+    return [f"{name}/{name}{end}" for end in (".h", ".c", "_image.c", "_sample.h")]
 
 
 def check_names(names: list[str]) -> None:

@@ -17,7 +17,7 @@ from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..size import fitting
 from ..twin import is_image
-from . import c_files, c_project, compiling, end_names, rooms, summary
+from . import c_project, compiling, end_names, rooms, summary
 
 
 @command("compile")
@@ -77,8 +77,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     programs = [_read(model) for model in models]
     names = names or list(map(c_project.name_of, models))
     if folder:
-        c_project.check_names(names)
-        c_files.check_folder(folder)
+        c_project.check(names, folder)
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)

@@ -12,7 +12,7 @@ import pytest
 from benchmark.bench_images import instructions_of
 from picotorch import Error
 from picotorch.host.boards.boards import board_names, full_board_names, load_board
-from picotorch.host.compile import c_project, c_sources, commands, rooms
+from picotorch.host.compile import c_files, c_project, c_sources, commands, rooms
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
 from picotorch.host.run import running
@@ -588,11 +588,87 @@ def project_of(folder, *names):
 
 def test_files_of_the_library_and_of_models_are_written_again(tmp_path):
     project_of(tmp_path, "model")
-    (tmp_path / "picotorch" / "old.c").write_text("")
+    (tmp_path / "picotorch" / "core" / "config.h").write_text("")
     (tmp_path / "model/model.c").write_text("")
     assert project_of(tmp_path, "model") == []
-    assert not (tmp_path / "picotorch" / "old.c").exists()
+    assert (tmp_path / "picotorch" / "core" / "config.h").read_text() != ""
     assert (tmp_path / "model/model.c").read_text() != ""
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*")
+            if path.is_file()}
+
+
+@pytest.mark.parametrize("path", [
+    "audio/audio.c", "audio/audio.h", "audio/audio_image.c", "audio/audio_sample.h", "audio",
+    "picotorch/mine.c", "picotorch/core/mine.h", "picotorch/arch/new/mine.txt", "picotorch/.mine",
+    "main.c.new", "README.md.new", "Makefile.new"])
+def test_a_file_of_the_users_in_the_way_is_refused_before_the_work(path, call, monkeypatch, tmp_path):
+    """By the command, and by what it calls; by the name of the file, and nothing changes."""
+    model, folder = tmp_path / "audio.pte", tmp_path / "project"
+    shutil.copy(fixture_store.load("mlp").path, model)
+    project_of(folder, "one")
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text("mine\n")
+    before = contents(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(commands.compiling, "compile_file", lambda *_: pytest.fail("it was compiled"))
+        wanted = "audio/audio.c, " if path == "audio" else f"would replace: {path}; move them"
+        assert_error(call("compile", model, "--c", folder), "AccessFailed",
+                     f"{folder}: has files that picotorch did not write", wanted)
+    with pytest.raises(Error, match="has files that picotorch did not write"):
+        project_of(folder, "audio")
+    assert contents(folder) == before
+    (folder / path).unlink()
+    for _ in range(2):
+        assert call("compile", model, "--c", folder)[0] == 0
+    assert "audio/audio.c" in contents(folder) and "one/one.c" not in contents(folder)
+
+
+@pytest.mark.parametrize("path", ["main.c", "Makefile", "README.md", "LICENSE", "mps2.ld"])
+def test_a_page_and_a_makefile_of_the_users_own_stay(path, tmp_path):
+    project_of(tmp_path, "one")
+    (tmp_path / path).write_text("mine\n")
+    project_of(tmp_path, "two")
+    assert (tmp_path / path).read_text() == "mine\n"
+
+
+def test_what_the_user_changed_of_a_model_that_is_left_out_stays(tmp_path):
+    project_of(tmp_path, "one", "two")
+    (tmp_path / "two/two.c").write_text("mine\n")
+    project_of(tmp_path, "one")
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["two.c"]
+
+
+def test_a_folder_in_the_way_of_a_file_is_refused(tmp_path):
+    project_of(tmp_path, "one")
+    (tmp_path / "main.c").unlink()
+    (tmp_path / "main.c" / "mine").mkdir(parents=True)
+    before = contents(tmp_path)
+    with pytest.raises(Error, match="would replace: main.c; move them"):
+        project_of(tmp_path, "two")
+    assert contents(tmp_path) == before
+
+
+def test_a_call_that_broke_off_is_no_reason_to_refuse_the_next(monkeypatch, tmp_path):
+    project_of(tmp_path, "one")
+    write_file, left = c_files.write_file, [20]
+
+    def write_some(*arguments):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        write_file(*arguments)
+
+    for _ in range(2):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            left[0] = 20
+            patch.setattr(c_files, "write_file", write_some)
+            fixture = fixture_store.load("int8_ds_cnn")
+            c_project.write([model_of(fixture, "two")], tmp_path)
+    assert project_of(tmp_path, "two") == []
+    assert "two/two.c" in contents(tmp_path) and "one/one.c" not in contents(tmp_path)
 
 
 def test_a_file_as_it_was_written_is_written_for_another_model(tmp_path):

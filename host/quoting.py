@@ -4,6 +4,7 @@ A name that a language cannot have without being read as code is refused, by its
 """
 
 import html as html_module
+import math
 import re
 from pathlib import Path
 
@@ -87,3 +88,20 @@ def c_string(data: bytes) -> str:
     text = "".join(f"\\{byte:03o}" if byte in b'"\\?' or not 32 <= byte < 127 else chr(byte)
                    for byte in data)
     return f'"{text}"'
+
+
+def c_number(number: int | float, suffix: str = "") -> str:
+    """Return a number of 64 bits as a constant expression of C, in parentheses where it has a sign.
+
+    suffix: of a literal, "f" for float. Infinities and NaN are macros of math.h.
+    """
+    if not isinstance(number, float):
+        number = int(number)
+        if number == -(1 << 63):
+            return f"({number + 1}LL - 1)"
+        text = str(abs(number)) + ("LL" if abs(number) >= 1 << 31 else "")
+        return f"(-{text})" if number < 0 else text
+    if math.isnan(number):
+        return "NAN"
+    text = "INFINITY" if math.isinf(number) else repr(abs(number)) + suffix
+    return f"(-{text})" if math.copysign(1, number) < 0 else text

@@ -8,6 +8,7 @@ import textwrap
 import numpy as np
 from _picotorch_c import lib
 
+from .. import quoting
 from ..tensors import numpy_dtype
 from ..values import TENSOR, kind_name
 
@@ -16,19 +17,24 @@ _TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool"
           "complex64": "float _Complex", "complex128": "double _Complex"}
 
 
-def literal(number: int | float) -> str:
-    """A number in C, in parentheses where it has a sign."""
-    text = repr(int(number) if isinstance(number, bool) else number)
-    return f"({text})" if number < 0 else text
-
-
 def _c_type(info):
     name = str(numpy_dtype(info))
     return _TYPES.get(name, f"{name}_t")
 
 
+def _float(number):
+    """Return the literal of the nearest float32, an infinity where there is none."""
+    with np.errstate(over="ignore"):
+        return quoting.c_number(float(np.float32(number)), "f")
+
+
 def _comment(text):
     return "\n".join(textwrap.wrap(text, 100, initial_indent="// ", subsequent_indent="// "))
+
+
+# Identifiers of an input or output, in the files of its model and in main.c
+_IDENTIFIERS = ["{}", "sample_{}", "sample_{}_sizes", "sample_{}_bytes", *(f"{{}}_{end}" for end in (
+    "set", "resize", "sizes", "elements", "bytes", "rank", "scale", "zero_point"))]
 
 
 class End:
@@ -36,7 +42,7 @@ class End:
 
     def __init__(self, method, i, kind, called, tag, info, quantization):
         self.method, self.i, self.tag, self.info = method, i, tag, info
-        self.name = f"{method.prefix}_{kind}_{called}"
+        self.name = method.identifiers.claim(f"{method.prefix}_{kind}_{called}", *_IDENTIFIERS)
         self.macro = self.name.upper()
         self.is_tensor = tag == TENSOR
         self.quantization = quantization
@@ -65,8 +71,8 @@ class End:
             lines.append(f"#define {macro}_SIZES {{{', '.join(map(str, sizes))}}}")
         if self.quantization:
             scale, zero_point = self.quantization
-            lines += [f"#define {macro}_SCALE {literal(float(np.float32(scale)))}f",
-                      f"#define {macro}_ZERO_POINT {literal(zero_point)}"]
+            lines += [f"#define {macro}_SCALE {_float(scale)}",
+                      f"#define {macro}_ZERO_POINT {quoting.c_number(zero_point)}"]
         return lines
 
     def address(self):

@@ -3,7 +3,6 @@
 Names begin with a prefix: that of the project, and the method's name where there are several.
 """
 
-import math
 import re
 
 from _picotorch_c import lib
@@ -15,8 +14,10 @@ from .. import program_schema, quoting
 from ..instructions import KERNEL_CALL, read_instructions
 from ..values import Values
 from . import end_names
-from .c_ends import NUMBERS, Input, Output, literal
+from .c_ends import NUMBERS, Input, Output
+from .identifiers import Identifiers, spelled
 
+_IDENTIFIERS = ("method", "open", "run", "reset", "pool", "pool_bytes", "temp_bytes")
 _STATIC = (KERNEL_CALL, program_schema.INSTRUCTION_ARGUMENTS_NONE)
 MARK = "Written by picotorch compile"  # of what may be written again
 
@@ -25,8 +26,7 @@ def constant_of(meta: MethodMeta) -> int | float | None:
     """The number of a method that only gives this one; None for any other."""
     is_constant = (meta.num_inputs() == 0 and meta.num_instructions() == 0
                    and meta.num_outputs() == 1 and meta.output_tag(0) in NUMBERS)
-    number = Values(meta.program, meta.plan).number(meta.output_value(0)) if is_constant else None
-    return number if number is None or math.isfinite(number) else None
+    return Values(meta.program, meta.plan).number(meta.output_value(0)) if is_constant else None
 
 
 def only_calls(meta: MethodMeta) -> bool:
@@ -36,12 +36,14 @@ def only_calls(meta: MethodMeta) -> bool:
 
 
 class CMethod:
-    """A method, number `index` of its program, and what it needs in C. temp: bytes of temp memory,
-    where that is more than it needs. names: of its inputs and outputs, see end_names.of_program."""
+    """A method, number `index` of its program, and what it needs in C. prefix: what its identifiers
+    begin with, where those of the project leave it free. temp: bytes of temp memory, where that is more
+    than it needs. names: of its inputs and outputs, see end_names.of_program."""
 
-    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str, temp: int = 0,
+    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str,
+                 identifiers: Identifiers, temp: int = 0,
                  names: tuple[list[str], list[str]] = ([], [])):
-        self.index, self.meta, self.prefix = index, meta, prefix
+        self.index, self.meta, self.identifiers = index, meta, identifiers
         self.name = meta.name()
         loaded = load_with_exact_memories(program, self.name)
         report = loaded.memory_report()
@@ -49,12 +51,21 @@ class CMethod:
         self.temp = max(report["temp"]["used"], temp)
         self.planned = [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())]
+        self.prefix = identifiers.claim(prefix, *self._patterns())
         method = loaded.library._m
         self.memories = 1 + max(method.end_external, lib.PT_MEMORY_PLANNED + len(self.planned))
         inputs, outputs = map(end_names.identifiers, names, (meta.num_inputs(), meta.num_outputs()))
         self.inputs = [Input(self, i, called) for i, called in enumerate(inputs)]
         self.outputs = [Output(self, i, called) for i, called in enumerate(outputs)]
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
+
+    def _patterns(self):
+        """Return the patterns of its identifiers but those of inputs and outputs, main.c's included."""
+        ends = [*_IDENTIFIERS, *(f"planned_{i}{end}" for i in range(len(self.planned))
+                                 for end in ("", "_bytes")),
+                *(f"memory_of_output_{i}" for i in self.meta.unplanned_outputs()),
+                *(f"memory_of_state_{k}" for k, _ in enumerate(self.meta.unplanned_attributes()))]
+        return ["execute_{}", *(f"{{}}_{end}" for end in ends)]
 
     def is_static(self) -> bool:
         return self.pool == 0 and only_calls(self.meta)
@@ -87,23 +98,33 @@ class CMethod:
 # ---- the header
 
 def header(name: str, size: int, methods: list[CMethod], constants: dict[str, int | float],
-           note: str) -> str:
+           note: str, identifiers: Identifiers) -> str:
     """The header of the model `name`, an image of `size` bytes."""
-    guard = f"{name.upper()}_H"
+    guard = identifiers.claim(f"{name}_h", "{}").upper()
+    body = [line for method in methods for line in _declare(method)]
+    defined = [_define(name, constant, number, identifiers) for constant, number in constants.items()]
+    needs_math = any(re.search(r"^#define.*\b(INFINITY|NAN)\b", line) for line in [*body, *defined])
     lines = [f"// {note}: a model and its memories. {MARK}.", "//",
              "//     pt_error error;",
              *(f"//     {line}" for line in _use(methods[0])), "//",
              "// Functions that can fail return 0, or a code with more in `error`: picotorch.h. One",
              "// method of a model runs at a time.",
-             f"#ifndef {guard}", f"#define {guard}", "", '#include "picotorch.h"', "",
+             f"#ifndef {guard}", f"#define {guard}", "", '#include "picotorch.h"',
+             *(["#include <math.h>"] if needs_math else []), "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
              f"#define {name.upper()}_IMAGE_BYTES {size}u",
              f"extern const uint32_t {name}_image[];", ""]
-    lines += [f"#define {name.upper()}_CONSTANT_{identifier(constant).upper()} {literal(number)}"
-              for constant, number in constants.items()] + ([""] if constants else [])
-    for method in methods:
-        lines += _declare(method)
+    lines += [*defined, ""] if defined else []
+    lines += body
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
+
+
+def _define(model, method, number, identifiers):
+    """Return the macro of a method that gives a number, with the method's name if it is another."""
+    name = identifiers.claim(f"{model}_constant_{spelled(method)}", "{}").upper()
+    line = f"#define {name} {quoting.c_number(number)}"
+    exact = name == f"{model}_constant_{method}".upper()
+    return line if exact else f"{line} // {quoting.c_comment(method)}"
 
 
 def _use(method):
@@ -114,11 +135,6 @@ def _use(method):
     reading = [f"... = {end.name}(){'[0]' if end.is_tensor else ''};"
                for end in method.outputs if not end.is_listed]
     return [f"{prefix}_open(&error);", *setting[:3], f"{prefix}_run(&error);", *reading[:3]]
-
-
-def identifier(text: str) -> str:
-    """A text as a part of a name of C."""
-    return re.sub(r"[^0-9A-Za-z_]", "_", text)
 
 
 def _declare(method):

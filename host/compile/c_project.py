@@ -27,15 +27,20 @@ from ..inputs import checked_inputs, random_inputs
 from ..operators import needed_features, needed_operators
 from . import c_files, c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
+from .identifiers import Identifiers, spelled
 
 _TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
 _OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TAKEN}
-# What no model can be called: folders and files of the project, targets of CMake, headers of C.
+_OF_MAIN = ("main", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
+# What no model can be called: folders and files of the project, targets of CMake, headers of C, which
+# a folder of this name would hide.
 _RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
-             "all", "clean", "install", "test", "help", "package", "string", "stdint", "stddef",
-             "stdbool"}
+             "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
+             "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
+             "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
+             "strings", "tgmath", "time", "wchar", "wctype"}
 _WORDS = 8  # of the image in a line
 
 
@@ -58,20 +63,22 @@ class Model:
 class _Part:
     """A model with its methods, and what they give to the files of the project."""
 
-    def __init__(self, model):
-        self.name, self.image = model.name, model.image
+    def __init__(self, model, identifiers):
+        self.name, self.image, self.identifiers = model.name, model.image, identifiers
         self.board = load_board(model.board)
         self.note = quoting.c_comment(model.note or model.name)
         self.program = twin.open_program(model.image)
-        self.methods, self.constants = _methods(self.program, model)
+        self.methods, self.constants = _methods(self.program, model, identifiers)
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
     def files(self, shared_temp):
         name = self.name
-        header = c_method.header(name, len(self.image), self.methods, self.constants, self.note)
+        header = c_method.header(name, len(self.image), self.methods, self.constants, self.note,
+                                 self.identifiers)
         texts = (header, c_method.source(name, self.methods, shared_temp),
-                 image_source(name, self.image), c_sample.data(name, self.methods, self.samples))
+                 image_source(name, self.image),
+                 c_sample.data(name, self.methods, self.samples, self.identifiers))
         return dict(zip(_paths(name), texts, strict=True))
 
 
@@ -93,14 +100,16 @@ def write(models: list[Model], folder: Path) -> dict:
     A folder that this function wrote before is overwritten, except what the user changed of main.c,
     targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists those of them that do not
     fit these models, see c_files.write_files. Raises AccessFailed for a folder of something else, for
-    files of the user's that it would replace and for a folder that cannot be written, InvalidArgument for a
-    name that is none in C or that two models share, OperatorMissing.
+    files of the user's that it would replace and for a folder that cannot be written, InvalidArgument
+    for a name that is none in C or that two models share, OperatorMissing.
     """
     folder = Path(folder)
     check([model.name for model in models], folder)
-    parts = list(map(_Part, models))
+    identifiers = Identifiers(*_OF_MAIN)
+    for model in models:
+        _claim(model.name, identifiers, "{}_image", "{}_image_bytes")
+    parts = [_Part(model, identifiers) for model in models]
     methods = [method for part in parts for method in part.methods]
-    _check_prefixes([method.prefix for method in methods])
     programs = {part.name: part.program for part in parts}
     operators, features = needed_operators(programs), needed_features(programs)
     shared_temp = max(method.temp for method in methods)
@@ -132,41 +141,38 @@ def check_names(names: list[str]) -> None:
         if _is_reserved(name):
             raise fail(INVALID_ARGUMENT, "is a name that every project has already", name,
                        remedy="give the model another --name")
-    _check_prefixes(names)
-
-
-def _check_prefixes(names):
     for one, other in itertools.combinations(names, 2):
         if one.lower() == other.lower():
-            raise fail(INVALID_ARGUMENT, "is the name of two models", other,
-                       remedy="give each its own --name")
+            raise _is_of_two(other)
 
 
-def _methods(program: Program, model: Model):
+def _is_of_two(name):
+    return fail(INVALID_ARGUMENT, "is the name of two models", name,
+                remedy="give each its own --name")
+
+
+def _claim(name, identifiers, *patterns):
+    """Raises InvalidArgument if the project has identifiers of a model already."""
+    if identifiers.claim(name, *patterns) != name:
+        raise _is_of_two(name)
+
+
+def _methods(program: Program, model: Model, identifiers: Identifiers):
     """The methods that run, and the numbers that the others give, by their names."""
     metas = [program.method_meta(method) for method in program.method_names]
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
     if not running:
         raise fail(INVALID_ARGUMENT, "all its methods give constants", model.name)
-    prefixes = _prefixes(model.name, [meta.name() for _, meta in running])
-    methods = [CMethod(program, i, meta, prefix, model.temp.get(meta.name(), 0),
-                       model.end_names.get(meta.name(), ([], [])))
-               for (i, meta), prefix in zip(running, prefixes, strict=True)]
+    methods = []
+    for i, meta in running:
+        name = meta.name()
+        prefix = model.name if len(running) == 1 else f"{model.name}_{spelled(name)}"
+        methods.append(CMethod(program, i, meta, prefix, identifiers, model.temp.get(name, 0),
+                               model.end_names.get(name, ([], []))))
+        if len(running) == 1 and methods[0].prefix != prefix:
+            raise _is_of_two(model.name)
     return methods, {method: number for method, number in constants.items() if number is not None}
-
-
-def _prefixes(name, methods):
-    """Return the prefix of the functions of each method. With several methods it contains the method's
-    name. No two are the same in upper case, because macros are in upper case."""
-    if len(methods) == 1:
-        return [name]
-    found = {}
-    for method in methods:
-        prefix = f"{name}_{c_method.identifier(method)}"
-        prefix = f"{prefix}_{len(found)}" if prefix.upper() in found else prefix
-        found[prefix.upper()] = prefix
-    return list(found.values())
 
 
 def _sample(meta: MethodMeta, given):

@@ -5,13 +5,15 @@ from _picotorch_c import lib
 
 from ..tensors import to_stored
 from .c_method import CMethod
+from .identifiers import Identifiers
 
 _WORDS = 8  # of an input in a line
 
 
-def data(name: str, methods: list[CMethod], samples: dict[str, list]) -> str:
+def data(name: str, methods: list[CMethod], samples: dict[str, list],
+         identifiers: Identifiers) -> str:
     """A header with the words of each tensor's elements as they are stored, and dynamic sizes."""
-    guard = f"{name.upper()}_SAMPLE_H"
+    guard = identifiers.claim(f"{name}_sample_h", "{}").upper()
     lines = [f"// Inputs of {name} for main.c.", f"#ifndef {guard}", f"#define {guard}", "",
              "#include <stdint.h>", ""]
     for method in methods:
@@ -44,7 +46,7 @@ def runs(methods: list[CMethod]) -> str:
 
 
 def calls(methods: list[CMethod]) -> str:
-    return "\n".join(f"    code = code ? code : run_{method.prefix}(&error);" for method in methods)
+    return "\n".join(f"    code = code ? code : execute_{method.prefix}(&error);" for method in methods)
 
 
 def _given(method):
@@ -56,7 +58,7 @@ def _given(method):
 
 def _run(method):
     prefix = method.prefix
-    lines = [f"static int run_{prefix}(pt_error *error) {{", f"    PT_TRY({prefix}_open(error));"]
+    lines = [f"static int execute_{prefix}(pt_error *error) {{", f"    PT_TRY({prefix}_open(error));"]
     for end in method.inputs:
         sample = f"sample_{end.name}"
         copied = f"{sample}, SAMPLE_{end.macro}_BYTES);"

@@ -492,10 +492,6 @@ def test_a_model_and_a_method_with_one_name_are_refused(tmp_path):
         c_project.write(models, tmp_path)
 
 
-def test_methods_whose_macros_were_the_same_are_numbered():
-    assert c_project._prefixes("m", ["a", "b.c", "A", "b_c"]) == ["m_a", "m_b_c", "m_A_2", "m_b_c_3"]
-
-
 def test_a_model_that_is_left_out_is_removed(tmp_path):
     fixture = fixture_store.load("mlp")
     c_project.write([model_of(fixture, "one"), model_of(fixture, "two")], tmp_path)

@@ -1,0 +1,26 @@
+"""Identifiers of a C project: each is the only one of its name, also in upper case, as macros are."""
+
+import itertools
+import re
+
+
+class Identifiers:
+    """The identifiers that a project has so far."""
+
+    def __init__(self, *taken: str):
+        self._taken = {name.upper() for name in taken}
+
+    def claim(self, name: str, *patterns: str) -> str:
+        """Return a name with which no identifier of these patterns, such as "{}_open", is there
+        already: `name`, or with a number behind it. From now on all of them are there."""
+        for number in itertools.count(1):
+            found = name if number == 1 else f"{name}_{number}"
+            wanted = {pattern.format(found).upper() for pattern in patterns}
+            if not wanted & self._taken:
+                self._taken |= wanted
+                return found
+
+
+def spelled(text: str) -> str:
+    """Return a text as a part of an identifier."""
+    return re.sub(r"[^0-9A-Za-z_]", "_", text)

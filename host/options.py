@@ -4,6 +4,7 @@ import importlib
 import math
 import re
 import sys
+from collections.abc import Callable
 
 import click
 from picotorch import Error, register_backend, unregister_backend
@@ -12,41 +13,43 @@ from picotorch.memory import LIMIT
 from .boards import chips
 from .command import Choice, InputFile, did_you_mean
 from .inputs import SEED
-from .quantities import parse_bytes, parse_clock
+from .quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
 from .run.request import ANSWER, PATIENCE, PREPARE
 from .twin import BOARD as HOST
 
 LAST_PORT = 65535
 
 
-class Bytes(click.ParamType):
-    """65536, 64K, 1M: bytes, at most `most`."""
+class Quantity(click.ParamType):
+    """A number with a unit, as a function of quantities reads it."""
 
-    name = "BYTES"
-
-    def __init__(self, most: int = LIMIT):
-        self.most = most
+    def __init__(self, name: str, parse: Callable[[str], float]):
+        self.name = name
+        self._parse = parse
 
     def convert(self, value, param, ctx):
         try:
-            count = parse_bytes(str(value))
+            return self._parse(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Bytes(Quantity):
+    """65536, 64K, 1M: bytes, at most `most`."""
+
+    def __init__(self, most: int = LIMIT, parse: Callable[[str], int] = parse_bytes):
+        super().__init__("BYTES", parse)
+        self.most = most
+
+    def convert(self, value, param, ctx):
+        count = super().convert(value, param, ctx)
         if count > self.most:
             self.fail(f"{value} is more than {self.most} bytes", param, ctx)
         return count
 
 
-class Clock(click.ParamType):
-    """168MHz."""
-
-    name = "CLOCK"
-
-    def convert(self, value, param, ctx):
-        try:
-            return parse_clock(str(value)) or self.fail("a clock of 0 never ticks", param, ctx)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+CLOCK = Quantity("CLOCK", parse_clock)
+MEMORY = Bytes(1 << 32, parse_memory)  # of a chip: what a core can address
 
 
 class ChipName(click.ParamType):
@@ -231,8 +234,8 @@ PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT o
 
 
 def patience(command):
-    return click.option("--patience", metavar="S", type=Bounded(min=0, min_open=True, max=86_400),
-                        help="Seconds to wait for each answer of a connected board.  "
+    return click.option("--patience", metavar="S", type=Quantity("S", parse_seconds),
+                        help="Time to wait for each answer of a connected board, in seconds, or 500ms, 2min.  "
                         f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
 
 

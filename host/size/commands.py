@@ -12,20 +12,18 @@ from ..command import Choice, command
 from ..run import running
 from . import showing, sizing
 
-_MOST_MEMORY = 1 << 32  # bytes: what a core can address
-
 
 @command()
 @options.model
 @options.method
 @click.option("--chip", "chips", multiple=True, type=options.ChipName(), metavar="CHIP",
               help="A chip, for example stm32f407 (picotorch boards --chips); repeat it.")
-@click.option("--ram", type=options.Bytes(_MOST_MEMORY), metavar="N",
+@click.option("--ram", type=options.MEMORY, metavar="N",
               help="Bytes of RAM, 256K for example; with --chip in place of the chip's.")
-@click.option("--flash", type=options.Bytes(_MOST_MEMORY), metavar="N", help="Bytes of flash.")
+@click.option("--flash", type=options.MEMORY, metavar="N", help="Bytes of flash.")
 @click.option("--core", type=Choice(CORES), metavar="CORE",
               help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
-@click.option("--clock", type=options.Clock(), metavar="CLOCK", help="168MHz for example.")
+@click.option("--clock", type=options.CLOCK, metavar="CLOCK", help="168MHz for example; a bare number is in Hz.")
 @options.boards(running.board_names()[1:], "Compare with this emulated board; repeat it.")
 @options.port
 @options.data

@@ -7,10 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from picotorch.host import cli, quantities
 from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
+from picotorch.host.command import Choice
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.instructions import read_instructions
+from picotorch.host.options import Quantity
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import Request, Result
 from picotorch.host.size import cycles, fitting, sizing, stack
@@ -519,16 +522,50 @@ def test_what_is_no_number_of_bytes_is_refused(call, text):
     assert_usage(call("size", path("add_1"), f"--ram={text}"), "--ram")
 
 
-@pytest.mark.parametrize("text", ["", "fast", "0", "0MHz", "-5MHz", "1.5Hz"])
+@pytest.mark.parametrize("text", ["", "fast", "0", "0MHz", "-5MHz", "1.5Hz", "1e", "1e999"])
 def test_what_is_no_clock_is_refused(call, text):
     assert_usage(call("size", path("add_1"), "--ram", "1M", f"--clock={text}"), "--clock")
 
 
 @pytest.mark.parametrize(("text", "hertz"), [("168MHz", 168_000_000), ("168 mhz", 168_000_000),
                                              ("16000000", 16_000_000), ("32.768kHz", 32768),
-                                             ("1GHz", 10**9)])
+                                             ("1GHz", 10**9), ("100e6", 100_000_000),
+                                             ("1.68E8", 168_000_000), ("1e3kHz", 1_000_000)])
 def test_clocks(call, text, hertz):
     assert one_chip(call, "--ram", "1M", "--clock", text)["clock_hz"] == hertz
+
+
+@pytest.mark.parametrize(("option", "text", "remedy"), [
+    ("--clock", "100", "write 100MHz"), ("--clock", "168", "write 168MHz"),
+    ("--clock", "999Hz", "write 999MHz"), ("--clock", "0", "write 168MHz"),
+    ("--clock", "168000MHz", "such as 168MHz"), ("--clock", "1e11", "such as 168MHz"),
+    ("--ram", "256", "write 256K or 256M"), ("--flash", "512", "write 512K or 512M"),
+    ("--ram", "0x100", "write 256K"), ("--ram", "8192M", "is more than")])
+def test_a_number_that_lacks_its_unit_is_refused_with_what_to_write(call, option, text, remedy):
+    more = () if option == "--ram" else ("--ram", "1M")
+    assert_usage(call("size", path("add_1"), *more, option, text), option, remedy)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("5", 5), ("5s", 5), ("0.5", 0.5), ("500ms", 0.5), ("2min", 120), ("2 min", 120), ("24h", 86_400),
+    (".5", 0.5)])
+def test_times(text, seconds):
+    assert quantities.parse_seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["0", "0ms", "-1", "25h", "1e9", "nan", "inf", "5 minutes", "s",
+                                  "999999"])
+def test_what_is_no_time_is_refused(call, text):
+    assert_usage(call("run", path("add_1"), "--port", "auto", f"--patience={text}"), "--patience")
+
+
+def test_each_option_with_a_unit_has_a_parser():
+    """No option of bytes, hertz or seconds is a plain number."""
+    units = {"--clock", "--ram", "--flash", "--pool-size", "--temp-size", "--patience"}
+    for name in cli.cli.list_commands(None):
+        for parameter in cli.cli.get_command(None, name).params:
+            if units & set(parameter.opts) and not isinstance(parameter.type, Choice):
+                assert isinstance(parameter.type, Quantity), (name, parameter.name)
 
 
 # ---- ELF files

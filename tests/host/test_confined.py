@@ -1,5 +1,6 @@
 """host/export/confined.py: a command that can change files in one folder only, tried as root."""
 
+import errno
 import json
 import os
 import signal
@@ -92,6 +93,127 @@ def test_it_connects_to_nobody(attempt):
 @pytest.mark.skipif(confined.version() < 6, reason="this Landlock knows no signals")
 def test_it_ends_no_other_process(attempt):
     assert attempt(f"os.kill({os.getpid()}, {int(signal.SIGCONT)})") == ["PermissionError"]
+
+
+FILTERED = pytest.mark.skipif(not confined.denied(), reason="no filter of system calls is known here")
+
+
+@FILTERED
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
+def test_it_reaches_no_unix_socket(attempt, tmp_path, kind):
+    """By path, also in its own folder, and by a pair of its own."""
+    for name in ("server", "folder/server"):
+        with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as server:
+            server.bind(str(tmp_path / name))
+            server.setblocking(False)
+            if kind != "SOCK_DGRAM":
+                server.listen()
+            made = f"s = socket.socket(socket.AF_UNIX, socket.{kind})"
+            pair = f"s, _ = socket.socketpair(socket.AF_UNIX, socket.{kind})"
+            assert attempt(f"{made}; s.connect({name!r})", f"{made}; s.sendto(b'x', {name!r})",
+                           f"{pair}; s.sendto(b'x', {name!r})", made) == ["PermissionError"] * 4
+            with pytest.raises(BlockingIOError):
+                server.recv(1) if kind == "SOCK_DGRAM" else server.accept()
+
+
+@FILTERED
+def test_it_sends_nothing_by_udp_or_netlink(attempt):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.setblocking(False)
+        address = server.getsockname()
+        assert attempt(
+            f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', {address})",
+            "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)",
+            "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).send(bytes(16))",
+            "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+            "socket.socket(40, socket.SOCK_STREAM)") == ["PermissionError"] * 5  # 40: vsock
+        with pytest.raises(BlockingIOError):
+            server.recv(1)
+
+
+@FILTERED
+def test_it_changes_no_attribute_mode_owner_or_time(attempt, tmp_path):
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    before = kept.stat()
+    results = attempt(
+        "os.setxattr('kept', 'user.x', b'x')", "os.setxattr('kept', 'trusted.x', b'x')",
+        "os.removexattr('kept', 'user.x')", "os.chmod('kept', 0o777)",
+        "os.chown('kept', 1, 1)", "os.lchown('kept', 1, 1)",
+        "os.utime('kept', (1, 1))", "os.chmod('.', 0o777)",
+        "os.fchmod(os.open('kept', os.O_RDONLY), 0o777)",
+        "os.utime(os.open('kept', os.O_RDONLY), (1, 1))",
+        "os.fchown(os.open('kept', os.O_RDONLY), 1, 1)",
+        "os.setxattr(os.open('kept', os.O_RDONLY), 'user.x', b'x')")
+    assert set(results) == {"PermissionError"}
+    assert kept.stat() == before and os.listxattr(kept) == []
+
+
+def raw(number, *arguments):
+    """A statement that makes a system call and raises its error."""
+    words = ", ".join(f"ctypes.c_long({argument})" for argument in (number, *arguments))
+    return ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
+            f"exec('if libc.syscall({words}) < 0: "
+            "raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))')")
+
+
+@FILTERED
+def test_each_denied_system_call_is_denied(attempt):
+    calls = confined.denied()
+    assert attempt(*(raw(number, *[0] * 6) for number in calls.values())) == (
+        ["PermissionError"] * len(calls))
+
+
+@FILTERED
+def test_it_gets_around_the_filter_by_no_other_call(attempt):
+    """Namespaces by clone, resources of another process, typing at a terminal; system calls that are
+    newer than the filter, or x32's, do not exist for it."""
+    column, _ = confined._machine()
+    clone, ioctl, limits = (numbers[column] for numbers in (
+        confined._CLONE, confined._IOCTL, confined._LIMITS))
+    assert attempt(raw(clone, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0),
+                   raw(limits, os.getpid(), 7, 0, 0), raw(ioctl, 0, 0x5412, 0),
+                   raw(ioctl, 0, 0x541C, 0)) == ["PermissionError"] * 4
+    newer = [raw(number, *[0] * 6) for number in (463, 466, 500, 0x40000000 + 41, 0x7FFFFFFF)]
+    no_such_call = f"assert error.errno == {errno.ENOSYS}"
+    for statement in (*newer, raw(confined._CLONE3[column], 0, 0)):
+        tried = f"try:\n exec({statement!r})\nexcept OSError as error:\n {no_such_call}\nelse:\n 1 / 0"
+        assert attempt(tried) == ["done"]
+
+
+@FILTERED
+def test_what_it_starts_is_confined_as_well(attempt):
+    script = "import socket; socket.socket(socket.AF_UNIX)"
+    assert attempt(f"subprocess.run([sys.executable, '-c', {script!r}], check=True)") == [
+        "CalledProcessError"]
+
+
+@FILTERED
+def test_it_computes_starts_processes_and_threads(attempt):
+    assert attempt(
+        "import threading; t = threading.Thread(target=print); t.start(); t.join()",
+        "assert subprocess.run(['true']).returncode == 0",
+        "assert os.waitpid(os.fork() or os._exit(0), 0)",
+        "import resource; resource.getrlimit(resource.RLIMIT_NOFILE)",
+        "import mmap; mmap.mmap(-1, 4096)[0] = 1", "import time; time.sleep(0.01)",
+        "import tempfile; tempfile.TemporaryFile(dir='folder').write(b'x')",
+        "import select; select.poll().poll(1)", "os.pipe()") == ["done"] * 9
+
+
+def test_numbers_of_system_calls_differ():
+    for column in (0, 1):
+        numbers = [found[column] for found in (*confined._DENIED.values(), confined._CLONE,
+                                               confined._CLONE3, confined._IOCTL, confined._LIMITS,
+                                               confined._TIMES)]
+        numbers = [number for number in numbers if number is not None]
+        assert len(set(numbers)) == len(numbers) and max(numbers) < confined._UNKNOWN
+
+
+@pytest.mark.parametrize("machine", ["riscv64", "i686", "ppc64le"])
+def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch):
+    monkeypatch.setattr(confined.platform, "machine", lambda: machine)
+    assert confined.denied() == {}
 
 
 def test_a_command_does_not_run_where_it_cannot_be_confined(tmp_path):

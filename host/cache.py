@@ -9,10 +9,13 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from picotorch import Error
+
+from .files import write
 
 MOST = 200  # files, of up to 300 KB; the oldest go
 
@@ -33,7 +36,7 @@ def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> An
             return json.loads(text)
     value = find()
     if value is not None:
-        with contextlib.suppress(OSError):  # a folder that nobody can write: find it again
+        with contextlib.suppress(OSError, Error):  # a folder that nobody can write: find it again
             _keep(file, json.dumps(value).encode())
     return value
 
@@ -54,7 +57,4 @@ def _keep(file, text):
     files = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
     for path in files[: max(len(files) - MOST + 1, 0)]:
         path.unlink(missing_ok=True)
-    handle, part = tempfile.mkstemp(dir=file.parent)
-    with open(handle, "wb") as to:
-        to.write(_digest(text) + b"\n" + text)
-    os.replace(part, file)
+    write(file, _digest(text) + b"\n" + text)

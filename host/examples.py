@@ -1,18 +1,17 @@
 """picotorch examples: programs for MicroPython, each with its model, to begin from."""
 
 import ast
-import shutil
 from pathlib import Path
 
 import click
 from picotorch.errors import ACCESS_FAILED, NOT_FOUND, fail
 
-from . import show
+from . import files, show
 from .run import running
 from .size import sizing
 
 EXAMPLES_DIR = Path(__file__).resolve().parent.parent / "examples"
-NO_COPY = shutil.ignore_patterns("__pycache__", "*.mpy")
+NO_COPY = (".mpy",)  # suffixes of what tests make there
 
 
 def names() -> list[str]:
@@ -39,9 +38,12 @@ def copy(name: str, folder: Path) -> dict:
                    remedy="name one of them")
     if folder.exists():
         raise fail(ACCESS_FAILED, "exists already", str(folder), remedy="name another folder")
-    shutil.copytree(EXAMPLES_DIR / name, folder, copy_function=shutil.copyfile, ignore=NO_COPY)
-    return {"example": name, "folder": str(folder),
-            "files": sorted(path.name for path in folder.iterdir())}
+    copied = sorted(path for path in (EXAMPLES_DIR / name).iterdir()
+                    if path.is_file() and path.suffix not in NO_COPY)
+    with files.making(folder) as part:
+        for path in copied:
+            files.copy(path, part / path.name)
+    return {"example": name, "folder": str(folder), "files": [path.name for path in copied]}
 
 
 def show_list(found: dict) -> None:

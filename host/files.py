@@ -7,6 +7,7 @@ name unchanged.
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ _REMEDIES = {
     errno.EPERM: "check the rights of the file and of its folder",
     errno.EROFS: "name a file in a folder that you can write to",
     errno.ENOSPC: "free some space, or name a file on another disk",
+    errno.EDQUOT: "free some space, or name a file on another disk",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), or name a file on another disk",
 }
 _KINDS = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"),
           (stat.S_ISBLK, "a device"))
@@ -150,16 +153,41 @@ def writing(path: Path | str) -> Iterator[BinaryIO]:
             raise
 
 
-def _mode_of(path):
-    """Return the rights of the file that is replaced, or those of a new file."""
+def _mode_of(path, new=0o666):
+    """Return the rights of the file that is replaced, or those of a new one."""
     if os.path.exists(path):
         return stat.S_IMODE(os.stat(path).st_mode)
     mask = os.umask(0)
     os.umask(mask)
-    return 0o666 & ~mask
+    return new & ~mask
 
 
 def write(path: Path | str, data: bytes | str) -> None:
     """Write bytes, or text as UTF-8. Raises what writing() raises."""
     with writing(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextlib.contextmanager
+def making(folder: Path | str) -> Iterator[Path]:
+    """Give a new folder that gets the name `folder` when the block ends without an error.
+
+    Raises AccessFailed, also if there is something of this name."""
+    folder = Path(os.path.abspath(folder))
+    with _named(folder):
+        if os.path.lexists(folder):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
+        try:
+            yield part
+            os.chmod(part, _mode_of(folder, 0o777))
+            os.rename(part, folder)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+
+def copy(source: Path | str, target: Path | str) -> None:
+    """Copy the bytes of a file. Raises what read_file() and writing() raise."""
+    write(target, read_file(source))

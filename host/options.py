@@ -235,7 +235,7 @@ PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT o
 
 def patience(command):
     return click.option("--patience", metavar="S", type=Quantity("S", parse_seconds),
-                        help="Time to wait for each answer of a connected board, in seconds, or 500ms, 2min.  "
+                        help="Time to wait for each answer of a connected board: 5, 500ms, 2min.  "
                         f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
 
 

@@ -213,8 +213,11 @@ def _write_models(laid_out, family, output):
     blob = bytearray()
     for _, address, data in laid_out:
         blob += bytes(address - start - len(blob)) + data
-    lines = [f"{name} = _at({address:#x}, {len(data)}, {zlib.crc32(data):#x})\n"
-             for name, address, data in laid_out]
+    # Given names all at once: a model may be called like a function of the file
+    names_of = "".join(f"{name}, " for name, _, _ in laid_out)
+    lines = [f"{names_of.rstrip()} = (\n", *(
+        f"    _at({address:#x}, {len(data)}, {zlib.crc32(data):#x}),\n"
+        for _, address, data in laid_out), ")\n"]
     write(flash, uf2.write({start: bytes(blob)}, family))
     write(names, _MODELS + "".join(lines))
     return [names.name]

@@ -4,6 +4,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ..files import write
+
 MPY_CROSS = Path(__file__).resolve().parents[2] / "build" / "mpy-cross" / "mpy-cross"
 
 
@@ -17,7 +19,7 @@ def compile_script(source: str, name: str = "script.py") -> bytes:
         raise CompileError(f"there is no {MPY_CROSS}: build the firmware first")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
-        path.write_text(source)
+        write(path, source)
         command = [MPY_CROSS, "-s", name, "-o", path.with_suffix(".mpy"), path]
         compiled = subprocess.run(command, capture_output=True, text=True)
         if compiled.returncode != 0:

@@ -5,7 +5,6 @@ and beside it the runtime as bytecode and what mip and install.py need: a folder
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 
 from .. import show, twin
-from ..files import read_file, write
+from ..files import copy, read_file, write
 from ..operators import (
     FEATURES,
     WIDE_FORMS,
@@ -155,7 +154,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
         built = link(arch, names if programs else None, kind)
         parts[arch] = _parts(built.with_suffix(".map"))
         (output / arch).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(built, output / arch / built.name)
+        copy(built, output / arch / built.name)
     write_package(output, arches, left_out=left_out(kind), remedy=_remedy(kind, bool(programs)))
     return {"output": str(output), "models": list(programs), "operators": names,
             "takes": [*([".pte"] if kind.programs else []),
@@ -244,7 +243,7 @@ def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = ()
         if path.stem in left_out:
             (output / "picotorch" / path.name).unlink(missing_ok=True)
         elif path.parent != output / "picotorch":
-            shutil.copyfile(path, output / "picotorch" / path.name)
+            copy(path, output / "picotorch" / path.name)
     runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
     sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
     for name, text in _of_install(output, arches, sizes, flash or {}, remedy).items():

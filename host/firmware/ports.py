@@ -20,6 +20,7 @@ from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from .. import child, quoting, show
+from ..files import write
 from ..operators import known_operators, needed_operators
 from ..size.elf import flash_bytes
 from . import selective
@@ -187,7 +188,7 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     click.echo(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)
     with selective.locked(BUILD):
         selective.write_changed(folder, files)
-        log.write_text("")
+        write(log, "")
         _have_mpy_cross(tree, log)
         if not _run(_command(board, tree, folder, files, arguments), log):
             raise _failure(board, log, bool(programs))

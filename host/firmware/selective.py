@@ -148,7 +148,7 @@ def write_changed(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+            write(path, text)
 
 
 def make(board: str, step: list[str], folder: Path | None) -> None:

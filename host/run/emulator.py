@@ -19,6 +19,7 @@ import click
 
 from .. import child, quoting, show
 from ..boards.boards import BOARDS_DIR, Board, Memory
+from ..files import write
 from ..size.elf import flash_end
 from .job import ALIGNMENT, Job
 
@@ -242,7 +243,7 @@ def run(
     _check_job(len(blob), board, firmware)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         job_file = Path(folder) / "job"
-        job_file.write_bytes(blob)
+        write(job_file, blob)
         results = Path(folder) / "results"
         results.mkdir()
         command = emulator_command(board, Path(firmware).resolve(), job_file, arguments)

@@ -16,7 +16,7 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 
 from .. import child
 from ..boards.boards import Board
-from ..files import read_file
+from ..files import read_file, write
 from ..firmware import romfs
 from . import emulator
 
@@ -48,11 +48,11 @@ def models_image(models: Iterable[Path]) -> Iterator[Path]:
         if path.name in files:
             raise fail(INVALID_ARGUMENT, "is the name of two files", path.name, remedy="rename one")
         files[path.name] = read_file(path)
-    for path in models:
-        click.echo(f"{path}: /rom/{path.name} on the board", err=True)
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder, "models.romfs")
-        image.write_bytes(romfs.build(files))
+        write(image, romfs.build(files))
+        for path in models:
+            click.echo(f"{path}: /rom/{path.name} on the board", err=True)
         yield image
 
 

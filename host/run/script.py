@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import quoting
 from ..boards.boards import Board
+from ..files import write
 from ..firmware import romfs
 from . import emulator
 
@@ -58,7 +59,7 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], pati
                                    f"'{board.job.name}' of {board.name}")
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         path = Path(folder) / "files"
-        path.write_bytes(image)
+        write(path, image)
         command = emulator.emulator_command(board, firmware.resolve(), path)
         output: list[str] = []
         with emulator.started(command, Path(folder), patience, output, subprocess.PIPE,

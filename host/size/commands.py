@@ -23,7 +23,8 @@ from . import showing, sizing
 @click.option("--flash", type=options.MEMORY, metavar="N", help="Bytes of flash.")
 @click.option("--core", type=Choice(CORES), metavar="CORE",
               help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
-@click.option("--clock", type=options.CLOCK, metavar="CLOCK", help="168MHz for example; a bare number is in Hz.")
+@click.option("--clock", type=options.CLOCK, metavar="CLOCK",
+              help="168MHz for example; a number without a unit is in Hz.")
 @options.boards(running.board_names()[1:], "Compare with this emulated board; repeat it.")
 @options.port
 @options.data

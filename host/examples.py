@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from picotorch.errors import ACCESS_FAILED, NOT_FOUND, fail
 
-from . import files, show
+from . import files, quoting, show
 from .run import running
 from .size import sizing
 
@@ -57,5 +57,6 @@ def show_list(found: dict) -> None:
 
 def show_copied(entry: dict) -> None:
     show.line(f"{entry['folder']}: {', '.join(entry['files'])}")
-    show.line(f"Without a board: cd {entry['folder']} && python main.py")
+    folder = quoting.operand(entry["folder"])
+    show.line(f"Without a board: {quoting.shell('cd', folder)} && python main.py")
     show.line("On a board: copy model.pte, main.py and the recording to it (README.md explains it)")

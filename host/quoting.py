@@ -6,6 +6,7 @@ A name that a language cannot have without being read as code is refused, by its
 import html as html_module
 import math
 import re
+import shlex
 from pathlib import Path
 
 from picotorch.errors import INVALID_ARGUMENT, fail
@@ -19,6 +20,11 @@ def operand(path: Path | str) -> str:
     """Return a file's name as an argument of a program, which is not an option of it, nor a home."""
     text = str(path)
     return f"./{text}" if text.startswith(("-", "~")) else text
+
+
+def shell(*words: Path | str) -> str:
+    """Return words as a command for a POSIX shell, for people to copy."""
+    return shlex.join(map(str, words))
 
 
 def tcl(path: Path | str) -> str:

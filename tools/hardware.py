@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from picotorch.host import quoting
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "boards.md"
@@ -57,7 +58,7 @@ def row(report: dict) -> str:
     version = re.search(r"MicroPython (\S+)", facts["version"])
     cells = (f"{report['name']} ({facts['machine']})", version[1] if version else facts["version"],
              report["picotorch"], result, time, f"{report['by']} on {report['date'][:10]}")
-    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |\n"
+    return "| " + " | ".join(quoting.html(cell).replace("|", "/") for cell in cells) + " |\n"
 
 
 def table(folder: Path) -> str:

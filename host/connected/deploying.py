@@ -1,6 +1,5 @@
 """picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
 
-import shlex
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import show
+from .. import quoting, show
 from ..firmware import romfs
 from ..run.request import Request
 from ..twin import open_program
@@ -185,4 +184,5 @@ def show_text(entry: dict) -> None:
               f"checked; a run has it {how}")
     for path in entry["data"]:
         show.line(f"{path} is there, too")
-    show.line(shlex.join(["picotorch", "run", entry["model"], "--port", entry["port"]]))
+    model = quoting.operand(entry["model"])
+    show.line(quoting.shell("picotorch", "run", model, "--port", entry["port"]))

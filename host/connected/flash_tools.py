@@ -8,7 +8,6 @@ not, the board's prompt is the check (--port).
 import contextlib
 import functools
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -344,8 +343,8 @@ def _machine(port, patience):
 
 def show_text(entry: dict) -> None:
     if entry["build"] and (entry["board"] in rp2.BOARDS or not entry["done"]):
-        show.line(shlex.join(entry["build"]))
-    show.line(shlex.join(entry["command"]))
+        show.line(quoting.shell(*entry["build"]))
+    show.line(quoting.shell(*entry["command"]))
     if not entry["installed"]:
         show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")
     if entry["done"]:

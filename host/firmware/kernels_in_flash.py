@@ -24,7 +24,7 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import show
+from .. import quoting, show
 from ..files import write
 from ..operators import (
     FEATURES,
@@ -233,6 +233,7 @@ def show_text(entry: dict) -> None:
     click.echo()
     show.line("To flash it, behind stock MicroPython: hold BOOTSEL while the board is plugged in, copy "
               "kernels.uf2 to the drive that appears, then the same with models.uf2.")
-    show.line(f"To copy the module: cd {entry['output']} && mpremote mount . run install.py")
+    folder = quoting.operand(entry["output"])
+    show.line(f"To copy the module: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
     for name in entry["frozen"]:
         show.line(f"On the board: picotorch_models.{name}")

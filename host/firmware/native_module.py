@@ -16,7 +16,7 @@ from _picotorch_c import lib
 from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 
-from .. import show, twin
+from .. import quoting, show, twin
 from ..files import copy, read_file, write
 from ..operators import (
     FEATURES,
@@ -303,7 +303,8 @@ def show_text(entry: dict) -> None:
                 ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
     click.echo()
     show.line(_choice(entry["small"]))
-    show.line(f"To copy it: cd {entry['output']} && mpremote mount . run install.py")
+    folder = quoting.operand(entry["output"])
+    show.line(f"To copy it: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
 
 
 def _choice(small):

@@ -96,8 +96,9 @@ def _how_to_get(board, tree=None):
     if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
         tree = f"micropython-{_VERSION}"
         clone = f"git clone --branch {_VERSION} {_URL} {tree} && "
-    return (f"{clone}make -C {tree}/ports/{board.port} BOARD={board.name} submodules, "
-            f"then the same command with MICROPYTHON_DIR={tree}")
+    make = quoting.shell("make", "-C", f"{tree}/ports/{board.port}", f"BOARD={board.name}",
+                         "submodules")
+    return f"{clone}{make}, then the same command with MICROPYTHON_DIR={quoting.shell(tree)}"
 
 
 # ---- what is put into it

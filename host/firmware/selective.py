@@ -184,5 +184,6 @@ def show_text(entry: dict) -> None:
     for name in entry["backends"]:
         show.line(f"A delegate needs the backend {name}: register it in Python.")
     click.echo()
-    show.line(f"To run it: picotorch run {entry['models'][0]} --board {entry['board']} "
-              f"--firmware {entry['firmware']}")
+    command = quoting.shell("picotorch", "run", quoting.operand(entry["models"][0]), "--board",
+                            entry["board"], "--firmware", entry["firmware"])
+    show.line(f"To run it: {command}")

@@ -3,10 +3,13 @@ the file named is the file used, or its name is refused."""
 
 import ast
 import json
+import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from picotorch import Error
@@ -14,7 +17,7 @@ from picotorch.host import quoting
 from picotorch.host.compile import c_project
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.connected import flash_tools, session
-from picotorch.host.firmware import ports, romfs
+from picotorch.host.firmware import kernels_in_flash, ports, romfs
 from picotorch.host.inspect import memory_map
 from picotorch.host.twin import open_program
 from support import fixture_store
@@ -101,6 +104,36 @@ def test_a_dry_run_prints_words_of_a_shell(call, folder, tool, name):
         assert status == 0 and Path(read.split("\0")[3]).samefile(file)
 
 
+# ---- commands that people copy to a shell
+
+
+def words_of(text):
+    """Return the words that a shell makes of a command, up to &&."""
+    read = subprocess.run(["/bin/sh", "-c", f"show() {{ printf '%s\\0' \"$@\"; }}; show {text}"],
+                          capture_output=True, check=False).stdout
+    return read.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_to_copy_has_the_file_as_one_word(call, folder, name):
+    """But a name that a terminal does not show as it is: "?" stands for what is not printed."""
+    assert words_of(quoting.shell("x", quoting.operand(name)))[1:] == [quoting.operand(name)]
+    (line,) = [line for line in call("examples", "--", "gesture", name)[1].splitlines()
+               if line.startswith("Without a board: ")]
+    if name.isprintable():
+        command = line.removeprefix("Without a board: ").partition(" && python main.py")[0]
+        word, path = words_of(command)
+        assert word == "cd" and Path(path).samefile(name) and not path.startswith(("-", "~"))
+
+
+def test_no_command_to_copy_has_a_name_without_quotes():
+    """By the source: a path in an f-string behind the name of a program."""
+    program = re.compile(r"(\bcd|-C|picotorch \w+|=) ?\{(entry|path|folder|model|output|tree)\b")
+    for path in Path(quoting.__file__).parent.rglob("*.py"):
+        for line in re.findall(r"show\.line\(.*", path.read_text()):
+            assert not program.search(line), f"{path}: {line}"
+
+
 # ---- make, Renode, QEMU
 
 
@@ -159,6 +192,20 @@ def test_a_script_runs_by_its_name(call, folder, name):
     script.write_text("print('it ran')\n")
     status, out, _ = call("run", "--board", "mps2-an386", "--", script)
     assert (status, out.strip()) == (0, "it ran")
+
+
+def test_models_in_flash_may_be_called_like_what_their_module_uses(tmp_path, monkeypatch):
+    """The module with the names of models is executed with what a board gives it."""
+    data = MODEL.read_bytes()
+    found = ["crc32", "bytearray_at", "_at", "memoryview", "RuntimeError", "a"]
+    laid_out = kernels_in_flash._lay_out([(name, data) for name in found], 0x10000000)
+    kernels_in_flash._write_models(laid_out, 0, tmp_path)
+    flash = {address: bytearray(data) for _, address, data in laid_out}
+    uctypes = SimpleNamespace(bytearray_at=lambda address, size: flash[address])
+    monkeypatch.setitem(sys.modules, "uctypes", uctypes)
+    space = {}
+    exec((tmp_path / kernels_in_flash.NAMES).read_text(), space)
+    assert [bytes(space[name]) for name in found] == [data] * len(found)
 
 
 # ---- C, Markdown, SVG, JSON

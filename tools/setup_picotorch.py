@@ -27,6 +27,7 @@ import argparse
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -387,7 +388,16 @@ def set_up_emulator(folder):
     run("rp2", ["npm", "ci", "--prefix", folder, "--ignore-scripts", "--no-audit"], "npm-ci")
 
 
+def check_path(path):
+    """Raise SetupError for a path that make, which has no quoting, reads as several words or more."""
+    if not re.fullmatch(r"[\w./+@-]+", str(path)):
+        raise SetupError(f"make cannot use the path {str(path)!r}: move it to one of letters, digits, "
+                         "'_', '-' and '.'")
+
+
 def run_make(arguments, step, log_name, folder, *settings):
+    for path in filter(None, (ROOT, arguments.selection, os.environ.get("MICROPYTHON_DIR"))):
+        check_path(path)
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     command = ["make", "-C", folder, f"-j{os.cpu_count() or 1}", *settings]

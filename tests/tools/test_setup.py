@@ -151,3 +151,18 @@ def test_make_help_has_every_target():
     ).stdout
     assert re.findall(r"^  make (\S+) +\S", shown, re.MULTILINE) == targets
     assert {"run", "test", "lint", "bench", "size", "repl", "help"} <= set(targets)
+
+
+@pytest.mark.parametrize("name", ["a b", "$(touch PWNED)", "a#b", "a%b", "a:b", "a;b", "a'b", "a\nb"])
+@pytest.mark.parametrize("place", ["repository", "selection", "micropython"])
+def test_make_does_not_start_with_a_path_that_it_misreads(setup, monkeypatch, tmp_path, place, name):
+    monkeypatch.setattr(setup, "run", lambda *_: pytest.fail("make was started"))
+    monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
+    path = tmp_path / name
+    if place == "repository":
+        monkeypatch.setattr(setup, "ROOT", path)
+    if place == "micropython":
+        monkeypatch.setenv("MICROPYTHON_DIR", str(path))
+    arguments = argparse.Namespace(selection=path if place == "selection" else None)
+    with pytest.raises(setup.SetupError, match="make cannot use the path"):
+        setup.run_make(arguments, "firmware", "log", "port/firmware")

@@ -183,8 +183,10 @@ def making(folder: Path | str) -> Iterator[Path]:
             yield part
             os.chmod(part, _mode_of(folder, 0o777))
             os.rename(part, folder)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(part, ignore_errors=True)
+            if isinstance(error, Error):
+                error.text = error.message.replace(str(part), str(folder))
             raise
 
 

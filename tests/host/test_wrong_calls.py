@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from picotorch.host import cli, command
 from picotorch.host.firmware import rp2, uf2
+from picotorch.host.options import Quantity
 from support import fixture_store
 
 MODEL = str(fixture_store.load("add_5").path)
@@ -64,7 +65,7 @@ def wrong_values(option):
     if isinstance(option.type, command.OutputFile):
         wrong = WRONG_OUTPUTS[1:] if option.type.make_folder else WRONG_OUTPUTS
         return [path + suffix for path in wrong for suffix in option.type.suffixes or [""]]
-    if isinstance(option.type, click.IntRange | click.FloatRange):
+    if isinstance(option.type, click.IntRange | click.FloatRange | Quantity):
         return WRONG_NUMBERS
     return OTHERS.get(name_of(option), [])
 

@@ -173,7 +173,7 @@ def test_models_whose_names_begin_alike_go_into_one_project(names, tmp_path):
 
 
 def test_projects_of_any_names_compile(tmp_path):
-    """Of random methods, constants and ends; all names are from WORDS."""
+    """Take random methods, constants and ends with names from WORDS."""
     numbers = random.Random(3)
     for _ in range(12):
         models = []

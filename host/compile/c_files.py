@@ -34,7 +34,7 @@ def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(found, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        if found == folder and any(folder.iterdir()) and not (folder / LIST).is_file():
+        if found == folder and any(_files_in(folder)) and not (folder / LIST).is_file():
             raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
                        remedy="name a new folder")
         _check_users(folder, paths, own)
@@ -46,8 +46,7 @@ def _check_users(folder, paths, own):
     """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
     paths = {*paths, *map(_beside, own)} - {*own}
     found = {path for path in paths if _is_taken(folder, path)}
-    found |= {path.relative_to(folder).as_posix() for path in (folder / LIBRARY).rglob("*")
-              if path.is_symlink() or not path.is_dir()}
+    found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
     found -= _listed(folder).keys() | {LIST}
     found = sorted(found | {path for path in paths | {*own} if (folder / path).is_dir()})
     if found:
@@ -55,6 +54,11 @@ def _check_users(folder, paths, own):
         raise fail(ACCESS_FAILED, "has files that picotorch did not write and would replace: "
                    + ", ".join(found[:_NAMED]) + more, str(folder),
                    remedy="move them, or name another folder")
+
+
+def _files_in(folder):
+    """Give what is in a folder, at any depth, but folders."""
+    return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
 def _is_taken(folder, path):

@@ -7,6 +7,8 @@ CONFORMANCE ?= full
 MINUTES ?= 5
 JOBS ?= 1
 FUZZ_TARGET ?= file
+CALLS ?= 200000
+KIND ?= boundary
 
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -156,6 +158,10 @@ reliability: all-firmware ## Run the tests that try to break it, and write the f
 	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 	.venv/bin/python tools/readme.py
+
+.PHONY: hostile-calls
+hostile-calls: python ## Call all operators at the boundary of sizes and numbers, with sanitizers (CALLS=200000 KIND=boundary|hostile); goes on where it was ended
+	.venv/bin/python tests/hostile/run_calls.py --kind $(KIND) --calls $(CALLS)
 
 .PHONY: images
 images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test: a part of them)

@@ -266,12 +266,21 @@ static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, p
     return PT_ERROR_OK;
 }
 
-// Asks for the indices of all elements along the dim, unless few of many are kept.
-static int ask_for_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int64_t k,
+// Elements of a tensor along a dim. A number has one: so many topk gives of it, whatever its k.
+static int32_t length_along(const pt_tensor *t, uint32_t dim) {
+    return t->rank ? t->sizes[dim] : 1;
+}
+
+// Indices that topk needs in scratch for k of n elements: all, unless few of many are kept.
+static int32_t topk_scratch(int32_t n, int32_t k) {
+    return k > n / MANY ? n : 0;
+}
+
+static int ask_for_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int32_t k,
                         pt_ref values) {
-    const int32_t n = self->rank ? self->sizes[dim] : 1;
+    const int32_t n = length_along(self, dim);
     if (c->checking != PT_CHECK_BOUNDS) {
-        return k > n / MANY ? ask_for_indices(c, n) : PT_ERROR_OK;
+        return ask_for_indices(c, topk_scratch(n, k));
     }
     // A k that is computed has no value yet: the output bounds it. Of fewer elements it may be more
     // than few.
@@ -287,8 +296,9 @@ static int check_topk(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
     }
     int64_t k = pt_get_int(c, args[TOPK_K]);
-    PT_TRY(ask_for_topk(c, &self, dim, k, args[TOPK_VALUES]));
-    if (k < 0 || k > (self.rank ? self.sizes[dim] : 1)) {
+    const int32_t kept = self.rank ? (int32_t)k : 1;
+    PT_TRY(ask_for_topk(c, &self, dim, kept, args[TOPK_VALUES]));
+    if (k < 0 || k > length_along(&self, dim)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "k is not within the size of the dim");
     }
     int32_t sizes[PT_MAX_RANK];
@@ -306,7 +316,7 @@ typedef int write_function(pt_context *c, const lane *l, heap *h, const pt_tenso
 // The first k elements in order.
 static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
                       int32_t to_step, int32_t k) {
-    if (l->order & TIES && k > l->size / MANY) {
+    if (l->order & TIES && topk_scratch(l->size, k) > 0) {
         const heap all = {(int64_t *)(void *)c->scratch, 1, l->size};
         number(&all);
         PT_TRY(select_first(c, &all, l, k));

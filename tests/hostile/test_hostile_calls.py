@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import hostile_runs
 from support.example_calls import EXAMPLES
-from support.hostile_calls import Draw, HostileCall
+from support.hostile_calls import KINDS, Draw, HostileCall, boundary_call
 from support.kernel_call import KernelError, Tensor, call
 
 PARTS, CALLS = 4, 3000  # of each part
@@ -15,10 +15,18 @@ PARTS, CALLS = 4, 3000  # of each part
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("part", range(PARTS))
-def test_random_calls_are_refused_or_run(part):
-    """Nothing beside the outputs is written, no call takes long."""
-    outcomes = hostile_runs.outcomes("hostile_calls.py", "operators", "calls", part, CALLS)
-    assert outcomes["ok"] > CALLS // 4 and sum(outcomes.values()) == CALLS
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_calls_are_refused_or_run(kind, part):
+    """Nothing beside the outputs is written, no call takes long. `make hostile-calls` tries more."""
+    outcomes = hostile_runs.outcomes("hostile_calls.py", "operators", "calls", part, CALLS, kind)
+    assert outcomes["ok"] > CALLS // 8 and sum(outcomes.values()) == CALLS
+
+
+def test_calls_at_the_boundary_are_of_every_operator():
+    calls = [boundary_call(seed) for seed in range(CALLS)]
+    assert {one.operator for one in calls} == set(EXAMPLES)
+    for one in calls:
+        assert {size for tensor in one._all_tensors() for size in tensor.sizes} <= {0, 1}
 
 
 def changed(operator, change):

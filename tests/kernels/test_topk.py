@@ -50,8 +50,10 @@ def test_a_long_row(k, dtype):
     assert named(row, k, True) == topk_indices(row.tolist(), k)
 
 
-def test_a_number():
-    value, index = call("aten::topk.values", np.float32([2.5]).reshape(()), 1, -1, True, True,
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_number(k):
+    """PyTorch gives the number itself, for either k."""
+    value, index = call("aten::topk.values", np.float32([2.5]).reshape(()), k, -1, True, True,
                         np.zeros((), np.float32), np.ones((), np.int64))
     assert (value, index) == (2.5, 0)
 

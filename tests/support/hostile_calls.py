@@ -1,6 +1,7 @@
 """Hostile calls of single operators: of the kinds that the signature names, with any values.
 
     HostileCall(Draw(data)).run()      # the outcome, or an exception that says what went wrong
+    BoundaryCall(Draw(data)).run()     # the same with sizes 0 and 1, and numbers 0, 1 and -1
 
 A call is an example of an operator (example_calls.py, random_operators.py) of which some arguments were
 changed by what the bytes of `data` say: sizes, dtypes, dim orders, numbers, lists, data, who shares
@@ -11,6 +12,7 @@ bytes), dim orders are permutations, a tensor has at most LARGEST bytes, a dynam
 bound; beside a size of 0 the others may be huge.
 """
 
+import argparse
 import collections
 import dataclasses
 import faulthandler
@@ -615,19 +617,122 @@ class HostileCall:
         return f"{self.operator} {self.signature} {self.arguments} prepared={self.is_prepared}"
 
 
+class BoundaryCall(HostileCall):
+    """A call of an operator whose tensors are 0-d or have sizes 0 and 1, whose numbers are 0, 1 and -1.
+
+    Calls that mix such values with ordinary ones seldom have the combination that a check and a run
+    read in different ways, a number of 0 for a tensor without dims for instance.
+
+    With `turn` nothing is drawn: the turns of an operator go through all sizes alike (none, 1, 0) times
+    all values of its numbers, in which the items of a list are alike.
+    """
+
+    NUMBERS = 0, 1, -1
+
+    def __init__(self, draw, operator=None, turn=None):
+        operator = operator or draw.pick(OPERATORS)
+        super().__init__(draw if turn is None else Draw(b""), (operator, EXAMPLES[operator]), changes=0)
+        self.turn = turn
+        sizes = self._next(((), 1, 0))
+        self._shrink_tensors(sizes)
+        self.kept = 0 if turn is not None else draw.pick((0, 0, 30, 90))  # percent of the numbers
+        self.arguments = [self._boundary(argument, letter)
+                          for argument, letter in zip(self.arguments, self.signature, strict=True)]
+        self.is_repeated = self.turn is not None and self.turn > 0
+        for tensor in self._all_tensors():
+            self._make_fair(tensor)
+
+    def _next(self, choices):
+        """Return the choice of this turn, or a drawn one."""
+        if self.turn is None:
+            return self.draw.pick(choices)
+        self.turn, i = divmod(self.turn, len(choices))
+        return choices[i]
+
+    def _shrink_tensors(self, alike):
+        draw, tensors = self.draw, self._all_tensors()
+        kind = draw.below(5) if self.turn is None else 0
+        by_size = {size: draw.below(2) for tensor in tensors for size in tensor.sizes}
+        for tensor in tensors:
+            if kind < 2:
+                sizes = [] if alike == () else [alike] * len(tensor.sizes)
+            elif kind == 2:  # operands still fit together
+                sizes = [by_size[size] for size in tensor.sizes]
+            elif kind == 3:
+                sizes = [draw.below(2) for _ in tensor.sizes]
+            else:
+                sizes = [draw.below(2) for _ in range(draw.pick((0, 0, len(tensor.sizes), 1, 2, 4)))]
+            tensor.sizes, tensor.order = sizes, list(range(len(sizes)))
+            if not sizes:
+                tensor.bound = None
+            elif self.turn is not None and tensor in self._outputs():
+                tensor.bound = 1
+            if draw.chance(50):
+                tensor.data = self._element_of(tensor.dtype, draw.pick(self.NUMBERS))
+
+    @staticmethod
+    def _element_of(dtype, number):
+        size = _picotorch.element_size(dtype)
+        if dtype in (6, 7):
+            return struct.pack("<f" if dtype == 6 else "<d", number)
+        return (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    def _boundary(self, argument, letter):
+        """Return the argument, or in most cases a number at the boundary in its place."""
+        draw = self.draw
+        if letter.islower() and draw.chance(20):
+            return None
+        if isinstance(argument, list) and letter in "LlQqRr":
+            item = {"L": "I", "Q": "B", "R": "D"}[letter.upper()]
+            if self.turn is not None:
+                value = self._boundary(argument[0], item) if argument else None
+                return [value] * len(argument)
+            items = argument if draw.chance(70) else argument[: draw.below(2)]
+            return [self._boundary(one, item) for one in items]
+        if letter.upper() not in "SIBD" or argument is None or isinstance(argument, Variable) \
+                or draw.chance(self.kept):
+            return argument
+        if letter.upper() == "B":
+            return self._next((False, True))
+        return type(argument)(self._next(self.NUMBERS))
+
+
+def hostile_call(seed):
+    return HostileCall(Draw(random_data(seed)))
+
+
+def boundary_call(seed):
+    """Return a call of each operator in turn: the next of its turns while there are any, then drawn."""
+    turn, i = divmod(seed, len(OPERATORS))
+    if turn % 2 == 0:
+        one = BoundaryCall(None, OPERATORS[i], turn // 2)
+        if not one.is_repeated:
+            return one
+    return BoundaryCall(Draw(random_data(seed)), OPERATORS[i])
+
+
+KINDS = {"hostile": hostile_call, "boundary": boundary_call}
+
+
 def random_data(seed, length=LENGTH):
     """The bytes from which the call of a seed is drawn."""
     return np.random.default_rng(seed).bytes(length)
 
 
 def main():
-    """Runs the calls of the seeds first to last (without it), prints how they ended as JSON."""
+    """Run the calls of the seeds from first on, without `end`; print how they ended as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int)
+    parser.add_argument("--verbose", action="store_true", help="print each call to stderr")
+    options = parser.parse_args()
     faulthandler.enable()
     outcomes, wrong, longest = collections.Counter(), [], 0
-    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+    for seed in range(options.first, options.end):
         faulthandler.dump_traceback_later(SECONDS, exit=True)
-        one = HostileCall(Draw(random_data(seed)))
-        print(seed, one, file=sys.stderr) if len(sys.argv) > 3 else None
+        one = KINDS[options.kind](seed)
+        print(seed, one, file=sys.stderr) if options.verbose else None
         start = time.process_time()
         try:
             outcomes[one.run()] += 1

@@ -9,15 +9,16 @@ from support import figures, sanitized
 FOLDER = Path(__file__).parent
 
 
-def outcomes(script, subject, unit, part, count):
-    """Count the outcomes of the `count` seeds of a part. Fails if a run crashed, or wrote outside its
-    memory."""
+def outcomes(script, subject, unit, part, count, kind=None):
+    """Count the outcomes of the `count` seeds of a part, of a kind of the script's. Fails if a run
+    crashed, or wrote outside its memory."""
     first = part * count
-    ended = sanitized.run(FOLDER / script, str(first), str(first + count))
+    kinds = [kind] if kind else []
+    ended = sanitized.run(FOLDER / script, *kinds, str(first), str(first + count))
     found = (json.loads(ended.stdout) if ended.returncode == 0
              else {"outcomes": {}, "wrong": [], "seconds": 0})
     tried = found["outcomes"]
-    figures.record(subject, str(part), **{unit: count}, run=tried.get("ok", 0),
+    figures.record(subject, "_".join([*kinds, str(part)]), **{unit: count}, run=tried.get("ok", 0),
                    refused={name: n for name, n in tried.items() if name != "ok"},
                    wrong=len(found["wrong"]), crashed=int(ended.returncode != 0),
                    largest_seconds=found["seconds"])

@@ -27,7 +27,7 @@ def declarations(header):
     text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
     text = re.sub(r"(?ms)^#ifdef __cplusplus\n.*?^#endif\n", "", text)
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
-    text = re.sub(r"(?ms)^static inline .*?^\}\n", "", text)
+    text = re.sub(r"(?ms)^(PT_MUST_USE )?static inline .*?^\}\n", "", text).replace("PT_MUST_USE ", "")
     text = re.sub(r"(?<=enum \{)[^}]*", lambda match: _names(match[0]) + ", ...", text)
     return re.sub(r"\[[^\]]*[A-Z][^\]]*\]", "[...]", text)
 

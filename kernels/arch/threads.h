@@ -17,7 +17,7 @@ typedef int pt_shared_loop(pt_context *c, const void *task);
 bool pt_shares(int64_t steps, int64_t round);
 
 // Runs a loop in all threads, after pt_shares was true for it.
-int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round);
+PT_MUST_USE int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round);
 
 // True where another thread does the round that begins.
 bool pt_skips_round(void);
@@ -30,8 +30,8 @@ static inline bool pt_shares(int64_t steps, int64_t round) {
     return false;
 }
 
-static inline int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task,
-                                int64_t round) {
+PT_MUST_USE static inline int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task,
+                                            int64_t round) {
     (void)round;
     return loop(c, task);
 }

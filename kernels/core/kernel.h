@@ -17,6 +17,11 @@
         }                               \
     } while (0)
 
+// Of functions that return an error code: a caller that ignores it is a warning of the compiler. A
+// kernel tries such a call with PT_TRY or returns what it returns, so that nothing is done behind
+// the first error.
+#define PT_MUST_USE __attribute__((warn_unused_result))
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -182,7 +187,7 @@ static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {
 }
 
 // Records why a kernel refuses its arguments. `reason` is static text without a final full stop.
-static inline int pt_fail(pt_context *c, int error, const char *reason) {
+PT_MUST_USE static inline int pt_fail(pt_context *c, int error, const char *reason) {
 #ifdef PT_NO_TEXTS
     (void)c;
     (void)reason;
@@ -198,20 +203,20 @@ static inline int pt_fail(pt_context *c, int error, const char *reason) {
 // copy for instance: up to some hundred machine instructions.
 enum { PT_POLL_WORK = 1 << 16 };
 
-int pt_poll_now(pt_context *c);
+PT_MUST_USE int pt_poll_now(pt_context *c);
 
 // Counts `steps` (0 to INT32_MAX) that a kernel has just done or is about to do, and asks c->poll
 // when enough came together: the kernel ends at once with the error code returned.
 //
 // All kernels whose work is not bounded call this at least every PT_POLL_WORK, but for what takes
 // one pass of the fastest loops over a tensor.
-static inline int pt_count_work(pt_context *c, int32_t steps) {
+PT_MUST_USE static inline int pt_count_work(pt_context *c, int32_t steps) {
     c->patience -= steps;
     return c->patience >= 0 ? PT_ERROR_OK : pt_poll_now(c);
 }
 
 // The same for `a` times `b` steps, which may be any number; both are at least 0.
-int pt_count_product(pt_context *c, int32_t a, int32_t b);
+PT_MUST_USE int pt_count_product(pt_context *c, int32_t a, int32_t b);
 
 // ---- random numbers
 
@@ -318,12 +323,12 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 // of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
 // changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be any tensor's
 // own.
-int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
 // is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What
 // a tensor's sizes refer to changes with it: a check looks at an output's sizes, and derives from
 // them, only behind this.
-int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
 // For a check: the kernel uses them where c->scratch_size says that they are there, and else does
@@ -385,7 +390,7 @@ static inline const void *pt_prepared(const pt_context *c) {
 
 // For a check, as its last step: what run need not find out again of arguments that never change, 1
 // to 15; 0 for nothing. A run whose arguments may change sees none.
-int pt_note_shortcut(pt_context *c, uint32_t shortcut);
+PT_MUST_USE int pt_note_shortcut(pt_context *c, uint32_t shortcut);
 
 // For a run: what the check noted, or 0.
 static inline uint32_t pt_shortcut(const pt_context *c) {

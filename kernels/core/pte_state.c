@@ -59,9 +59,11 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
                         uint32_t index, uint32_t table, pt_error *error) {
     pt_tensor_table t;
     PT_TRY(pt_read_tensor(r, values, table, &t, error));
-    if (t.dynamism) { // a view of fewer elements keeps its own until it is made again
-        (void)pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
-                               (const int32_t *)(const void *)(r->data + t.sizes + 4));
+    if (t.dynamism) {
+        const int refused =
+            pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
+                             (const int32_t *)(const void *)(r->data + t.sizes + 4));
+        (void)refused; // a view of fewer elements keeps its own until it is made again
     }
     if (!t.allocation || t.nbytes == 0) {
         return PT_ERROR_OK;

@@ -22,13 +22,11 @@ enum {
 int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
                    pt_channels *channels) {
     channels->bias = NULL;
-    int error = pt_is_none(bias) ? PT_ERROR_OK : pt_read_channels(c, bias, n, &channels->bias);
-    error = error ? error : pt_read_offset(c, *args, &channels->range.offset);
-    error = error ? error : pt_read_channels(c, args[MULTIPLIERS], n, &channels->multipliers);
-    error = error ? error : pt_read_channels(c, args[SHIFTS], n, &channels->shifts);
-    return error ? error
-                 : pt_read_activation(c, args[ACTIVATION_MIN], args[ACTIVATION_MAX],
-                                      &channels->range);
+    PT_TRY(pt_is_none(bias) ? PT_ERROR_OK : pt_read_channels(c, bias, n, &channels->bias));
+    PT_TRY(pt_read_offset(c, *args, &channels->range.offset));
+    PT_TRY(pt_read_channels(c, args[MULTIPLIERS], n, &channels->multipliers));
+    PT_TRY(pt_read_channels(c, args[SHIFTS], n, &channels->shifts));
+    return pt_read_activation(c, args[ACTIVATION_MIN], args[ACTIVATION_MAX], &channels->range);
 }
 
 int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights) {
@@ -49,14 +47,11 @@ int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout
     x->prepared = NULL;
     x->wide = NULL;
     x->is_left_out = false;
-    int error = pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], weights);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_PADDING], 0, w->padding);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in));
+    PT_TRY(pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], weights));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_PADDING], 0, w->padding));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation));
     x->weights = weights->data;
     w->kernel[PT_HEIGHT] = weights->sizes[1];
     w->kernel[PT_WIDTH] = weights->sizes[2];
@@ -72,17 +67,10 @@ void pt_measure_output(convolution *x, int32_t channels) {
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
-    int error = pt_begin_convolution(c, args, explicit_layout, x, &weights);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_CONV2D_INPUT_OFFSET], -INT8_MAX, -INT8_MIN,
-                                &x->offset);
-    error =
-        error ? error
-              : pt_read_output(c, args[QUANTIZED_CONV2D_BIAS],
-                               args + QUANTIZED_CONV2D_OUTPUT_OFFSET, weights.sizes[0], &x->output);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_begin_convolution(c, args, explicit_layout, x, &weights));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_CONV2D_INPUT_OFFSET], -INT8_MAX, -INT8_MIN, &x->offset));
+    PT_TRY(pt_read_output(c, args[QUANTIZED_CONV2D_BIAS], args + QUANTIZED_CONV2D_OUTPUT_OFFSET,
+                          weights.sizes[0], &x->output));
     x->channels = weights.sizes[3];
     x->groups = x->in.channels / x->channels;
     if (x->in.channels % x->channels || x->groups == 0 || weights.sizes[0] % x->groups) {
@@ -243,11 +231,8 @@ static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const p
 
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
-    int error = read_convolution(c, args, explicit_layout, &x);
-    error = error ? error : pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_convolution(c, args, explicit_layout, &x));
+    PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
     if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
         pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
     }
@@ -689,18 +674,17 @@ static COLD int convolve_plainly(const convolution *x) {
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     uint32_t bytes;
-    int error = read_convolution(c, args, explicit_layout, &x);
+    PT_TRY(read_convolution(c, args, explicit_layout, &x));
     void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_least_scratch(x.depth),
                                      pt_useful_scratch(x.depth), useful_table(&x), &bytes);
     x.prepared = pt_prepares_for(c->core) == PT_CORE_PLAIN ? NULL : pt_prepared(c);
-    if (PT_HAS_WIDE && !error) {
+    if (PT_HAS_WIDE) {
         x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }
-    if (error || bytes == 0) { // an image whose calls are not checked has what is used
-        return error                              ? error
-               : PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)
-                                                  : PT_ERROR_MEMORY_ALLOCATION_FAILED;
+    if (bytes == 0) { // an image whose calls are not checked has what is used
+        return PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)
+                                                : PT_ERROR_MEMORY_ALLOCATION_FAILED;
     }
     return pt_convolve_images(&x, scratch, bytes);
 }

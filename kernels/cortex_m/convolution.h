@@ -46,14 +46,14 @@ enum { PT_PART_STEPS = PT_HAS_THREADS ? 1 << 19 : 1 << 22 };
 
 // Reads what convolutions, but for transposed ones, begin with: the arguments from input to
 // dilation. Then, once the caller knows how many channels it has, the output's sizes follow.
-int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout, pt_convolution *x,
-                         pt_tensor *weights);
+PT_MUST_USE int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
+                                     pt_convolution *x, pt_tensor *weights);
 void pt_measure_output(pt_convolution *x, int32_t channels);
 // Reads output_offset, multipliers, shifts, activation_min and activation_max, the arguments from
 // `args` on, and the bias.
-int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
-                   pt_channels *channels);
+PT_MUST_USE int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
+                               pt_channels *channels);
 // Reads weights: int8 of 4 dims, none of them 0, contiguous.
-int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights);
+PT_MUST_USE int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights);
 
 #endif

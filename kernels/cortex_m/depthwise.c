@@ -9,19 +9,13 @@
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
                           pt_convolution *x) {
     pt_tensor weights;
-    int error = pt_begin_convolution(c, args, explicit_layout, x, &weights);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_DEPTHWISE_CONV2D_DEPTH_MULTIPLIER], 1, INT32_MAX,
-                                &x->outputs);
-    error = error ? error
-                  : pt_read_offset(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT_OFFSET], &x->offset);
-    error = error ? error
-                  : pt_read_output(c, args[QUANTIZED_DEPTHWISE_CONV2D_BIAS],
-                                   args + QUANTIZED_DEPTHWISE_CONV2D_OUTPUT_OFFSET,
-                                   weights.sizes[3], &x->output);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_begin_convolution(c, args, explicit_layout, x, &weights));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_DEPTHWISE_CONV2D_DEPTH_MULTIPLIER], 1, INT32_MAX,
+                       &x->outputs));
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT_OFFSET], &x->offset));
+    PT_TRY(pt_read_output(c, args[QUANTIZED_DEPTHWISE_CONV2D_BIAS],
+                          args + QUANTIZED_DEPTHWISE_CONV2D_OUTPUT_OFFSET, weights.sizes[3],
+                          &x->output));
     if (weights.sizes[0] != 1 || (int64_t)x->outputs * x->in.channels != weights.sizes[3]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (1, height, width, channels * depth_multiplier)");
@@ -141,13 +135,8 @@ static uint32_t useful_scratch(const pt_convolution *x) {
 
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
-    int error = read_depthwise(c, args, explicit_layout, &x);
-    error = error
-                ? error
-                : pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_depthwise(c, args, explicit_layout, &x));
+    PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
     const uint32_t least = least_scratch(&x);
     uint32_t taken = 0;
     if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least) {
@@ -331,9 +320,9 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
-    int error = read_depthwise(c, args, explicit_layout, &x);
-    if (error || x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
-        return error;
+    PT_TRY(read_depthwise(c, args, explicit_layout, &x));
+    if (x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
+        return PT_ERROR_OK;
     }
     uint32_t needed = least_scratch(&x), room;
     void *scratch = pt_take_memories(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
@@ -353,7 +342,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
             PT_TRY(pt_run_planes(&x, scratch, &done));
         }
         if (done) {
-            return error;
+            return PT_ERROR_OK;
         }
     }
     for (int32_t i = 0; i < x.in.batch; i++) {
@@ -361,7 +350,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         int8_t *out = x.out.data + i * x.out.height * x.out.width * x.out.channels;
         PT_TRY(PT_HAS_THREADS ? share_image(&x, in, out) : run_image(&x, in, out));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 static int check(pt_context *c, const pt_ref *args) {

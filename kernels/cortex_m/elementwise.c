@@ -78,24 +78,20 @@ enum { MULTIPLIER = QUANTIZED_ADD_SELF_MULTIPLIER - QUANTIZED_ADD_SELF_ZERO_POIN
 
 // A zero point, then a multiplier and its shift.
 static int read_scaled(pt_context *c, const pt_ref *args, pt_scaled *s) {
-    int error = pt_read_offset(c, *args, &s->zero_point);
-    return error ? error : pt_read_multiplier(c, args + MULTIPLIER, &s->multiplier, &s->shift);
+    PT_TRY(pt_read_offset(c, *args, &s->zero_point));
+    return pt_read_multiplier(c, args + MULTIPLIER, &s->multiplier, &s->shift);
 }
 
 static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     pt_tensor a = pt_get_tensor(c, args[QUANTIZED_ADD_SELF]);
     pt_tensor b = pt_get_tensor(c, args[QUANTIZED_ADD_OTHER]);
     pt_tensor like;
-    int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_SELF_ZERO_POINT, &x->a);
-    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_OTHER_ZERO_POINT, &x->b);
-    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_OUTPUT_ZERO_POINT, &x->sum);
-    error = error ? error
-                  : pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
-                                       args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_pairs(c, &a, &b, &x->pairs, &like));
+    PT_TRY(read_scaled(c, args + QUANTIZED_ADD_SELF_ZERO_POINT, &x->a));
+    PT_TRY(read_scaled(c, args + QUANTIZED_ADD_OTHER_ZERO_POINT, &x->b));
+    PT_TRY(read_scaled(c, args + QUANTIZED_ADD_OUTPUT_ZERO_POINT, &x->sum));
+    PT_TRY(pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
+                              args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range));
     x->range.offset = x->sum.zero_point;
     return read_out(c, args[QUANTIZED_ADD_OUT], &like, &x->pairs);
 }
@@ -182,16 +178,14 @@ static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, boo
 
 static int add_check(pt_context *c, const pt_ref *args) {
     addition x;
-    int error = read_addition(c, args, &x);
-    if (!error) {
-        pt_use_scratch(c, table_bytes(&x));
-    }
-    return error;
+    PT_TRY(read_addition(c, args, &x));
+    pt_use_scratch(c, table_bytes(&x));
+    return PT_ERROR_OK;
 }
 
 static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
-    int error = read_addition(c, args, &x);
+    PT_TRY(read_addition(c, args, &x));
     const pairs *p = &x.pairs;
     bool done = false;
     int32_t n;
@@ -200,7 +194,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
         PT_TRY(add_by_vectors(c, &x, (void *)c->scratch, &done));
     }
     if (done) {
-        return error;
+        return PT_ERROR_OK;
     }
     if (!PT_HAS_VECTORS && has_room && table_bytes(&x) &&
         pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
@@ -212,7 +206,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
         PT_TRY(begin_row(c, p, i, &n));
         add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0, n);
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_quantized_add_out = PT_KERNEL(add_check, add_run);
@@ -233,19 +227,15 @@ static int read_multiplication(pt_context *c, const pt_ref *args, multiplication
     pt_tensor b = pt_get_tensor(c, args[QUANTIZED_MUL_OTHER]);
     pt_tensor like;
     x->range = (pt_range){0, INT8_MIN, INT8_MAX};
-    int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_MUL_SELF_ZERO_POINT], INT32_MIN, INT32_MAX,
-                                &x->a_zero_point);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_MUL_OTHER_ZERO_POINT], INT32_MIN, INT32_MAX,
-                                &x->b_zero_point);
-    error =
-        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_OUTPUT_ZERO_POINT], &x->range.offset);
-    error = error ? error
-                  : pt_read_multiplier(c, args + QUANTIZED_MUL_OUTPUT_MULTIPLIER, &x->multiplier,
-                                       &x->shift);
-    return error ? error : read_out(c, args[QUANTIZED_MUL_OUT], &like, &x->pairs);
+    PT_TRY(read_pairs(c, &a, &b, &x->pairs, &like));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_MUL_SELF_ZERO_POINT], INT32_MIN, INT32_MAX,
+                       &x->a_zero_point));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_MUL_OTHER_ZERO_POINT], INT32_MIN, INT32_MAX,
+                       &x->b_zero_point));
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_MUL_OUTPUT_ZERO_POINT], &x->range.offset));
+    PT_TRY(
+        pt_read_multiplier(c, args + QUANTIZED_MUL_OUTPUT_MULTIPLIER, &x->multiplier, &x->shift));
+    return read_out(c, args[QUANTIZED_MUL_OUT], &like, &x->pairs);
 }
 
 static int mul_check(pt_context *c, const pt_ref *args) {
@@ -286,7 +276,7 @@ static bool is_short(int32_t zero_point) {
 
 static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
-    int error = read_multiplication(c, args, &x);
+    PT_TRY(read_multiplication(c, args, &x));
     const pairs *p = &x.pairs;
     bool fast = !PT_HAS_VECTORS && is_short(x.a_zero_point) && is_short(x.b_zero_point) &&
                 pt_scales_fast(x.multiplier, x.shift);
@@ -297,7 +287,7 @@ static int mul_run(pt_context *c, const pt_ref *args) {
         PT_TRY(begin_row(c, p, i, &n));
         (fast ? mul_row_fast : mul_row)(&x, a, b, out, mul_some(&x, a, b, out, n), n);
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_quantized_mul_out = PT_KERNEL(mul_check, mul_run);
@@ -321,14 +311,10 @@ static int div_check(pt_context *c, const pt_ref *args) {
     if (!(scale > 0 && scale < 1e38)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_scale must be above 0 and finite");
     }
-    int error = pt_read_int(c, args[QUANTIZED_DIV_SELF_ZERO_POINT], INT16_MIN, INT16_MAX, &offset);
-    error =
-        error ? error
-              : pt_read_int(c, args[QUANTIZED_DIV_OTHER_ZERO_POINT], INT16_MIN, INT16_MAX, &offset);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_DIV_OUTPUT_ZERO_POINT], INT16_MIN, INT16_MAX,
-                                &offset);
-    return error ? error : pt_check_like(c, args[QUANTIZED_DIV_OUT], &a, a.dtype);
+    PT_TRY(pt_read_int(c, args[QUANTIZED_DIV_SELF_ZERO_POINT], INT16_MIN, INT16_MAX, &offset));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_DIV_OTHER_ZERO_POINT], INT16_MIN, INT16_MAX, &offset));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_DIV_OUTPUT_ZERO_POINT], INT16_MIN, INT16_MAX, &offset));
+    return pt_check_like(c, args[QUANTIZED_DIV_OUT], &a, a.dtype);
 }
 
 static int div_run(pt_context *c, const pt_ref *args) {

@@ -121,9 +121,9 @@ static COLD int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in
     for (uint32_t d = 0; d < in->rank; d++) {
         sizes[d] = d + 1u < in->rank ? in->sizes[d] : p->outputs;
     }
-    int error = pt_expect_sizes(c, out_arg, in->rank, sizes);
+    PT_TRY(pt_expect_sizes(c, out_arg, in->rank, sizes));
     pt_use_scratch(c, scratch_of(p));
-    return error ? error : check_matrix(c, &out);
+    return check_matrix(c, &out);
 }
 
 // ---- linear
@@ -153,11 +153,8 @@ static COLD int check_linear(pt_context *c, const pt_ref *args, const pt_tensor 
     int32_t offset;
     const int32_t *data;
     pt_range range;
-    int error = check_matrix(c, x);
-    error = error ? error : check_matrix(c, w);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_matrix(c, x));
+    PT_TRY(check_matrix(c, w));
     if (x->rank < 1 || w->rank != 2 || w->sizes[1] != x->sizes[x->rank - 1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (outputs, inputs), the input (..., inputs)");
@@ -166,17 +163,16 @@ static COLD int check_linear(pt_context *c, const pt_ref *args, const pt_tensor 
         pt_list_ints(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS], 1, &shift) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
-    error = pt_check_scale(c, multiplier, shift);
+    PT_TRY(pt_check_scale(c, multiplier, shift));
     for (uint32_t i = QUANTIZED_LINEAR_INPUT_OFFSET; i <= QUANTIZED_LINEAR_OUTPUT_OFFSET; i++) {
-        error = error ? error : pt_read_offset(c, args[i], &offset);
+        PT_TRY(pt_read_offset(c, args[i], &offset));
     }
     pt_ref addends = addends_of(args);
-    if (!error && !pt_is_none(addends)) {
-        error = pt_read_channels(c, addends, w->sizes[0], &data);
+    if (!pt_is_none(addends)) {
+        PT_TRY(pt_read_channels(c, addends, w->sizes[0], &data));
     }
-    return error ? error
-                 : pt_read_activation(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN],
-                                      args[QUANTIZED_LINEAR_ACTIVATION_MAX], &range);
+    return pt_read_activation(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN],
+                              args[QUANTIZED_LINEAR_ACTIVATION_MAX], &range);
 }
 
 // Reads what check_linear has accepted.
@@ -220,22 +216,19 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
-    int error = check_linear(c, args, &x, &w);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_linear(c, args, &x, &w));
     read_linear(c, args, 0, &w, &p);
-    error = check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p);
-    uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
+    PT_TRY(check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p));
+    uint32_t bytes = pt_prepared_rows(p.depth, p.outputs);
     void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
     if (to) {
         pt_prepare_rows(c->core, &p, w.data, to);
     }
     const bool constant = addends_are_constant(c, args);
-    if (PT_HAS_ANY_CORE && !error && bytes) {
+    if (PT_HAS_ANY_CORE && bytes) {
         pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS, pt_rows_use(c->core, &p, constant));
     }
-    return error ? error : pt_note_shortcut(c, shortcut_of(&p, constant));
+    return pt_note_shortcut(c, shortcut_of(&p, constant));
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
@@ -256,33 +249,26 @@ const pt_kernel pt_cortex_m_quantized_linear_out = PT_KERNEL(linear_check, linea
 static int read_matmul(pt_context *c, const pt_ref *args, pt_linear *p) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_RHS_TRANSPOSED]);
-    int error = check_matrix(c, &x);
-    error = error ? error : check_matrix(c, &w);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_matrix(c, &x));
+    PT_TRY(check_matrix(c, &w));
     if (x.rank != 3 || w.rank != 3 || x.sizes[0] != w.sizes[0] || x.sizes[2] != w.sizes[2]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the factors must be (batch, rows, depth) and (batch, columns, depth)");
     }
     *p = (pt_linear){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
     p->range = (pt_range){0, INT8_MIN, INT8_MAX};
-    error = pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_LHS_ZERO_POINT], &p->x_offset);
-    error = error ? error
-                  : pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_RHS_ZERO_POINT], &p->w_offset);
-    error =
-        error ? error
-              : pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_OUTPUT_ZERO_POINT], &p->range.offset);
-    return error ? error
-                 : pt_read_multiplier(c, args + QUANTIZED_BATCH_MATMUL_OUTPUT_MULTIPLIER,
-                                      &p->multiplier, &p->shift);
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_LHS_ZERO_POINT], &p->x_offset));
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_RHS_ZERO_POINT], &p->w_offset));
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_OUTPUT_ZERO_POINT], &p->range.offset));
+    return pt_read_multiplier(c, args + QUANTIZED_BATCH_MATMUL_OUTPUT_MULTIPLIER, &p->multiplier,
+                              &p->shift);
 }
 
 static int matmul_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
     pt_linear p;
-    int error = read_matmul(c, args, &p);
-    return error ? error : check_product(c, args[QUANTIZED_BATCH_MATMUL_OUT], &x, &p);
+    PT_TRY(read_matmul(c, args, &p));
+    return check_product(c, args[QUANTIZED_BATCH_MATMUL_OUT], &x, &p);
 }
 
 static int matmul_run(pt_context *c, const pt_ref *args) {
@@ -290,14 +276,14 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_RHS_TRANSPOSED]);
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_OUT]);
     pt_linear p;
-    int error = read_matmul(c, args, &p);
+    PT_TRY(read_matmul(c, args, &p));
     int32_t batch = pt_numel(&out) > 0 ? x.sizes[0] : 0;
     for (int32_t i = 0; i < batch; i++) {
         PT_TRY(multiply(c, &p, (int8_t *)x.data + i * p.rows * p.depth,
                         (int8_t *)w.data + i * p.outputs * p.depth,
                         (int8_t *)out.data + i * p.rows * p.outputs));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_quantized_batch_matmul_out = PT_KERNEL(matmul_check, matmul_run);

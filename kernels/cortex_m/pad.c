@@ -40,13 +40,13 @@ static int read_padding(pt_context *c, const pt_ref *args, padding *p) {
             sizes[dims[i - missing]] = p->out[i];
         }
     }
-    int error = pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes);
-    error = error ? error : pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value);
-    if (!error && (!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims))) {
+    PT_TRY(pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes));
+    PT_TRY(pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value));
+    if ((!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims))) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "the dim orders of in and out must be contiguous or channels_last");
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 static int pad_check(pt_context *c, const pt_ref *args) {
@@ -74,7 +74,7 @@ static void merge_dims(padding *p) {
 static int pad_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
     padding p;
-    int error = read_padding(c, args, &p);
+    PT_TRY(read_padding(c, args, &p));
     const int8_t *from = in.data;
     int8_t *to = out.data;
     int32_t n = pt_numel(&in), total = pt_numel(&out);
@@ -82,7 +82,7 @@ static int pad_run(pt_context *c, const pt_ref *args) {
         memset(to, p.value, (size_t)total);
     }
     if (n == 0) {
-        return error;
+        return PT_ERROR_OK;
     }
     merge_dims(&p);
     for (int32_t i = 0; i < p.in[0]; i++) {
@@ -95,7 +95,7 @@ static int pad_run(pt_context *c, const pt_ref *args) {
             }
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_pad_out = PT_KERNEL(pad_check, pad_run);

@@ -26,16 +26,16 @@ static bool goes_on(pooling *p, int32_t steps) {
 static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     pt_window *w = &p->window;
     p->c = c;
-    int error = pt_read_image(c, args[QUANTIZED_AVG_POOL2D_INPUT], explicit_layout, &p->in);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_KERNEL_SIZE], 1, w->kernel);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_STRIDE], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_PADDING], 0, w->padding);
+    PT_TRY(pt_read_image(c, args[QUANTIZED_AVG_POOL2D_INPUT], explicit_layout, &p->in));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_KERNEL_SIZE], 1, w->kernel));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_STRIDE], 1, w->stride));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_PADDING], 0, w->padding));
     w->dilation[PT_HEIGHT] = w->dilation[PT_WIDTH] = 1;
-    if (!error && (w->padding[PT_HEIGHT] > w->kernel[PT_HEIGHT] / 2 ||
-                   w->padding[PT_WIDTH] > w->kernel[PT_WIDTH] / 2)) {
+    if ((w->padding[PT_HEIGHT] > w->kernel[PT_HEIGHT] / 2 ||
+         w->padding[PT_WIDTH] > w->kernel[PT_WIDTH] / 2)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must be at most half the kernel");
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 // In ceil mode a last window may reach beyond the padding, if it starts before it.
@@ -194,33 +194,27 @@ static void average(pooling *p, const pt_taps *t, int8_t *out) {
 
 static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     int32_t multiplier, shift;
-    int error = read_pooling(c, args, explicit_layout, p);
-    error = error ? error
-                  : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_ZERO_POINT], INT8_MIN, INT8_MAX,
-                                &p->zero_point);
-    error = error
-                ? error
-                : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_MULTIPLIER], 1, INT32_MAX, &multiplier);
-    error = error ? error : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift);
-    if (!error) {
-        p->scale = pt_real_multiplier(multiplier, shift);
-        count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
-    }
-    return error;
+    PT_TRY(read_pooling(c, args, explicit_layout, p));
+    PT_TRY(
+        pt_read_int(c, args[QUANTIZED_AVG_POOL2D_ZERO_POINT], INT8_MIN, INT8_MAX, &p->zero_point));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_MULTIPLIER], 1, INT32_MAX, &multiplier));
+    PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift));
+    p->scale = pt_real_multiplier(multiplier, shift);
+    count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
+    return PT_ERROR_OK;
 }
 
 static int check_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
-    int error = read_average(c, args, explicit_layout, &p);
-    return error ? error
-                 : pt_expect_image(c, args[QUANTIZED_AVG_POOL2D_OUT], explicit_layout, &p.out);
+    PT_TRY(read_average(c, args, explicit_layout, &p));
+    return pt_expect_image(c, args[QUANTIZED_AVG_POOL2D_OUT], explicit_layout, &p.out);
 }
 
 static int run_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
-    int error = read_average(c, args, explicit_layout, &p);
+    PT_TRY(read_average(c, args, explicit_layout, &p));
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_AVG_POOL2D_OUT]);
-    return error ? error : run_windows(&p, &out, average);
+    return run_windows(&p, &out, average);
 }
 
 static int avg_check(pt_context *c, const pt_ref *args) {
@@ -268,14 +262,10 @@ static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
 
 static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     int32_t dilation[2];
-    int error = read_pooling(c, args, explicit_layout, p);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_MAX_POOL2D_DILATION], 1, dilation);
-    error = error ? error
-                  : pt_read_activation(c, args[QUANTIZED_MAX_POOL2D_ACTIVATION_MIN],
-                                       args[QUANTIZED_MAX_POOL2D_ACTIVATION_MAX], &p->range);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_pooling(c, args, explicit_layout, p));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_MAX_POOL2D_DILATION], 1, dilation));
+    PT_TRY(pt_read_activation(c, args[QUANTIZED_MAX_POOL2D_ACTIVATION_MIN],
+                              args[QUANTIZED_MAX_POOL2D_ACTIVATION_MAX], &p->range));
     if (dilation[PT_HEIGHT] != 1 || dilation[PT_WIDTH] != 1 ||
         pt_get_bool(c, args[QUANTIZED_MAX_POOL2D_CEIL_MODE])) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "max pooling has no dilation and no ceil_mode");
@@ -290,16 +280,15 @@ static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, poo
 
 static int check_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
-    int error = read_max(c, args, explicit_layout, &p);
-    return error ? error
-                 : pt_expect_image(c, args[QUANTIZED_MAX_POOL2D_OUT], explicit_layout, &p.out);
+    PT_TRY(read_max(c, args, explicit_layout, &p));
+    return pt_expect_image(c, args[QUANTIZED_MAX_POOL2D_OUT], explicit_layout, &p.out);
 }
 
 static int run_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
-    int error = read_max(c, args, explicit_layout, &p);
+    PT_TRY(read_max(c, args, explicit_layout, &p));
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_MAX_POOL2D_OUT]);
-    return error ? error : run_windows(&p, &out, maximum);
+    return run_windows(&p, &out, maximum);
 }
 
 static int max_check(pt_context *c, const pt_ref *args) {

@@ -31,14 +31,11 @@ static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor 
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scale must be above 0 and finite");
     }
     const int32_t *range = ranges[dtype];
-    int error = pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_ZERO_POINT], -RANGE_LIMIT / 2,
-                            RANGE_LIMIT / 2, &q->zero_point);
-    error = error ? error
-                  : pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN], range[0], range[1],
-                                &q->min);
-    return error ? error
-                 : pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], q->min, range[1],
-                               &q->max);
+    PT_TRY(pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_ZERO_POINT], -RANGE_LIMIT / 2,
+                       RANGE_LIMIT / 2, &q->zero_point));
+    PT_TRY(
+        pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN], range[0], range[1], &q->min));
+    return pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], q->min, range[1], &q->max);
 }
 
 static void store(void *data, int32_t i, uint8_t dtype, int32_t value) {
@@ -64,8 +61,8 @@ static int quantize_check(pt_context *c, const pt_ref *args) {
     if (in.dtype != PT_DTYPE_FLOAT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float32");
     }
-    int error = read_quantization(c, args, &out, &q);
-    return error ? error : pt_check_like(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT], &in, out.dtype);
+    PT_TRY(read_quantization(c, args, &out, &q));
+    return pt_check_like(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT], &in, out.dtype);
 }
 
 // Adding 1.5 * 2^23 leaves the integer nearest to x in the low bits, halves to even, for x between
@@ -107,7 +104,7 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
     quantization q;
-    int error = read_quantization(c, args, &out, &q);
+    PT_TRY(read_quantization(c, args, &out, &q));
     float inverse = (float)(1.0 / q.scale);
     int32_t n = pt_numel(&in), size = out.dtype == PT_DTYPE_SHORT ? 2 : 1;
     for (int32_t i = 0; i < n; i += PIECE) {
@@ -116,7 +113,7 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
         quantize_values(&q, inverse, out.dtype, some, (const float *)in.data + i,
                         (int8_t *)out.data + i * size);
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_quantize_per_tensor_out = PT_KERNEL(quantize_check, quantize_run);
@@ -126,9 +123,8 @@ const pt_kernel pt_cortex_m_quantize_per_tensor_out = PT_KERNEL(quantize_check, 
 static int dequantize_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
     quantization q;
-    int error = read_quantization(c, args, &in, &q);
-    return error ? error
-                 : pt_check_like(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT], &in, PT_DTYPE_FLOAT);
+    PT_TRY(read_quantization(c, args, &in, &q));
+    return pt_check_like(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT], &in, PT_DTYPE_FLOAT);
 }
 
 // n values of `dtype`.
@@ -152,7 +148,7 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT]);
     quantization q;
-    int error = read_quantization(c, args, &in, &q);
+    PT_TRY(read_quantization(c, args, &in, &q));
     int32_t n = pt_numel(&in), size = in.dtype == PT_DTYPE_SHORT ? 2 : 1;
     for (int32_t i = 0; i < n; i += PIECE) {
         int32_t some = n - i < PIECE ? n - i : PIECE;
@@ -160,7 +156,7 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
         dequantize_values(&q, in.dtype, some, (const int8_t *)in.data + i * size,
                           (float *)out.data + i);
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_cortex_m_dequantize_per_tensor_out = PT_KERNEL(dequantize_check, dequantize_run);

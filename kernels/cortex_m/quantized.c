@@ -119,10 +119,7 @@ int pt_check_like(pt_context *c, pt_ref out_arg, const pt_tensor *in, uint8_t dt
     if (out.dtype != dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype is not the operator's");
     }
-    int error = pt_expect_sizes(c, out_arg, in->rank, in->sizes);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_expect_sizes(c, out_arg, in->rank, in->sizes));
     if (out.rank != in->rank || !pt_lies_in_order(in, out.dim_order)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the output's dim order must be the input's");
     }
@@ -162,8 +159,8 @@ int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_im
     int32_t nhwc[4] = {image->batch, image->height, image->width, image->channels};
     int32_t nchw[4] = {image->batch, image->channels, image->height, image->width};
     pt_image out;
-    int error = pt_expect_sizes(c, arg, 4, explicit_layout ? nhwc : nchw);
-    return error ? error : pt_read_image(c, arg, explicit_layout, &out);
+    PT_TRY(pt_expect_sizes(c, arg, 4, explicit_layout ? nhwc : nchw));
+    return pt_read_image(c, arg, explicit_layout, &out);
 }
 
 // ---- windows

@@ -12,17 +12,18 @@ float pt_real_multiplier(int32_t multiplier, int32_t shift);
 // ---- arguments: each returns an error and gives the context its reason
 
 // Reads an int of min..max.
-int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
+PT_MUST_USE int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
 // Reads a zero point, or its negative.
-int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset);
+PT_MUST_USE int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset);
 // Refuses a multiplier or a shift out of its range.
-int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift);
+PT_MUST_USE int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift);
 // Reads a multiplier and, from the next argument, its shift.
-int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, int32_t *shift);
+PT_MUST_USE int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier,
+                                   int32_t *shift);
 // Reads the least and the greatest value of an int8 output.
-int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r);
+PT_MUST_USE int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r);
 // Reads one or two values from `lowest` up, for height and width.
-int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]);
+PT_MUST_USE int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]);
 
 // ---- tensors
 
@@ -31,9 +32,9 @@ bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims);
 // True when equal offsets in memory are equal elements of both, whose sizes are the same.
 bool pt_same_layout(const pt_tensor *a, const pt_tensor *b);
 // Refuses an output that is not of the dtype, sizes and layout of `in`.
-int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
+PT_MUST_USE int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
 // Reads a constant of one int32 for each of n channels.
-int pt_read_channels(pt_context *c, pt_ref arg, int32_t n, const int32_t **data);
+PT_MUST_USE int pt_read_channels(pt_context *c, pt_ref arg, int32_t n, const int32_t **data);
 
 // Batch, height, width and channels of a tensor that lies in memory in this order.
 typedef struct pt_image {
@@ -43,9 +44,10 @@ typedef struct pt_image {
 
 // Reads an int8 tensor of sizes (N, C, H, W) in channels_last, or of (N, H, W, C) if
 // `explicit_layout`.
-int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image);
+PT_MUST_USE int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image);
 // Like pt_expect_sizes, for an image of these sizes.
-int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_image *image);
+PT_MUST_USE int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout,
+                                const pt_image *image);
 
 // ---- windows
 

@@ -19,11 +19,10 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     if (pt_get_int(c, args[CORTEX_M_SOFTMAX_OUTPUT_ZERO_POINT]) != OUTPUT_ZERO_POINT) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_zero_point must be -128");
     }
-    int error = pt_read_offset(c, args[CORTEX_M_SOFTMAX_INPUT_ZERO_POINT], &value);
-    error = error ? error
-                  : pt_read_int(c, args[CORTEX_M_SOFTMAX_INPUT_MULTIPLIER], 1, INT32_MAX, &value);
-    error = error ? error : pt_read_int(c, args[CORTEX_M_SOFTMAX_INPUT_SHIFT], -31, 31, &value);
-    return error ? error : pt_check_like(c, args[CORTEX_M_SOFTMAX_OUT], &in, PT_DTYPE_CHAR);
+    PT_TRY(pt_read_offset(c, args[CORTEX_M_SOFTMAX_INPUT_ZERO_POINT], &value));
+    PT_TRY(pt_read_int(c, args[CORTEX_M_SOFTMAX_INPUT_MULTIPLIER], 1, INT32_MAX, &value));
+    PT_TRY(pt_read_int(c, args[CORTEX_M_SOFTMAX_INPUT_SHIFT], -31, 31, &value));
+    return pt_check_like(c, args[CORTEX_M_SOFTMAX_OUT], &in, PT_DTYPE_CHAR);
 }
 
 static float real(int32_t value, int32_t zero_point, float scale) {

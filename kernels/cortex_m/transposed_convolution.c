@@ -25,24 +25,16 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_tensor weights;
     pt_window *w = &x->window;
     int32_t padding[2];
-    int error = pt_read_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[QUANTIZED_TRANSPOSE_CONV2D_WEIGHT], &weights);
-    error = error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_STRIDE], 1, w->stride);
-    error =
-        error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_PADDING], 0, w->padding);
-    error = error ? error
-                  : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_PADDING], 0, padding);
-    error =
-        error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_DILATION], 1, w->dilation);
-    error = error ? error
-                  : pt_read_offset(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT_OFFSET], &x->offset);
-    error = error ? error
-                  : pt_read_output(c, args[QUANTIZED_TRANSPOSE_CONV2D_BIAS],
-                                   args + QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_OFFSET,
-                                   weights.sizes[0], &x->output);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT], explicit_layout, &x->in));
+    PT_TRY(pt_read_weights(c, args[QUANTIZED_TRANSPOSE_CONV2D_WEIGHT], &weights));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_STRIDE], 1, w->stride));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_PADDING], 0, w->padding));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_PADDING], 0, padding));
+    PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_DILATION], 1, w->dilation));
+    PT_TRY(pt_read_offset(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT_OFFSET], &x->offset));
+    PT_TRY(pt_read_output(c, args[QUANTIZED_TRANSPOSE_CONV2D_BIAS],
+                          args + QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_OFFSET, weights.sizes[0],
+                          &x->output));
     if (weights.sizes[3] != x->in.channels) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "weights must have the input's channels: there are no groups");
@@ -61,10 +53,8 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
 
 static int check_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
     transposed x;
-    int error = read_transposed(c, args, explicit_layout, &x);
-    return error
-               ? error
-               : pt_expect_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT], explicit_layout, &x.out);
+    PT_TRY(read_transposed(c, args, explicit_layout, &x));
+    return pt_expect_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT], explicit_layout, &x.out);
 }
 
 // The input along dim d that reaches output `position` through tap `tap`; -1 for none.
@@ -121,13 +111,13 @@ static int run_image(pt_context *c, const transposed *x, const int8_t *in, int8_
 
 static int run_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
     transposed x;
-    int error = read_transposed(c, args, explicit_layout, &x);
+    PT_TRY(read_transposed(c, args, explicit_layout, &x));
     int8_t *out = pt_get_tensor(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
         PT_TRY(run_image(c, &x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
                          out + i * x.out.height * x.out.width * x.out.channels));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 static int check(pt_context *c, const pt_ref *args) {

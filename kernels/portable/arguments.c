@@ -15,10 +15,7 @@ int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims) {
     *dims = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t dim;
-        int error = pt_read_dim(c, pt_list_int(c, arg, i), rank, &dim);
-        if (error) {
-            return error;
-        }
+        PT_TRY(pt_read_dim(c, pt_list_int(c, arg, i), rank, &dim));
         if (*dims >> dim & 1) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a dim is named twice");
         }
@@ -131,9 +128,9 @@ int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const 
 
 int pt_read_view_sizes(pt_context *c, pt_ref arg, const pt_tensor *of, uint32_t *rank,
                        int32_t *sizes) {
-    int error = pt_read_sizes(c, arg, -1, rank, sizes);
-    if (error == PT_ERROR_OK && !pt_infer_size(sizes, *rank, (uint32_t)pt_numel(of))) {
-        error = pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
+    PT_TRY(pt_read_sizes(c, arg, -1, rank, sizes));
+    if (!pt_infer_size(sizes, *rank, (uint32_t)pt_numel(of))) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
     }
-    return error;
+    return PT_ERROR_OK;
 }

@@ -227,10 +227,7 @@ static const pt_binary *power_of(const pt_context *c, const pt_ref *args) {
 }
 
 static int power_scalar_check(pt_context *c, const pt_ref *args) {
-    int error = pt_binary_check(c, args, &power_op, PT_FORM_SCALAR);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_binary_check(c, args, &power_op, PT_FORM_SCALAR));
     pt_scalar exponent = pt_get_scalar(c, args[POW_TENSOR_SCALAR_EXPONENT]);
     if (exponent.type == PT_TYPE_INT && exponent.as.i < 0 &&
         !pt_is_floating(pt_get_tensor(c, args[POW_TENSOR_SCALAR_SELF]).dtype)) {

@@ -6,8 +6,8 @@
 static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);
     pt_tensor to = pt_get_tensor(c, to_arg);
-    int error = pt_check_copy(c, &to, &from);
-    return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
+    PT_TRY(pt_check_copy(c, &to, &from));
+    return pt_expect_sizes(c, to_arg, from.rank, from.sizes);
 }
 
 static int run_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
@@ -25,8 +25,8 @@ static int run_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
 static int check_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);
     pt_tensor to = pt_get_tensor(c, to_arg);
-    int error = pt_check_same_dtype(c, &to, &from);
-    return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
+    PT_TRY(pt_check_same_dtype(c, &to, &from));
+    return pt_expect_sizes(c, to_arg, from.rank, from.sizes);
 }
 
 // alias_copy, detach_copy, lift_fresh_copy: (self, out)
@@ -77,17 +77,13 @@ int pt_check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
 }
 
 static int to_dim_order_copy_check(pt_context *c, const pt_ref *args) {
-    int error = check_copy(c, args[TO_DIM_ORDER_COPY_SELF], args[TO_DIM_ORDER_COPY_OUT]);
-    return error ? error
-                 : pt_check_dim_order(c, args[TO_DIM_ORDER_COPY_DIM_ORDER],
-                                      args[TO_DIM_ORDER_COPY_OUT]);
+    PT_TRY(check_copy(c, args[TO_DIM_ORDER_COPY_SELF], args[TO_DIM_ORDER_COPY_OUT]));
+    return pt_check_dim_order(c, args[TO_DIM_ORDER_COPY_DIM_ORDER], args[TO_DIM_ORDER_COPY_OUT]);
 }
 
 static int clone_dim_order_check(pt_context *c, const pt_ref *args) {
-    int error = check_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]);
-    return error
-               ? error
-               : pt_check_dim_order(c, args[CLONE_DIM_ORDER_DIM_ORDER], args[CLONE_DIM_ORDER_OUT]);
+    PT_TRY(check_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]));
+    return pt_check_dim_order(c, args[CLONE_DIM_ORDER_DIM_ORDER], args[CLONE_DIM_ORDER_OUT]);
 }
 
 // Also expand_copy: (self, size, implicit, out)
@@ -119,12 +115,9 @@ static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) 
 static int copy_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[COPY_SELF]);
     pt_tensor out = pt_get_tensor(c, args[COPY_OUT]);
-    int error = pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
-    error = check_copy_from(c, &self, args[COPY_SRC]);
-    return error ? error : pt_expect_sizes(c, args[COPY_OUT], self.rank, self.sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    PT_TRY(check_copy_from(c, &self, args[COPY_SRC]));
+    return pt_expect_sizes(c, args[COPY_OUT], self.rank, self.sizes);
 }
 
 static int copy_run(pt_context *c, const pt_ref *args) {
@@ -149,10 +142,7 @@ static int expand_copy_check(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[EXPAND_COPY_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_sizes(c, args[EXPAND_COPY_SIZE], -1, &rank, sizes);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_sizes(c, args[EXPAND_COPY_SIZE], -1, &rank, sizes));
     if (rank < self.rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "fewer sizes than dims");
     }
@@ -166,8 +156,8 @@ static int expand_copy_check(pt_context *c, const pt_ref *args) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a dim does not expand to the given size");
         }
     }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[EXPAND_COPY_OUT], rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[EXPAND_COPY_OUT], rank, sizes);
 }
 
 const pt_kernel pt_aten_expand_copy_out = PT_KERNEL(expand_copy_check, same_dtype_run);

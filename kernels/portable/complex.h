@@ -22,6 +22,7 @@ static inline uint8_t pt_part_dtype(uint8_t dtype) {
 extern const bool pt_has_complex;
 // Refuses a pair of dtypes with a reason of the operator's, and a complex one for what this build
 // lacks.
-int pt_refuse_dtypes(pt_context *c, const pt_tensor *a, const pt_tensor *b, const char *reason);
+PT_MUST_USE int pt_refuse_dtypes(pt_context *c, const pt_tensor *a, const pt_tensor *b,
+                                 const char *reason);
 
 #endif

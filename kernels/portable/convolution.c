@@ -111,10 +111,7 @@ static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
                                     CONVOLUTION_OUTPUT_PADDING};
     static const uint8_t least[] = {1, 0, 1, 0};
     for (uint32_t i = 0; i < sizeof lists; i++) {
-        const int error = check_parameters(c, args[lists[i]], dims, least[i]);
-        if (error) {
-            return error;
-        }
+        PT_TRY(check_parameters(c, args[lists[i]], dims, least[i]));
     }
     return PT_ERROR_OK;
 }
@@ -180,10 +177,7 @@ static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels, in
     sizes[0] = in.sizes[0];
     sizes[1] = out_channels;
     for (uint32_t i = 0; i < in.rank - 2u; i++) {
-        const int error = transposed ? check_output_padding(c, args, i) : PT_ERROR_OK;
-        if (error) {
-            return error;
-        }
+        PT_TRY(transposed ? check_output_padding(c, args, i) : PT_ERROR_OK);
         const int64_t size = out_size(c, args, i, transposed);
         if (weight.sizes[i + 2] < 1 || size < 0 || size > INT32_MAX) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
@@ -196,14 +190,10 @@ static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels, in
 
 int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes) {
     int32_t out_channels = 0;
-    int error = check_tensors(c, args);
-    if (!error) {
-        error = check_lists(c, args, pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank - 2u);
-    }
-    if (!error) {
-        error = check_channels(c, args, &out_channels);
-    }
-    return error ? error : check_out(c, args, out_channels, sizes);
+    PT_TRY(check_tensors(c, args));
+    PT_TRY(check_lists(c, args, pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank - 2u));
+    PT_TRY(check_channels(c, args, &out_channels));
+    return check_out(c, args, out_channels, sizes);
 }
 
 static int check_convolution(pt_context *c, const pt_ref *args) {

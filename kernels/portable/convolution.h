@@ -54,18 +54,18 @@ typedef struct pt_segment {
 
 // Checks the arguments of aten::convolution.out, whose input has 3 to 5 dims, and finds the sizes
 // of the output.
-int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes);
+PT_MUST_USE int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes);
 // For a run: false where no output is to be computed.
-bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
-                         pt_aten_convolution *v);
+PT_MUST_USE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
+                                     pt_aten_convolution *v);
 // The segment that starts at output `o` of axis i.
 void pt_find_taps(const pt_aten_convolution *v, uint32_t i, int32_t o, pt_segment *s);
 // Convolves over height and width. Polls.
-int pt_convolve_plane(pt_context *c, const pt_aten_convolution *v);
+PT_MUST_USE int pt_convolve_plane(pt_context *c, const pt_aten_convolution *v);
 
 // Runs aten::convolution.out, 1-d or 2-d, with these arguments, but for what they say of
 // `transposed`. The output may have any spatial sizes: what no input reaches becomes 0.
-int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed);
+PT_MUST_USE int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed);
 
 extern const pt_kernel pt_aten_convolution_out;
 

@@ -11,12 +11,12 @@
 void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
 // Copies operand 1 of the walk, in `from`, to operand 0, in `to`. Rank, sizes, strides and offsets
 // are set, as for pt_walk_start; no size is 0.
-int pt_copy_run(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from);
+PT_MUST_USE int pt_copy_run(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from);
 // Copies all elements as they lie in memory: `to` has as many as `from` and the same dtype.
 void pt_copy_flat(const pt_tensor *to, const pt_tensor *from);
 // Copies `from`, broadcast, to all of `to`; the other one converts, too.
-int pt_copy_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
-int pt_convert_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
+PT_MUST_USE int pt_copy_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
+PT_MUST_USE int pt_convert_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 
 // Part of a tensor along a dim: `count` positions from `start`, `step` apart. `drop`: the other
 // side of the copy lacks the dim, and count is 1.
@@ -27,12 +27,12 @@ typedef struct pt_section {
 } pt_section;
 
 // The section of `whole` to all of `part`, and the way back, also converted. No elements are fine.
-int pt_copy_section(pt_context *c, const pt_tensor *part, const pt_tensor *whole,
-                    const pt_section *section);
-int pt_copy_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
-                       const pt_tensor *part);
-int pt_convert_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
-                          const pt_tensor *part);
+PT_MUST_USE int pt_copy_section(pt_context *c, const pt_tensor *part, const pt_tensor *whole,
+                                const pt_section *section);
+PT_MUST_USE int pt_copy_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
+                                   const pt_tensor *part);
+PT_MUST_USE int pt_convert_to_section(pt_context *c, const pt_tensor *whole,
+                                      const pt_section *section, const pt_tensor *part);
 
 // to[i] = from[j], of the same dtype.
 void pt_copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j);

@@ -58,11 +58,8 @@ static int check_cdist(pt_context *c, const pt_ref *args) {
     pt_tensor a = pt_get_tensor(c, args[CDIST_FORWARD_X1]);
     pt_tensor b = pt_get_tensor(c, args[CDIST_FORWARD_X2]);
     pt_tensor out = pt_get_tensor(c, args[CDIST_FORWARD_OUT]);
-    int error = check_points(c, &a, &out, args[CDIST_FORWARD_P]);
-    error = error ? error : check_points(c, &b, &out, args[CDIST_FORWARD_P]);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_points(c, &a, &out, args[CDIST_FORWARD_P]));
+    PT_TRY(check_points(c, &b, &out, args[CDIST_FORWARD_P]));
     if (a.rank < 2 || b.rank < 2 || a.sizes[a.rank - 1] != b.sizes[b.rank - 1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the matrices must have rows of one length");
     }
@@ -118,10 +115,7 @@ const pt_kernel pt_aten__cdist_forward_out = PT_KERNEL(check_cdist, run_cdist);
 static int check_pdist(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[PDIST_FORWARD_SELF]);
     pt_tensor out = pt_get_tensor(c, args[PDIST_FORWARD_OUT]);
-    int error = check_points(c, &self, &out, args[PDIST_FORWARD_P]);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_points(c, &self, &out, args[PDIST_FORWARD_P]));
     if (self.rank != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must be a matrix");
     }

@@ -70,7 +70,7 @@ static inline bool pt_has_math(uint8_t dtype) {
 }
 
 // Refuses other dtypes with a reason of the operator's, and float64 for what this build lacks.
-static inline int pt_check_math(pt_context *c, uint8_t dtype, const char *reason) {
+PT_MUST_USE static inline int pt_check_math(pt_context *c, uint8_t dtype, const char *reason) {
     return pt_has_math(dtype)
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,

@@ -21,7 +21,7 @@ int pt_measure_doubles(pt_double_rows *r, double eps);
 // out = (in - mean) * rstd * weight + bias
 int pt_normalize_doubles(const pt_double_rows *r);
 // *out = the p-norm of a - b, n elements
-int pt_distance_of_doubles(pt_context *c, double *out, const double *a, const double *b, int32_t n,
-                           double p);
+PT_MUST_USE int pt_distance_of_doubles(pt_context *c, double *out, const double *a, const double *b,
+                                       int32_t n, double p);
 
 #endif

@@ -25,9 +25,9 @@ static int check_dropout(pt_context *c, const pt_ref *args) {
     if (pt_get_tensor(c, args[NATIVE_DROPOUT_OUT1]).dtype != PT_DTYPE_BOOL) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the mask is not a bool tensor");
     }
-    int error = pt_check_same_dtype(c, &out, &in);
-    error = error ? error : pt_expect_sizes(c, args[NATIVE_DROPOUT_OUT0], in.rank, in.sizes);
-    return error ? error : pt_expect_sizes(c, args[NATIVE_DROPOUT_OUT1], in.rank, in.sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    PT_TRY(pt_expect_sizes(c, args[NATIVE_DROPOUT_OUT0], in.rank, in.sizes));
+    return pt_expect_sizes(c, args[NATIVE_DROPOUT_OUT1], in.rank, in.sizes);
 }
 
 static void drop(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j, double factor) {

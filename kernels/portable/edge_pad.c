@@ -37,8 +37,8 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
         }
         *size += (int32_t)(before + after);
     }
-    int error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[REPLICATION_PAD1D_OUT], self.rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[REPLICATION_PAD1D_OUT], self.rank, sizes);
 }
 
 // One position of dim `dim` to another.

@@ -91,7 +91,7 @@ enum {
 };
 
 // Counts `n` elements, at most PT_PIECE.
-int pt_count_elements(pt_context *c, int32_t n);
+PT_MUST_USE int pt_count_elements(pt_context *c, int32_t n);
 
 enum { PT_WALK_OPERANDS = 4 };
 

@@ -107,8 +107,8 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
     if (op->math && compute == PT_DTYPE_DOUBLE) {
         PT_TRY(pt_check_math(c, compute, PT_REASON_DTYPE));
     }
-    int error = pt_check_result(c, compute, op->rule, &out);
-    return error ? error : pt_expect_sizes(c, out_arg, in.rank, in.sizes);
+    PT_TRY(pt_check_result(c, compute, op->rule, &out));
+    return pt_expect_sizes(c, out_arg, in.rank, in.sizes);
 }
 
 static void run_unary_row(const pt_unary *op, int32_t n, float *out, const float *in,

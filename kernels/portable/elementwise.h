@@ -36,7 +36,7 @@ uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
 // to integral, from integers to bool.
 bool pt_can_cast(uint8_t from, uint8_t to);
 // Checks that a result can be cast to the output.
-int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
+PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
 
 // True if an operator has a function for the dtype that it is to compute in.
 #define PT_HAS_FUNCTION(op, compute)                                  \
@@ -84,8 +84,9 @@ typedef enum pt_form {
     PT_FORM_REVERSED,      // self, number, alpha, out: the operands are number, self * alpha
 } pt_form;
 
-int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
-int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
+PT_MUST_USE int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op,
+                                pt_form form);
+PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
 
 #define PT_BINARY_KERNEL(symbol, op, form)                         \
     static int symbol##_check(pt_context *c, const pt_ref *args) { \
@@ -163,14 +164,17 @@ typedef struct pt_unary {
 
 // The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.
 // They reach the operator's functions in the type that it computes in.
-int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters);
-int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters);
+PT_MUST_USE int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op,
+                               uint32_t parameters);
+PT_MUST_USE int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op,
+                             uint32_t parameters);
 
 // The two, of arguments `in` and `out`, for operators that read their numbers themselves:
 // `promoted` is the dtype that in and the numbers promote to.
-int pt_unary_check_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op, uint8_t promoted);
-int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op, uint8_t promoted,
-                    const pt_number *p);
+PT_MUST_USE int pt_unary_check_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op,
+                                  uint8_t promoted);
+PT_MUST_USE int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op,
+                                uint8_t promoted, const pt_number *p);
 
 #define PT_UNARY_KERNEL(symbol, op, parameters)                    \
     static int symbol##_check(pt_context *c, const pt_ref *args) { \

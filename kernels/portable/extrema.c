@@ -106,8 +106,8 @@ static int check_extremum(pt_context *c, const pt_tensor *in, uint32_t dims, boo
 static int check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                        pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int error = pt_check_same_dtype(c, &out, in);
-    return error ? error : check_extremum(c, in, dims, keep, out_arg);
+    PT_TRY(pt_check_same_dtype(c, &out, in));
+    return check_extremum(c, in, dims, keep, out_arg);
 }
 
 static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
@@ -132,18 +132,15 @@ static int run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, boo
 static int amax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[AMAX_SELF]);
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[AMAX_DIM], in.rank, &dims);
-    return error ? error
-                 : check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
+    PT_TRY(pt_read_dims_or_all(c, args[AMAX_DIM], in.rank, &dims));
+    return check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
 }
 
 static int run_amax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error =
-        pt_read_dims_or_all(c, args[AMAX_DIM], pt_get_tensor(c, args[AMAX_SELF]).rank, &dims);
-    return error ? error
-                 : run_extremum(c, args[AMAX_SELF], args[AMAX_OUT], dims,
-                                pt_get_bool(c, args[AMAX_KEEPDIM]), least, store_value);
+    PT_TRY(pt_read_dims_or_all(c, args[AMAX_DIM], pt_get_tensor(c, args[AMAX_SELF]).rank, &dims));
+    return run_extremum(c, args[AMAX_SELF], args[AMAX_OUT], dims,
+                        pt_get_bool(c, args[AMAX_KEEPDIM]), least, store_value);
 }
 
 static int amax_run(pt_context *c, const pt_ref *args) {
@@ -161,19 +158,16 @@ const pt_kernel pt_aten_amin_out = PT_KERNEL(amax_check, amin_run);
 static int argmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[ARGMAX_SELF]);
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[ARGMAX_DIM], in.rank, &dims);
-    return error
-               ? error
-               : check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]), args[ARGMAX_OUT]);
+    PT_TRY(pt_read_dim_or_all(c, args[ARGMAX_DIM], in.rank, &dims));
+    return check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]), args[ARGMAX_OUT]);
 }
 
 static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error =
-        pt_read_dim_or_all(c, args[ARGMAX_DIM], pt_get_tensor(c, args[ARGMAX_SELF]).rank, &dims);
-    return error ? error
-                 : run_extremum(c, args[ARGMAX_SELF], args[ARGMAX_OUT], dims,
-                                pt_get_bool(c, args[ARGMAX_KEEPDIM]), least, store_index);
+    PT_TRY(
+        pt_read_dim_or_all(c, args[ARGMAX_DIM], pt_get_tensor(c, args[ARGMAX_SELF]).rank, &dims));
+    return run_extremum(c, args[ARGMAX_SELF], args[ARGMAX_OUT], dims,
+                        pt_get_bool(c, args[ARGMAX_KEEPDIM]), least, store_index);
 }
 
 static int argmax_run(pt_context *c, const pt_ref *args) {
@@ -193,12 +187,9 @@ static int max_dim_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIN_DIM_SELF]);
     bool keep = pt_get_bool(c, args[MIN_DIM_KEEPDIM]);
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[MIN_DIM_DIM], in.rank, &dims);
-    if (error) {
-        return error;
-    }
-    error = check_value(c, &in, dims, keep, args[MIN_DIM_MIN]);
-    return error ? error : check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
+    PT_TRY(pt_read_dim_or_all(c, args[MIN_DIM_DIM], in.rank, &dims));
+    PT_TRY(check_value(c, &in, dims, keep, args[MIN_DIM_MIN]));
+    return check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
 }
 
 static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
@@ -208,9 +199,8 @@ static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
     r.out = pt_get_tensor(c, args[MIN_DIM_MIN]);
     r.indices = pt_get_tensor(c, args[MIN_DIM_MIN_INDICES]);
     r.least = least;
-    int error = pt_read_dim_or_all(c, args[MIN_DIM_DIM], r.in.rank, &dims);
-    return error ? error
-                 : pt_reduce(c, &r, dims, pt_get_bool(c, args[MIN_DIM_KEEPDIM]), store_both);
+    PT_TRY(pt_read_dim_or_all(c, args[MIN_DIM_DIM], r.in.rank, &dims));
+    return pt_reduce(c, &r, dims, pt_get_bool(c, args[MIN_DIM_KEEPDIM]), store_both);
 }
 
 static int max_dim_run(pt_context *c, const pt_ref *args) {

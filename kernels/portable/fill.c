@@ -16,8 +16,8 @@ static int check_fill(pt_context *c, pt_ref out_arg, uint32_t rank, const int32_
 static int check_size_list(pt_context *c, pt_ref list, pt_ref out_arg) {
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_sizes(c, list, 0, &rank, sizes);
-    return error ? error : check_fill(c, out_arg, rank, sizes);
+    PT_TRY(pt_read_sizes(c, list, 0, &rank, sizes));
+    return check_fill(c, out_arg, rank, sizes);
 }
 
 static int check_sizes_of(pt_context *c, pt_ref self_arg, pt_ref out_arg) {
@@ -57,8 +57,8 @@ const pt_kernel pt_aten_full_like_out = PT_KERNEL(full_like_check, full_like_run
 static int check_zeros(pt_context *c, pt_ref list, pt_ref out_arg) {
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_sizes(c, list, 0, &rank, sizes);
-    return error ? error : pt_expect_sizes(c, out_arg, rank, sizes);
+    PT_TRY(pt_read_sizes(c, list, 0, &rank, sizes));
+    return pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
 static int run_zeros(pt_context *c, pt_ref out_arg) {

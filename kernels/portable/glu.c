@@ -8,11 +8,8 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);
     pt_tensor out = pt_get_tensor(c, args[GLU_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim);
-    error = error ? error : pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     PT_TRY(pt_check_math(c, self.dtype, PT_REASON_DTYPE));
     if (self.rank == 0 || self.sizes[dim] % 2 != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the size of the dim must be even");
@@ -41,9 +38,9 @@ static int run_glu(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);
     pt_tensor out = pt_get_tensor(c, args[GLU_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim);
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim));
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     pt_walk w = {.rank = out.rank, .operands = 2};
     pt_strides(&out, w.strides[0]);

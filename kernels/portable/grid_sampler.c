@@ -23,8 +23,8 @@ static int check_sampler(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there is no such interpolation or padding");
     }
     const int32_t sizes[] = {in.sizes[0], in.sizes[1], grid.sizes[1], grid.sizes[2]};
-    int error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : pt_expect_sizes(c, args[GRID_SAMPLER_2D_OUT], 4, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    return pt_expect_sizes(c, args[GRID_SAMPLER_2D_OUT], 4, sizes);
 }
 
 static int run_sampler(pt_context *c, const pt_ref *args) {

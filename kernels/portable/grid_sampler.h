@@ -16,6 +16,7 @@ typedef struct pt_sampling {
 } pt_sampling;
 
 // All channels of a pixel.
-int pt_sample_doubles(pt_context *c, const pt_sampling *s, int32_t n, int32_t row, int32_t column);
+PT_MUST_USE int pt_sample_doubles(pt_context *c, const pt_sampling *s, int32_t n, int32_t row,
+                                  int32_t column);
 
 #endif

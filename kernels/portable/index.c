@@ -26,14 +26,8 @@ static int check_embedding(pt_context *c, const pt_ref *args) {
     if (!(weight.flags & indices.flags & out.flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
     }
-    int error = check_index_dtype(c, &indices);
-    if (error) {
-        return error;
-    }
-    error = pt_check_same_dtype(c, &out, &weight);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_index_dtype(c, &indices));
+    PT_TRY(pt_check_same_dtype(c, &out, &weight));
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < indices.rank; d++) {
         sizes[d] = indices.sizes[d];
@@ -46,10 +40,7 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
     pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_WEIGHT]);
     pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_INDICES]);
     pt_tensor out = pt_get_tensor(c, args[EMBEDDING_OUT]);
-    int error = pt_check_indices(c, &indices, weight.sizes[0], &out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_indices(c, &indices, weight.sizes[0], &out));
     uint32_t row = (uint32_t)weight.sizes[1] * pt_element_size(weight.dtype);
     int32_t n = row ? pt_numel(&indices) : 0;
     uint8_t *to = out.data;
@@ -230,21 +221,12 @@ static int check_index_select(pt_context *c, const pt_ref *args) {
     pt_tensor index = pt_get_tensor(c, args[INDEX_SELECT_INDEX]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_SELECT_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim));
     if (index.rank > 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index must have 1 dim");
     }
-    error = check_index_dtype(c, &index);
-    if (error) {
-        return error;
-    }
-    error = pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_index_dtype(c, &index));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < self.rank; d++) {
         sizes[d] = d == dim ? pt_numel(&index) : self.sizes[d];
@@ -260,13 +242,10 @@ static int run_index_select(pt_context *c, const pt_ref *args) {
     pt_tensor index = pt_get_tensor(c, args[INDEX_SELECT_INDEX]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_SELECT_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim);
-    if (error) {
-        return error;
-    }
-    error = pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim));
+    PT_TRY(pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out));
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     int32_t n = pt_numel(&index);
     for (int32_t i = 0; i < n; i++) {
@@ -291,14 +270,8 @@ static int check_gather(pt_context *c, const pt_ref *args) {
     pt_tensor index = pt_get_lanes(c, args[GATHER_INDEX]);
     pt_tensor out = pt_get_lanes(c, args[GATHER_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
-    if (error) {
-        return error;
-    }
-    error = check_index_dtype(c, &index);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim));
+    PT_TRY(check_index_dtype(c, &index));
     bool fits = index.rank == self.rank || pt_numel(&index) == 0;
     for (uint32_t d = 0; fits && pt_numel(&index) != 0 && d < self.rank; d++) {
         fits = d == dim || index.sizes[d] <= self.sizes[d];
@@ -306,9 +279,9 @@ static int check_gather(pt_context *c, const pt_ref *args) {
     if (!fits) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self outside the dim");
     }
-    error = pt_check_same_dtype(c, &out, &self);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     index = pt_get_tensor(c, args[GATHER_INDEX]);
-    return error ? error : pt_expect_sizes(c, args[GATHER_OUT], index.rank, index.sizes);
+    return pt_expect_sizes(c, args[GATHER_OUT], index.rank, index.sizes);
 }
 
 static int run_gather(pt_context *c, const pt_ref *args) {
@@ -316,14 +289,11 @@ static int run_gather(pt_context *c, const pt_ref *args) {
     pt_tensor index = pt_get_lanes(c, args[GATHER_INDEX]);
     pt_tensor out = pt_get_lanes(c, args[GATHER_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
-    if (error || pt_numel(&index) == 0) {
-        return error;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim));
+    if (pt_numel(&index) == 0) {
+        return PT_ERROR_OK;
     }
-    error = pt_check_indices(c, &index, self.sizes[dim], &out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_indices(c, &index, self.sizes[dim], &out));
     pt_walk w;
     pt_copy_start(&w, &out, &self);
     w.operands = 3;

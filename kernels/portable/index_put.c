@@ -17,10 +17,7 @@ static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *v
     uint32_t rank = pt_picked_sizes(p, self, sizes);
     uint32_t most =
         larger(p->largest, larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
-    int error = pt_check_positions(c, pt_product(p->sizes, p->rank), most);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), most));
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {
         fits = values->sizes[d] == 1 || values->sizes[d] == sizes[rank - values->rank + d];
@@ -38,9 +35,9 @@ static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
     if (pt_get_bool(c, args[INDEX_PUT_ACCUMULATE]) && !pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not added");
     }
-    int error = pt_read_picks(c, self, args[INDEX_PUT_INDICES], &p);
-    error = error ? error : pt_check_copy(c, self, self);
-    return error || p.has_masks ? error : check_values(c, self, &values, &p);
+    PT_TRY(pt_read_picks(c, self, args[INDEX_PUT_INDICES], &p));
+    PT_TRY(pt_check_copy(c, self, self));
+    return p.has_masks ? PT_ERROR_OK : check_values(c, self, &values, &p);
 }
 
 // Strides of values as if they had all dims of the result.
@@ -96,8 +93,8 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
 // Finds faults in the indices before anything is written.
 static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
-    int error = pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p);
-    return error || !p->has_masks ? error : check_values(c, self, &values, p);
+    PT_TRY(pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p));
+    return !p->has_masks ? PT_ERROR_OK : check_values(c, self, &values, p);
 }
 
 enum { POSITION = 32 }; // steps of a position of the indices beside its elements
@@ -124,8 +121,8 @@ static int index_put_in_place_check(pt_context *c, const pt_ref *args) {
 static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
     pt_picks p;
-    int error = find_put(c, args, &self, &p);
-    return error ? error : put(c, args, &self, &p);
+    PT_TRY(find_put(c, args, &self, &p));
+    return put(c, args, &self, &p);
 }
 
 const pt_kernel pt_aten_index_put_ = PT_KERNEL(index_put_in_place_check, index_put_in_place_run);
@@ -133,18 +130,18 @@ const pt_kernel pt_aten_index_put_ = PT_KERNEL(index_put_in_place_check, index_p
 static int index_put_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
-    int error = pt_check_same_dtype(c, &out, &self);
-    error = error ? error : pt_expect_sizes(c, args[INDEX_PUT_OUT], self.rank, self.sizes);
-    return error ? error : check_put(c, args, &self);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    PT_TRY(pt_expect_sizes(c, args[INDEX_PUT_OUT], self.rank, self.sizes));
+    return check_put(c, args, &self);
 }
 
 static int index_put_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
     pt_picks p;
-    int error = find_put(c, args, &out, &p);
-    error = error ? error : pt_copy_broadcast(c, &out, &self);
-    return error ? error : put(c, args, &out, &p);
+    PT_TRY(find_put(c, args, &out, &p));
+    PT_TRY(pt_copy_broadcast(c, &out, &self));
+    return put(c, args, &out, &p);
 }
 
 const pt_kernel pt_aten_index_put_out = PT_KERNEL(index_put_check, index_put_run);

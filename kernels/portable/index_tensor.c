@@ -15,9 +15,9 @@ static int index_tensor_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_picks p;
-    int error = pt_read_picks(c, &self, args[INDEX_TENSOR_INDICES], &p);
-    error = error ? error : pt_check_same_dtype(c, &out, &self);
-    return error || p.has_masks ? error : expect_picked(c, args, &self, &p);
+    PT_TRY(pt_read_picks(c, &self, args[INDEX_TENSOR_INDICES], &p));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return p.has_masks ? PT_ERROR_OK : expect_picked(c, args, &self, &p);
 }
 
 // Copies the elements of self that position `at` of the broadcast indices picks.
@@ -47,12 +47,12 @@ static int index_tensor_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_picks p;
-    int error = pt_find_picks(c, &self, args[INDEX_TENSOR_INDICES], &out, &p);
-    if (!error && p.has_masks) {
-        error = expect_picked(c, args, &self, &p);
+    PT_TRY(pt_find_picks(c, &self, args[INDEX_TENSOR_INDICES], &out, &p));
+    if (p.has_masks) {
+        PT_TRY(expect_picked(c, args, &self, &p));
     }
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     int32_t n = (int32_t)pt_product(p.sizes, p.rank);
     for (int32_t at = 0; at < n; at++) {

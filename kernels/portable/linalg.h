@@ -29,35 +29,35 @@ typedef struct pt_batch {
 // The batch of a tensor: all dims but the last `inner`.
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
 // Broadcasts a batch with that of another tensor.
-int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
+PT_MUST_USE int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
 // The number of matrices in a batch that a tensor has.
 int32_t pt_batch_count(const pt_batch *b);
 // Matrix i of a batch in a tensor; `inner` is 2, 1 of vectors, 0 of numbers.
 pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, int32_t i);
 
 // Refuses what has no matrices of float32 or float64.
-int pt_check_matrices(pt_context *c, const pt_tensor *t);
+PT_MUST_USE int pt_check_matrices(pt_context *c, const pt_tensor *t);
 // The same of what has no square ones.
-int pt_check_square(pt_context *c, const pt_tensor *t);
+PT_MUST_USE int pt_check_square(pt_context *c, const pt_tensor *t);
 enum { PT_NO_COLUMNS = -1 };
 // Refuses another dtype, then expects a batch of rows x columns, or of vectors if
 // `columns` is PT_NO_COLUMNS, or of numbers if `rows` is, too.
-int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, const pt_batch *b, int32_t rows,
-                       int32_t columns);
+PT_MUST_USE int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, const pt_batch *b,
+                                   int32_t rows, int32_t columns);
 // Expects no elements, in one dim: of an output that is not wanted.
-int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
+PT_MUST_USE int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
 // Expects an int32 for each matrix, which is not 0 where one failed.
-int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
+PT_MUST_USE int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
 // Asks for scratch of `reals` elements of `dtype` and `ints` of int32.
-int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints);
+PT_MUST_USE int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints);
 // Counts the work that each matrix takes beside its elements.
-static inline int pt_count_matrix(pt_context *c) {
+PT_MUST_USE static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);
 }
 // For a run: stores the info of matrix i. If it is not 0 and the caller wants an error (`raises`),
 // gives that instead.
-int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b, int32_t i,
-                 int32_t value, const char *reason);
+PT_MUST_USE int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b,
+                             int32_t i, int32_t value, const char *reason);
 
 #define PT_REASON_FIT "the operands do not fit together"
 #define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"

@@ -76,13 +76,10 @@ static int check_select(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[MASKED_SELECT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = check_mask(c, &self, &mask, sizes, &rank);
-    error = error ? error : pt_check_same_dtype(c, &out, &self);
-    if (!error && out.rank != 1) {
+    PT_TRY(check_mask(c, &self, &mask, sizes, &rank));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    if (out.rank != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have 1 dim");
-    }
-    if (error) {
-        return error;
     }
     uint32_t most = 0;
     for (uint32_t i = MASKED_SELECT_SELF; i <= MASKED_SELECT_OUT; i++) {
@@ -98,12 +95,12 @@ static int run_select(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[MASKED_SELECT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = check_mask(c, &self, &mask, sizes, &rank);
+    PT_TRY(check_mask(c, &self, &mask, sizes, &rank));
     int32_t n = 0, to = 0;
-    error = error ? error : count_set(c, &mask, rank, sizes, &n);
-    error = error ? error : pt_expect_sizes(c, args[MASKED_SELECT_OUT], 1, &n);
-    if (error || n == 0) {
-        return error;
+    PT_TRY(count_set(c, &mask, rank, sizes, &n));
+    PT_TRY(pt_expect_sizes(c, args[MASKED_SELECT_OUT], 1, &n));
+    if (n == 0) {
+        return PT_ERROR_OK;
     }
     pt_walk w;
     walk_positions(&w, rank, sizes, 2, (const pt_tensor *const[]){&self, &mask});
@@ -128,11 +125,8 @@ static int check_scatter(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[MASKED_SCATTER_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = check_mask(c, &self, &mask, sizes, &rank);
-    error = error ? error : pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_mask(c, &self, &mask, sizes, &rank));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     if (source.dtype != self.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "source must have self's dtype");
     }
@@ -231,9 +225,9 @@ static int run_nonzero(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[NONZERO_OUT]);
     bool empty = pt_numel(&self) == 0;
     int32_t sizes[2] = {0, self.rank};
-    int error = empty ? PT_ERROR_OK : find_nonzero(c, &self, &out, &sizes[0]);
-    error = error ? error : pt_expect_sizes(c, args[NONZERO_OUT], 2, sizes);
-    return error || empty ? error : find_nonzero(c, &self, &out, &sizes[0]);
+    PT_TRY(empty ? PT_ERROR_OK : find_nonzero(c, &self, &out, &sizes[0]));
+    PT_TRY(pt_expect_sizes(c, args[NONZERO_OUT], 2, sizes));
+    return empty ? PT_ERROR_OK : find_nonzero(c, &self, &out, &sizes[0]);
 }
 
 const pt_kernel pt_aten_nonzero_out = PT_KERNEL(check_nonzero, run_nonzero);
@@ -293,21 +287,21 @@ static int run_repeats(pt_context *c, const pt_ref *args) {
     pt_tensor repeats = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_REPEATS]);
     pt_tensor out = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_OUT]);
     int32_t n = 0, to = 0;
-    int error = count_repeats(c, &repeats, &n);
-    if (!error && !pt_is_none(args[REPEAT_INTERLEAVE_TENSOR_OUTPUT_SIZE]) &&
+    PT_TRY(count_repeats(c, &repeats, &n));
+    if (!pt_is_none(args[REPEAT_INTERLEAVE_TENSOR_OUTPUT_SIZE]) &&
         pt_get_int(c, args[REPEAT_INTERLEAVE_TENSOR_OUTPUT_SIZE]) != n) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size is not the sum of the repeats");
     }
-    error = error ? error : pt_expect_sizes(c, args[REPEAT_INTERLEAVE_TENSOR_OUT], 1, &n);
-    error = error ? error : pt_check_apart(c, &out, &repeats);
-    for (int32_t i = 0; !error && i < repeats.sizes[0]; i++) {
+    PT_TRY(pt_expect_sizes(c, args[REPEAT_INTERLEAVE_TENSOR_OUT], 1, &n));
+    PT_TRY(pt_check_apart(c, &out, &repeats));
+    for (int32_t i = 0; i < repeats.sizes[0]; i++) {
         PT_TRY(pt_count_work(c, 1));
         for (int64_t k = pt_load_int(repeats.data, i, repeats.dtype); k > 0; k--) {
             PT_TRY(pt_count_work(c, 1));
             pt_store_int(out.data, to++, out.dtype, i);
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_repeat_interleave_Tensor_out = PT_KERNEL(check_repeats, run_repeats);

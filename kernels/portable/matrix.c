@@ -73,13 +73,8 @@ static int multiply(pt_context *c, const void *a, const void *b, void *out, uint
 static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
     const pt_tensor t[] = {pt_get_tensor(c, args[MM_SELF]), pt_get_tensor(c, args[MM_MAT2]),
                            pt_get_tensor(c, args[MM_OUT])};
-    int error = check_rank(c, &t[0], &t[1], rank);
-    if (!error) {
-        error = check_tensors(c, t, 3);
-    }
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_rank(c, &t[0], &t[1], rank));
+    PT_TRY(check_tensors(c, t, 3));
     if (rank == 3 && t[0].sizes[0] != t[1].sizes[0]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands differ in batch size");
     }
@@ -131,11 +126,9 @@ const pt_kernel pt_aten_bmm_out = PT_KERNEL(check_bmm, run_bmm);
 static int check_dot(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[DOT_SELF]), pt_get_tensor(c, args[DOT_TENSOR]),
                            pt_get_tensor(c, args[DOT_OUT])};
-    int error = check_rank(c, &t[0], &t[1], 1);
-    if (!error) {
-        error = check_tensors(c, t, 3);
-    }
-    return error ? error : pt_expect_sizes(c, args[DOT_OUT], 0, NULL);
+    PT_TRY(check_rank(c, &t[0], &t[1], 1));
+    PT_TRY(check_tensors(c, t, 3));
+    return pt_expect_sizes(c, args[DOT_OUT], 0, NULL);
 }
 
 static int run_dot(pt_context *c, const pt_ref *args) {
@@ -165,12 +158,9 @@ static int check_linear(pt_context *c, const pt_ref *args) {
     if (t[0].rank < 1 || t[1].rank != 2 || t[0].sizes[t[0].rank - 1] != t[1].sizes[1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input");
     }
-    int error = check_tensors(c, t, 3);
-    if (!error && !pt_is_none(args[LINEAR_BIAS])) {
-        error = check_linear_bias(c, args[LINEAR_BIAS], &t[1]);
-    }
-    if (error) {
-        return error;
+    PT_TRY(check_tensors(c, t, 3));
+    if (!pt_is_none(args[LINEAR_BIAS])) {
+        PT_TRY(check_linear_bias(c, args[LINEAR_BIAS], &t[1]));
     }
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t i = 0; i < t[0].rank; i++) {
@@ -231,13 +221,8 @@ static bool is_small_row(const pt_context *c, const pt_ref *args, const pt_tenso
 static int check_addmm(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[ADDMM_MAT1]), pt_get_tensor(c, args[ADDMM_MAT2]),
                            pt_get_tensor(c, args[ADDMM_SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
-    int error = check_rank(c, &t[0], &t[1], 2);
-    if (!error) {
-        error = check_tensors(c, t, 4);
-    }
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_rank(c, &t[0], &t[1], 2));
+    PT_TRY(check_tensors(c, t, 4));
     const int32_t sizes[] = {t[0].sizes[0], t[1].sizes[1]};
     if (!broadcasts(&t[2], sizes)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "self does not broadcast to the product");

@@ -43,21 +43,21 @@ static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a parameter of a normalization has the wrong sizes");
     }
-    const int error = check_float(c, &t);
-    return error ? error : check_contiguous(c, &t);
+    PT_TRY(check_float(c, &t));
+    return check_contiguous(c, &t);
 }
 
 // An output has these sizes.
 static int check_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     const pt_tensor t = pt_get_tensor(c, arg);
-    const int error = check_float(c, &t);
-    return error ? error : pt_expect_sizes(c, arg, rank, sizes);
+    PT_TRY(check_float(c, &t));
+    return pt_expect_sizes(c, arg, rank, sizes);
 }
 
 static int check_contiguous_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     const pt_tensor t = pt_get_tensor(c, arg);
-    const int error = check_contiguous(c, &t);
-    return error ? error : check_output(c, arg, rank, sizes);
+    PT_TRY(check_contiguous(c, &t));
+    return check_output(c, arg, rank, sizes);
 }
 
 // A parameter, without data if it is None.
@@ -251,13 +251,8 @@ static int check_channels(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
     if (in->rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
     }
-    int error = check_float(c, in);
-    if (!error) {
-        error = check_output(c, out_arg, in->rank, in->sizes);
-    }
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_float(c, in));
+    PT_TRY(check_output(c, out_arg, in->rank, in->sizes));
     const pt_tensor out = pt_get_tensor(c, out_arg);
     return same_layout(in, &out)
                ? PT_ERROR_OK
@@ -291,14 +286,14 @@ enum {
 static int check_batch_norm(pt_context *c, const pt_ref *args) {
     static const int32_t none = 0;
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    int error = check_channels(c, &in, args[OUT]);
-    for (uint32_t i = WEIGHT; !error && i <= VARIANCE; i++) {
-        error = check_parameter(c, args[i], 1, &in.sizes[1]);
+    PT_TRY(check_channels(c, &in, args[OUT]));
+    for (uint32_t i = WEIGHT; i <= VARIANCE; i++) {
+        PT_TRY(check_parameter(c, args[i], 1, &in.sizes[1]));
     }
-    for (uint32_t i = SAVE_MEAN; !error && i <= SAVE_INVSTD; i++) {
-        error = check_output(c, args[i], 1, &none);
+    for (uint32_t i = SAVE_MEAN; i <= SAVE_INVSTD; i++) {
+        PT_TRY(check_output(c, args[i], 1, &none));
     }
-    return error ? error : check_one_dtype(c, args[IN], args + WEIGHT, 4, args + OUT);
+    return check_one_dtype(c, args[IN], args + WEIGHT, 4, args + OUT);
 }
 
 static int run_batch_norm(pt_context *c, const pt_ref *args) {
@@ -344,14 +339,14 @@ static int legit_arguments(pt_context *c, const pt_ref *args, pt_ref *others) {
 
 static int check_batch_norm_legit(pt_context *c, const pt_ref *args) {
     pt_ref others[SAVE_INVSTD + 1];
-    const int error = legit_arguments(c, args, others);
-    return error ? error : check_batch_norm(c, others);
+    PT_TRY(legit_arguments(c, args, others));
+    return check_batch_norm(c, others);
 }
 
 static int run_batch_norm_legit(pt_context *c, const pt_ref *args) {
     pt_ref others[SAVE_INVSTD + 1];
-    const int error = legit_arguments(c, args, others);
-    return error ? error : run_batch_norm(c, others);
+    PT_TRY(legit_arguments(c, args, others));
+    return run_batch_norm(c, others);
 }
 
 const pt_kernel pt_aten__native_batch_norm_legit_out =
@@ -376,14 +371,14 @@ static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a batch norm without running statistics is one in training");
     }
-    int error = check_channels(c, &in, args[OWN_OUT]);
-    for (uint32_t i = OWN_WEIGHT; !error && i <= OWN_BIAS; i++) {
-        error = check_parameter(c, args[i], 1, &in.sizes[1]);
+    PT_TRY(check_channels(c, &in, args[OWN_OUT]));
+    for (uint32_t i = OWN_WEIGHT; i <= OWN_BIAS; i++) {
+        PT_TRY(check_parameter(c, args[i], 1, &in.sizes[1]));
     }
-    for (uint32_t i = OWN_MEAN; !error && i <= OWN_INVSTD; i++) {
-        error = check_output(c, args[i], 1, &in.sizes[1]);
+    for (uint32_t i = OWN_MEAN; i <= OWN_INVSTD; i++) {
+        PT_TRY(check_output(c, args[i], 1, &in.sizes[1]));
     }
-    return error ? error : check_one_dtype(c, args[OWN_IN], args + OWN_WEIGHT, 2, args + OWN_OUT);
+    return check_one_dtype(c, args[OWN_IN], args + OWN_WEIGHT, 2, args + OWN_OUT);
 }
 
 static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
@@ -429,23 +424,17 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the normalized shape is not that of the input's last dims");
     }
-    int error = check_float(c, &in);
-    if (!error) {
-        error = check_contiguous(c, &in);
+    PT_TRY(check_float(c, &in));
+    PT_TRY(check_contiguous(c, &in));
+    for (uint32_t i = NATIVE_LAYER_NORM_WEIGHT; i <= NATIVE_LAYER_NORM_BIAS; i++) {
+        PT_TRY(check_parameter(c, args[i], dims, in.sizes + outer));
     }
-    for (uint32_t i = NATIVE_LAYER_NORM_WEIGHT; !error && i <= NATIVE_LAYER_NORM_BIAS; i++) {
-        error = check_parameter(c, args[i], dims, in.sizes + outer);
+    PT_TRY(check_contiguous_output(c, args[NATIVE_LAYER_NORM_OUT0], in.rank, in.sizes));
+    for (uint32_t i = NATIVE_LAYER_NORM_OUT1; i <= NATIVE_LAYER_NORM_OUT2; i++) {
+        PT_TRY(check_contiguous_output(c, args[i], in.rank, sizes));
     }
-    if (!error) {
-        error = check_contiguous_output(c, args[NATIVE_LAYER_NORM_OUT0], in.rank, in.sizes);
-    }
-    for (uint32_t i = NATIVE_LAYER_NORM_OUT1; !error && i <= NATIVE_LAYER_NORM_OUT2; i++) {
-        error = check_contiguous_output(c, args[i], in.rank, sizes);
-    }
-    return error
-               ? error
-               : check_one_dtype(c, args[NATIVE_LAYER_NORM_INPUT], args + NATIVE_LAYER_NORM_WEIGHT,
-                                 2, args + NATIVE_LAYER_NORM_OUT0);
+    return check_one_dtype(c, args[NATIVE_LAYER_NORM_INPUT], args + NATIVE_LAYER_NORM_WEIGHT, 2,
+                           args + NATIVE_LAYER_NORM_OUT0);
 }
 
 // out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at` on.
@@ -513,24 +502,18 @@ static int check_group_norm(pt_context *c, const pt_ref *args) {
     if (groups < 1 || groups > INT32_MAX || in.sizes[1] % (int32_t)groups != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the groups do not divide the channels");
     }
-    int error = check_float(c, &in);
-    if (!error) {
-        error = check_contiguous(c, &in);
+    PT_TRY(check_float(c, &in));
+    PT_TRY(check_contiguous(c, &in));
+    for (uint32_t i = NATIVE_GROUP_NORM_WEIGHT; i <= NATIVE_GROUP_NORM_BIAS; i++) {
+        PT_TRY(check_parameter(c, args[i], 1, &in.sizes[1]));
     }
-    for (uint32_t i = NATIVE_GROUP_NORM_WEIGHT; !error && i <= NATIVE_GROUP_NORM_BIAS; i++) {
-        error = check_parameter(c, args[i], 1, &in.sizes[1]);
-    }
-    if (!error) {
-        error = check_contiguous_output(c, args[NATIVE_GROUP_NORM_OUT0], in.rank, in.sizes);
-    }
+    PT_TRY(check_contiguous_output(c, args[NATIVE_GROUP_NORM_OUT0], in.rank, in.sizes));
     const int32_t sizes[] = {in.sizes[0], (int32_t)groups};
-    for (uint32_t i = NATIVE_GROUP_NORM_OUT1; !error && i <= NATIVE_GROUP_NORM_OUT2; i++) {
-        error = check_contiguous_output(c, args[i], 2, sizes);
+    for (uint32_t i = NATIVE_GROUP_NORM_OUT1; i <= NATIVE_GROUP_NORM_OUT2; i++) {
+        PT_TRY(check_contiguous_output(c, args[i], 2, sizes));
     }
-    return error
-               ? error
-               : check_one_dtype(c, args[NATIVE_GROUP_NORM_INPUT], args + NATIVE_GROUP_NORM_WEIGHT,
-                                 2, args + NATIVE_GROUP_NORM_OUT0);
+    return check_one_dtype(c, args[NATIVE_GROUP_NORM_INPUT], args + NATIVE_GROUP_NORM_WEIGHT, 2,
+                           args + NATIVE_GROUP_NORM_OUT0);
 }
 
 static int run_group_norm(pt_context *c, const pt_ref *args) {

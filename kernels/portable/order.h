@@ -6,6 +6,6 @@
 
 // Writes the indices of all elements of t, in PT_DTYPES_ALL, in the order of their values: of equal
 // elements the first comes first, a NaN counts as greater than all.
-int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
+PT_MUST_USE int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
 
 #endif

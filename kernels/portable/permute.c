@@ -319,10 +319,8 @@ static int get_transposition(pt_context *c, const pt_ref *args, uint8_t *dims) {
 
 static int check_transpose_copy(pt_context *c, const pt_ref *args) {
     uint8_t dims[PT_MAX_RANK];
-    const int error = get_transposition(c, args, dims);
-    return error ? error
-                 : check_permuted(c, &args[TRANSPOSE_COPY_INT_SELF], args[TRANSPOSE_COPY_INT_OUT],
-                                  dims);
+    PT_TRY(get_transposition(c, args, dims));
+    return check_permuted(c, &args[TRANSPOSE_COPY_INT_SELF], args[TRANSPOSE_COPY_INT_OUT], dims);
 }
 
 static int run_transpose_copy(pt_context *c, const pt_ref *args) {
@@ -332,8 +330,8 @@ static int run_transpose_copy(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_OUT]);
     uint8_t dims[PT_MAX_RANK];
-    const int error = get_transposition(c, args, dims);
-    return error ? error : permute(c, &in, &out, dims);
+    PT_TRY(get_transposition(c, args, dims));
+    return permute(c, &in, &out, dims);
 }
 
 const pt_kernel pt_aten_transpose_copy_int_out =

@@ -60,10 +60,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
             continue;
         }
         pt_tensor index = pt_get_tensor(c, item);
-        int error = check_index(c, self, &index, dim);
-        if (error) {
-            return error;
-        }
+        PT_TRY(check_index(c, self, &index, dim));
         uint32_t dims = 1, elements = (uint32_t)pt_numel(&index);
         int32_t one = 1; // fits any size
         pt_tensor picked = index;
@@ -116,21 +113,21 @@ static int check_range(pt_context *c, const pt_tensor *index, int32_t size) {
 
 int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_tensor *out,
                   pt_picks *p) {
-    int error = read_picks(c, self, list, true, p);
+    PT_TRY(read_picks(c, self, list, true, p));
     uint32_t n = pt_list_length(c, list), dim = 0;
-    for (uint32_t i = 0; !error && i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         pt_ref item = pt_list_item(c, list, i);
         pt_tensor index = {.dtype = PT_DTYPE_LONG};
         if (!pt_is_none(item)) {
             index = pt_get_tensor(c, item);
         }
         if (!pt_is_none(item) && !is_mask(&index)) {
-            error = check_range(c, &index, self->sizes[dim]);
-            error = error ? error : pt_check_apart(c, out, &index);
+            PT_TRY(check_range(c, &index, self->sizes[dim]));
+            PT_TRY(pt_check_apart(c, out, &index));
         }
         dim += is_mask(&index) ? index.rank : 1;
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 uint32_t pt_picked_dim(const pt_picks *p, uint32_t kept) {

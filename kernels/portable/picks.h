@@ -17,11 +17,11 @@ typedef struct pt_picks {
 } pt_picks;
 
 // For a check: reads the list of indices, and asks for scratch.
-int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p);
+PT_MUST_USE int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p);
 // For a run: the same with the sizes of what masks pick. All indices lie within their dims, and
 // stay so while `out` is written.
-int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_tensor *out,
-                  pt_picks *p);
+PT_MUST_USE int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list,
+                              const pt_tensor *out, pt_picks *p);
 // The sizes of the result; returns its rank, which may be above PT_MAX_RANK. `sizes` has room for
 // twice as many.
 uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *sizes);

@@ -21,10 +21,7 @@ static int check_shuffled(pt_context *c, const pt_ref *args, bool unshuffles) {
     pt_tensor self = pt_get_tensor(c, args[PIXEL_SHUFFLE_SELF]);
     pt_tensor out = pt_get_tensor(c, args[PIXEL_SHUFFLE_OUT]);
     int32_t r, sizes[PT_MAX_RANK];
-    int error = read_factor(c, args[PIXEL_SHUFFLE_UPSCALE_FACTOR], &self, &r);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_factor(c, args[PIXEL_SHUFFLE_UPSCALE_FACTOR], &self, &r));
     for (uint32_t d = 0; d < self.rank; d++) {
         int32_t factor = d + 3 < self.rank ? 1 : d + 3 == self.rank ? r * r : r;
         bool divides = (d + 3 == self.rank) != unshuffles;
@@ -34,8 +31,8 @@ static int check_shuffled(pt_context *c, const pt_ref *args, bool unshuffles) {
         }
         sizes[d] = divides ? self.sizes[d] / factor : self.sizes[d] * factor;
     }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[PIXEL_SHUFFLE_OUT], self.rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[PIXEL_SHUFFLE_OUT], self.rank, sizes);
 }
 
 // Walks (..., channel, row, column, row in a pixel, column in a pixel); operand k is `many`.

@@ -142,9 +142,9 @@ int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims, const pt
         }
         size[d] = (int32_t)n;
     }
-    int error = pt_expect_pooled(c, in, dims, size, out);
-    if (error || pt_numel(in) == 0) {
-        return error; // no window is computed, however many there are
+    PT_TRY(pt_expect_pooled(c, in, dims, size, out));
+    if (pt_numel(in) == 0) {
+        return PT_ERROR_OK; // no window is computed, however many there are
     }
     for (uint32_t d = 0; d < dims; d++) {
         // Without dilation, half the kernel is the most that lies in the padding
@@ -302,7 +302,7 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
     int64_t divisor = pt_is_none(args[AVG_POOL2D_DIVISOR_OVERRIDE])
                           ? 0
                           : pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]);
-    int error = pt_read_pooling(c, args, 2, &p);
+    PT_TRY(pt_read_pooling(c, args, 2, &p));
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
@@ -320,7 +320,7 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
             PT_TRY(average(c, &s, &w));
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_avg_pool2d_out = PT_KERNEL(avg_pool2d_check, avg_pool2d_run);
@@ -478,7 +478,7 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     pt_pooling p;
-    int error = pt_read_max_pooling(c, args, 2, &p);
+    PT_TRY(pt_read_max_pooling(c, args, 2, &p));
     planes s = {.indices = indices.data};
     start_planes(&s, &in, &out);
     image_strides(&indices, s.index_strides);
@@ -493,7 +493,7 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
             PT_TRY(take_greatest(c, &s, &w));
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_max_pool2d_with_indices_out = PT_KERNEL(max_pool2d_check, max_pool2d_run);

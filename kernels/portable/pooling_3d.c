@@ -313,8 +313,9 @@ static int check_adaptive_max(pt_context *c, const pt_ref *args, uint32_t dims) 
     int32_t sizes[DIMS] = {0};
     PT_TRY(pt_check_adaptive(c, args, dims));
     PT_TRY(pt_check_index_output(c, indices));
-    pt_read_spatial(c, args[ADAPTIVE_MAX_POOL3D_OUTPUT_SIZE], dims, NULL, 0, sizes);
-    return pt_expect_pooled(c, &in, dims, sizes, indices);
+    return pt_read_spatial(c, args[ADAPTIVE_MAX_POOL3D_OUTPUT_SIZE], dims, NULL, 0, sizes)
+               ? pt_expect_pooled(c, &in, dims, sizes, indices)
+               : PT_ERROR_INVALID_ARGUMENT; // of pt_check_adaptive
 }
 
 static int adaptive_max_pool3d_check(pt_context *c, const pt_ref *args) {

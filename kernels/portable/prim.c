@@ -72,13 +72,13 @@ static int read_pair(pt_context *c, const pt_ref *args, pair *p) {
 
 // The same without bools.
 static int read_numbers(pt_context *c, const pt_ref *args, pair *p) {
-    int error = read_pair(c, args, p);
-    return error == PT_ERROR_OK && p->type == PT_TYPE_BOOL ? wrong_type(c) : error;
+    PT_TRY(read_pair(c, args, p));
+    return p->type == PT_TYPE_BOOL ? wrong_type(c) : PT_ERROR_OK;
 }
 
 static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
-    int error = read_pair(c, args, p);
-    return error == PT_ERROR_OK && p->type != PT_TYPE_INT ? wrong_type(c) : error;
+    PT_TRY(read_pair(c, args, p));
+    return p->type != PT_TYPE_INT ? wrong_type(c) : PT_ERROR_OK;
 }
 
 // ---- arithmetic
@@ -86,15 +86,15 @@ static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
 #define ARITHMETIC(name, overflows, operator)                        \
     static int run_##name(pt_context *c, const pt_ref *args) {       \
         pair p;                                                      \
-        int error = read_numbers(c, args, &p);                       \
-        if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {         \
+        PT_TRY(read_numbers(c, args, &p));                           \
+        if (p.type == PT_TYPE_INT) {                                 \
             int64_t result;                                          \
             bool too_large = overflows(p.a, p.b, &result);           \
-            error = set_int_unless(c, too_large, args[OUT], result); \
-        } else if (error == PT_ERROR_OK) {                           \
+            PT_TRY(set_int_unless(c, too_large, args[OUT], result)); \
+        } else {                                                     \
             pt_set_double(c, args[OUT], p.x operator p.y);           \
         }                                                            \
-        return error;                                                \
+        return PT_ERROR_OK;                                          \
     }                                                                \
     const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
 
@@ -126,55 +126,51 @@ static double floor_divide(double x, double y) {
 
 static int run_floordiv(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_numbers(c, args, &p);
-    if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {
-        error = divide(c, &p, true, args[OUT]);
-    } else if (error == PT_ERROR_OK) {
+    PT_TRY(read_numbers(c, args, &p));
+    if (p.type == PT_TYPE_INT) {
+        PT_TRY(divide(c, &p, true, args[OUT]));
+    } else {
         pt_set_double(c, args[OUT], floor_divide(p.x, p.y));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 static int run_floordiv_int(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_ints(c, args, &p);
-    return error == PT_ERROR_OK ? divide(c, &p, false, args[OUT]) : error;
+    PT_TRY(read_ints(c, args, &p));
+    return divide(c, &p, false, args[OUT]);
 }
 
 // With the sign of the dividend, as ExecuTorch has it.
 static int run_mod(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_ints(c, args, &p);
-    if (error == PT_ERROR_OK && p.b == 0) {
-        error = division_by_zero(c);
+    PT_TRY(read_ints(c, args, &p));
+    if (p.b == 0) {
+        return division_by_zero(c);
     }
-    if (error == PT_ERROR_OK) {
-        pt_set_int(c, args[OUT], pt_rest_int(p.a, p.b));
-    }
-    return error;
+    pt_set_int(c, args[OUT], pt_rest_int(p.a, p.b));
+    return PT_ERROR_OK;
 }
 
 static int run_truediv(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_numbers(c, args, &p);
-    if (error == PT_ERROR_OK) {
-        double x = p.type == PT_TYPE_INT ? pt_int_as_double(p.a) : p.x;
-        double y = p.type == PT_TYPE_INT ? pt_int_as_double(p.b) : p.y;
-        pt_set_double(c, args[OUT], x / y);
-    }
-    return error;
+    PT_TRY(read_numbers(c, args, &p));
+    double x = p.type == PT_TYPE_INT ? pt_int_as_double(p.a) : p.x;
+    double y = p.type == PT_TYPE_INT ? pt_int_as_double(p.b) : p.y;
+    pt_set_double(c, args[OUT], x / y);
+    return PT_ERROR_OK;
 }
 
 static int run_sym_max(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_ints(c, args, &p);
-    return error ? error : set_int_unless(c, false, args[OUT], p.a > p.b ? p.a : p.b);
+    PT_TRY(read_ints(c, args, &p));
+    return set_int_unless(c, false, args[OUT], p.a > p.b ? p.a : p.b);
 }
 
 static int run_sym_min(pt_context *c, const pt_ref *args) {
     pair p;
-    int error = read_ints(c, args, &p);
-    return error ? error : set_int_unless(c, false, args[OUT], p.a < p.b ? p.a : p.b);
+    PT_TRY(read_ints(c, args, &p));
+    return set_int_unless(c, false, args[OUT], p.a < p.b ? p.a : p.b);
 }
 
 const pt_kernel pt_executorch_prim_floordiv_Scalar = PT_KERNEL(accept, run_floordiv);
@@ -186,16 +182,14 @@ const pt_kernel pt_executorch_prim_sym_min_Scalar = PT_KERNEL(accept, run_sym_mi
 
 // ---- comparisons
 
-#define COMPARISON(name, operator)                                                        \
-    static int run_##name(pt_context *c, const pt_ref *args) {                            \
-        pair p;                                                                           \
-        int error = read_pair(c, args, &p);                                               \
-        if (error == PT_ERROR_OK) {                                                       \
-            bool result = p.type == PT_TYPE_DOUBLE ? p.x operator p.y : p.a operator p.b; \
-            pt_set_bool(c, args[OUT], result);                                            \
-        }                                                                                 \
-        return error;                                                                     \
-    }                                                                                     \
+#define COMPARISON(name, operator)                                                    \
+    static int run_##name(pt_context *c, const pt_ref *args) {                        \
+        pair p;                                                                       \
+        PT_TRY(read_pair(c, args, &p));                                               \
+        bool result = p.type == PT_TYPE_DOUBLE ? p.x operator p.y : p.a operator p.b; \
+        pt_set_bool(c, args[OUT], result);                                            \
+        return PT_ERROR_OK;                                                           \
+    }                                                                                 \
     const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
 
 COMPARISON(eq, ==)
@@ -287,12 +281,10 @@ const pt_kernel pt_executorch_prim_sym_ite_Scalar = PT_KERNEL(accept, run_sym_it
 static int run_sym_size(pt_context *c, const pt_ref *args) {
     pt_tensor t = pt_get_tensor(c, args[SYM_SIZE_INT_SELF]);
     uint32_t dim;
-    int error = t.rank == 0 ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without dims")
-                            : pt_read_dim(c, pt_get_int(c, args[SYM_SIZE_INT_DIM]), t.rank, &dim);
-    if (error == PT_ERROR_OK) {
-        pt_set_int(c, args[SYM_SIZE_INT_OUT], t.sizes[dim]);
-    }
-    return error;
+    PT_TRY(t.rank == 0 ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without dims")
+                       : pt_read_dim(c, pt_get_int(c, args[SYM_SIZE_INT_DIM]), t.rank, &dim));
+    pt_set_int(c, args[SYM_SIZE_INT_OUT], t.sizes[dim]);
+    return PT_ERROR_OK;
 }
 
 static int run_sym_numel(pt_context *c, const pt_ref *args) {

@@ -9,8 +9,8 @@ static int et_view_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[ET_VIEW_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_view_sizes(c, args[ET_VIEW_SIZE], &self, &rank, sizes);
-    return error ? error : pt_expect_sizes(c, args[ET_VIEW_OUT], rank, sizes);
+    PT_TRY(pt_read_view_sizes(c, args[ET_VIEW_SIZE], &self, &rank, sizes));
+    return pt_expect_sizes(c, args[ET_VIEW_OUT], rank, sizes);
 }
 
 static int et_view_run(pt_context *c, const pt_ref *args) {

@@ -13,6 +13,6 @@ static inline bool pt_can_sum_products(uint8_t dtype) {
 
 // a, b, bias and out are all of `dtype`; `out` overlaps none of the others. An output may be
 // written more than once; what is there in the end does not depend on it. Polls.
-int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype);
+PT_MUST_USE int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype);
 
 #endif

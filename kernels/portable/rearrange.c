@@ -11,10 +11,7 @@ static int check_repeat(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[REPEAT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank, moving = 0;
-    int error = pt_read_sizes(c, args[REPEAT_REPEATS], 0, &rank, sizes);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_sizes(c, args[REPEAT_REPEATS], 0, &rank, sizes));
     if (rank < self.rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "fewer repeats than dims");
     }
@@ -30,8 +27,8 @@ static int check_repeat(pt_context *c, const pt_ref *args) {
     if (moving > PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 sizes and repeats above 1");
     }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[REPEAT_OUT], rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[REPEAT_OUT], rank, sizes);
 }
 
 static void add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_stride) {
@@ -91,10 +88,7 @@ static int check_pad(pt_context *c, const pt_ref *args) {
         }
         *size += (int32_t)(before + after);
     }
-    int error = pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     const pt_scalar value = pt_get_scalar(c, args[CONSTANT_PAD_ND_VALUE]);
     if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) &&
         !(pt_is_complex(out.dtype) && pt_is_zero(value))) {
@@ -139,21 +133,18 @@ static int check_flip(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[FLIP_SELF]);
     pt_tensor out = pt_get_tensor(c, args[FLIP_OUT]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims);
-    if (error) {
-        return error;
-    }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[FLIP_OUT], self.rank, self.sizes);
+    PT_TRY(pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[FLIP_OUT], self.rank, self.sizes);
 }
 
 static int run_flip(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[FLIP_SELF]);
     pt_tensor out = pt_get_tensor(c, args[FLIP_OUT]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims);
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    PT_TRY(pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims));
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     pt_walk w;
     pt_copy_start(&w, &out, &self);
@@ -176,10 +167,7 @@ static int check_tril(pt_context *c, const pt_ref *args) {
     if (self.rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix has at least 2 dims");
     }
-    int error = pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be cut");
     }
@@ -218,14 +206,8 @@ static int check_as_strided(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[AS_STRIDED_COPY_OUT]);
     int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
     uint32_t rank, n_strides;
-    int error = pt_read_sizes(c, args[AS_STRIDED_COPY_SIZE], 0, &rank, sizes);
-    if (error) {
-        return error;
-    }
-    error = pt_read_sizes(c, args[AS_STRIDED_COPY_STRIDE], 0, &n_strides, strides);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_sizes(c, args[AS_STRIDED_COPY_SIZE], 0, &rank, sizes));
+    PT_TRY(pt_read_sizes(c, args[AS_STRIDED_COPY_STRIDE], 0, &n_strides, strides));
     if (rank != n_strides) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size and stride must have the same length");
     }
@@ -241,8 +223,8 @@ static int check_as_strided(pt_context *c, const pt_ref *args) {
     if (!inside && pt_product(sizes, rank) != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "elements beyond the tensor's memory");
     }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[AS_STRIDED_COPY_OUT], rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, args[AS_STRIDED_COPY_OUT], rank, sizes);
 }
 
 static int run_as_strided(pt_context *c, const pt_ref *args) {

@@ -26,9 +26,9 @@ int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims)
         return PT_ERROR_OK;
     }
     uint32_t dim = 0;
-    int error = pt_read_dim(c, pt_get_int(c, arg), rank, &dim);
+    PT_TRY(pt_read_dim(c, pt_get_int(c, arg), rank, &dim));
     *dims = 1u << dim;
-    return error;
+    return PT_ERROR_OK;
 }
 
 int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,

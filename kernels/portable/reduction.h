@@ -26,13 +26,15 @@ typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t in
 pt_reduce_one pt_sum_one, pt_mean_one;
 
 // The dims to reduce, as a set: a list, all if it is None or empty.
-int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
+PT_MUST_USE int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // The same of one dim, all if it is None.
-int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
+PT_MUST_USE int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // Expects the sizes of `in` without `dims`, which are 1 if they are kept.
-int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep, pt_ref out);
+PT_MUST_USE int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                                  pt_ref out);
 // Reduces r->in to r->out and, if that has data, r->indices, which has the same sizes.
-int pt_reduce(pt_context *c, pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one);
+PT_MUST_USE int pt_reduce(pt_context *c, pt_reduction *r, uint32_t dims, bool keep,
+                          pt_reduce_one *one);
 // Where row `line` begins, from the first.
 int32_t pt_line_start(const pt_reduction *r, int32_t line);
 

@@ -15,11 +15,8 @@ static int read_shifts(pt_context *c, const pt_ref *args, const pt_tensor *self,
         shifts[d] = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        int error = pt_read_dim(c, pt_list_int(c, args[ROLL_DIMS], i), self->rank, &dim);
-        int32_t size = error || self->rank == 0 ? 0 : self->sizes[dim];
-        if (error) {
-            return error;
-        }
+        PT_TRY(pt_read_dim(c, pt_list_int(c, args[ROLL_DIMS], i), self->rank, &dim));
+        int32_t size = self->rank == 0 ? 0 : self->sizes[dim];
         if (size > 0) {
             int64_t shift = (shifts[dim] + pt_list_int(c, args[ROLL_SHIFTS], i) % size) % size;
             shifts[dim] = (int32_t)(shift < 0 ? shift + size : shift);
@@ -36,18 +33,18 @@ static int check_roll(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[ROLL_SELF]);
     pt_tensor out = pt_get_tensor(c, args[ROLL_OUT]);
     int32_t shifts[PT_MAX_RANK];
-    int error = pt_check_same_dtype(c, &out, &self);
-    if (!error && is_flat(c, args)) {
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    if (is_flat(c, args)) {
         if (pt_list_length(c, args[ROLL_SHIFTS]) != 1) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "shifts must be as many as dims, or one");
         }
         if (!(self.flags & out.flags & PT_VALUE_CONTIGUOUS)) {
             return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "without dims tensors must be contiguous");
         }
-    } else if (!error) {
-        error = read_shifts(c, args, &self, shifts);
+    } else {
+        PT_TRY(read_shifts(c, args, &self, shifts));
     }
-    return error ? error : pt_expect_sizes(c, args[ROLL_OUT], self.rank, self.sizes);
+    return pt_expect_sizes(c, args[ROLL_OUT], self.rank, self.sizes);
 }
 
 static void roll_flat(const pt_tensor *out, const pt_tensor *self, int64_t shift) {
@@ -87,16 +84,16 @@ static int run_roll(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     int32_t shifts[PT_MAX_RANK];
-    int error = read_shifts(c, args, &self, shifts);
+    PT_TRY(read_shifts(c, args, &self, shifts));
     uint32_t moving = 0;
-    for (uint32_t d = 0; !error && d < self.rank; d++) {
+    for (uint32_t d = 0; d < self.rank; d++) {
         moving |= (uint32_t)(shifts[d] != 0) << d;
     }
     // All subsets of the dims that move
     for (uint32_t wraps = moving;; wraps = (wraps - 1) & moving) {
         PT_TRY(roll_part(c, &out, &self, shifts, wraps));
         if (wraps == 0) {
-            return error;
+            return PT_ERROR_OK;
         }
     }
 }

@@ -19,11 +19,8 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     pt_tensor index = pt_get_lanes(c, args[SCATTER_SRC_INDEX]);
     pt_tensor out = pt_get_lanes(c, args[SCATTER_SRC_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim);
-    error = error ? error : pt_check_same_dtype(c, &out, &self);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim));
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
     if (index.dtype != PT_DTYPE_LONG && index.dtype != PT_DTYPE_INT) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64 or int32");
     }
@@ -76,11 +73,8 @@ static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sourc
     pt_tensor index = pt_get_lanes(c, args[SCATTER_SRC_INDEX]);
     pt_tensor out = pt_get_lanes(c, args[SCATTER_SRC_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim);
-    error = error ? error : pt_check_indices(c, &index, self.sizes[dim], &out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim));
+    PT_TRY(pt_check_indices(c, &index, self.sizes[dim], &out));
     PT_TRY(pt_copy_broadcast(c, &out, &self));
     return pt_numel(&index) != 0 ? scatter(c, &out, &index, source, dim, one) : PT_ERROR_OK;
 }

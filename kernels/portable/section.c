@@ -23,8 +23,8 @@ static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s,
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = part_sizes(self, s, sizes);
-    int error = pt_check_same_dtype(c, &out, self);
-    return error ? error : pt_expect_sizes(c, out_arg, rank, sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, self));
+    return pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
 static int copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
@@ -52,10 +52,7 @@ enum {
 
 // select: (dim, index); drops the dim.
 static int read_select(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, *args, self, s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, *args, self, s));
     int64_t index = pt_get_int(c, args[INDEX]);
     int32_t size = self->sizes[s->dim];
     if (index < -size || index >= size) {
@@ -79,10 +76,7 @@ static int32_t slice_bound(const pt_context *c, pt_ref arg, int32_t if_none, int
 
 // slice: (dim, start, end, step)
 static int read_slice(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, *args, self, s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, *args, self, s));
     int64_t step = pt_get_int(c, args[STEP]);
     if (step < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "step must be positive");
@@ -98,10 +92,7 @@ static int read_slice(pt_context *c, const pt_tensor *self, const pt_ref *args, 
 
 // narrow: (dim, start, length)
 static int read_narrow(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, *args, self, s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, *args, self, s));
     int32_t size = self->sizes[s->dim];
     int64_t start = pt_get_int(c, args[NARROW_START]), length = pt_get_int(c, args[NARROW_LENGTH]);
     if (start < -size || start > size) {
@@ -124,15 +115,15 @@ typedef int read_section(pt_context *c, const pt_tensor *self, const pt_ref *arg
 static int check_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
     pt_tensor self = pt_get_tensor(c, args[SELECT_COPY_INT_SELF]);
     pt_section s;
-    int error = read(c, &self, args + SELECT_COPY_INT_DIM, &s);
-    return error ? error : check_part(c, &self, &s, out);
+    PT_TRY(read(c, &self, args + SELECT_COPY_INT_DIM, &s));
+    return check_part(c, &self, &s, out);
 }
 
 static int run_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
     pt_tensor self = pt_get_tensor(c, args[SELECT_COPY_INT_SELF]);
     pt_section s;
-    int error = read(c, &self, args + SELECT_COPY_INT_DIM, &s);
-    return error ? error : copy_part(c, &self, &s, out);
+    PT_TRY(read(c, &self, args + SELECT_COPY_INT_DIM, &s));
+    return copy_part(c, &self, &s, out);
 }
 
 static int select_check(pt_context *c, const pt_ref *args) {
@@ -172,17 +163,14 @@ static int check_replaced(pt_context *c, const pt_ref *args, read_section *read,
     pt_tensor src = pt_get_tensor(c, args[SELECT_SCATTER_SRC]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
-    int error = read(c, &self, args + SELECT_SCATTER_DIM, &s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read(c, &self, args + SELECT_SCATTER_DIM, &s));
     int32_t sizes[PT_MAX_RANK];
     pt_tensor part = {.sizes = sizes, .rank = (uint8_t)part_sizes(&self, &s, sizes)};
     if (src.dtype != self.dtype || !pt_same_sizes(&src, &part)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "src must have dtype and sizes of the part");
     }
-    error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, out_arg, self.rank, self.sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    return pt_expect_sizes(c, out_arg, self.rank, self.sizes);
 }
 
 static int run_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
@@ -190,9 +178,9 @@ static int run_replaced(pt_context *c, const pt_ref *args, read_section *read, p
     pt_tensor src = pt_get_tensor(c, args[SELECT_SCATTER_SRC]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
-    int error = read(c, &self, args + SELECT_SCATTER_DIM, &s);
-    error = error ? error : pt_copy_broadcast(c, &out, &self);
-    return error ? error : pt_copy_to_section(c, &out, &s, &src);
+    PT_TRY(read(c, &self, args + SELECT_SCATTER_DIM, &s));
+    PT_TRY(pt_copy_broadcast(c, &out, &self));
+    return pt_copy_to_section(c, &out, &s, &src);
 }
 
 static int select_scatter_check(pt_context *c, const pt_ref *args) {
@@ -222,10 +210,7 @@ static const char WRONG_PARTS[] = "the outputs are not as many as the parts";
 static int check_split(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[SPLIT_COPY_TENSOR_SELF]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[SPLIT_COPY_TENSOR_DIM], &self, &s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, args[SPLIT_COPY_TENSOR_DIM], &self, &s));
     int64_t split = pt_get_int(c, args[SPLIT_COPY_TENSOR_SPLIT_SIZE]);
     int32_t left = self.sizes[s.dim];
     if (split < 0 || (split == 0 && left != 0)) {
@@ -238,10 +223,7 @@ static int check_split(pt_context *c, const pt_ref *args) {
     }
     for (uint32_t i = 0; i < n; i++, left -= s.count) {
         s.count = split < left ? (int32_t)split : left;
-        error = check_part(c, &self, &s, pt_list_item(c, args[SPLIT_COPY_TENSOR_OUT], i));
-        if (error) {
-            return error;
-        }
+        PT_TRY(check_part(c, &self, &s, pt_list_item(c, args[SPLIT_COPY_TENSOR_OUT], i)));
     }
     return PT_ERROR_OK;
 }
@@ -249,10 +231,7 @@ static int check_split(pt_context *c, const pt_ref *args) {
 static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[SPLIT_WITH_SIZES_COPY_SELF]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[SPLIT_WITH_SIZES_COPY_DIM], &self, &s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, args[SPLIT_WITH_SIZES_COPY_DIM], &self, &s));
     uint32_t n = pt_list_length(c, args[SPLIT_WITH_SIZES_COPY_SPLIT_SIZES]);
     if (n != pt_list_length(c, args[SPLIT_WITH_SIZES_COPY_OUT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
@@ -264,10 +243,7 @@ static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the parts are larger than the dim");
         }
         s.count = (int32_t)count;
-        error = check_part(c, &self, &s, pt_list_item(c, args[SPLIT_WITH_SIZES_COPY_OUT], i));
-        if (error) {
-            return error;
-        }
+        PT_TRY(check_part(c, &self, &s, pt_list_item(c, args[SPLIT_WITH_SIZES_COPY_OUT], i)));
     }
     return left == 0 ? PT_ERROR_OK
                      : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the parts are smaller than the dim");
@@ -276,19 +252,13 @@ static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
 static int check_unbind(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNBIND_COPY_INT_SELF]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
-    int error = read_dim(c, args[UNBIND_COPY_INT_DIM], &self, &s);
-    if (error) {
-        return error;
-    }
+    PT_TRY(read_dim(c, args[UNBIND_COPY_INT_DIM], &self, &s));
     uint32_t n = pt_list_length(c, args[UNBIND_COPY_INT_OUT]);
     if (n != (uint32_t)self.sizes[s.dim]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
     }
     for (uint32_t i = 0; i < n; i++) {
-        error = check_part(c, &self, &s, pt_list_item(c, args[UNBIND_COPY_INT_OUT], i));
-        if (error) {
-            return error;
-        }
+        PT_TRY(check_part(c, &self, &s, pt_list_item(c, args[UNBIND_COPY_INT_OUT], i)));
     }
     return PT_ERROR_OK;
 }
@@ -308,15 +278,15 @@ static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_re
 static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bool drop) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     pt_section s = {.step = 1, .drop = drop};
-    int error = read_dim(c, dim, &self, &s);
-    error = error || drop ? error : check_parts(c, &self, s.dim, outs);
-    uint32_t n = error ? 0 : pt_list_length(c, outs);
+    PT_TRY(read_dim(c, dim, &self, &s));
+    PT_TRY(drop ? PT_ERROR_OK : check_parts(c, &self, s.dim, outs));
+    uint32_t n = pt_list_length(c, outs);
     for (uint32_t i = 0; i < n; i++, s.start += s.count) {
         pt_tensor out = pt_get_tensor(c, pt_list_item(c, outs, i));
         s.count = drop ? 1 : out.sizes[s.dim];
         PT_TRY(pt_copy_section(c, &out, &self, &s));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 static int split_run(pt_context *c, const pt_ref *args) {
@@ -350,10 +320,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
     }
     for (uint32_t i = 0; i < n; i++) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[CAT_TENSORS], i));
-        int error = pt_check_copy(c, &out, &t);
-        if (error) {
-            return error;
-        }
+        PT_TRY(pt_check_copy(c, &out, &t));
         if (is_empty_1d(&t)) {
             continue;
         }
@@ -362,10 +329,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
         }
         if (rank == 0) {
             rank = t.rank;
-            error = pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim);
-            if (error) {
-                return error;
-            }
+            PT_TRY(pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim));
             for (uint32_t d = 0; d < rank; d++) {
                 sizes[d] = t.sizes[d];
             }
@@ -381,10 +345,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
     }
     if (rank == 0) {
         rank = 1;
-        int error = pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim);
-        if (error) {
-            return error;
-        }
+        PT_TRY(pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim));
     }
     if (total > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the dim becomes too large");
@@ -396,7 +357,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
 static int run_cat(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[CAT_OUT]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[CAT_DIM], &out, &s);
+    PT_TRY(read_dim(c, args[CAT_DIM], &out, &s));
     uint32_t n = pt_list_length(c, args[CAT_TENSORS]);
     for (uint32_t i = 0; i < n; i++) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[CAT_TENSORS], i));
@@ -406,7 +367,7 @@ static int run_cat(pt_context *c, const pt_ref *args) {
             s.start += s.count;
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_cat_out = PT_KERNEL(check_cat, run_cat);
@@ -421,15 +382,12 @@ static int check_stack(pt_context *c, const pt_ref *args) {
     if (first.rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
-    int error = pt_read_dim(c, pt_get_int(c, args[STACK_DIM]), first.rank + 1u, &dim);
-    for (uint32_t i = 0; !error && i < n; i++) {
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[STACK_DIM]), first.rank + 1u, &dim));
+    for (uint32_t i = 0; i < n; i++) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[STACK_TENSORS], i));
-        error = pt_same_sizes(&t, &first)
-                    ? pt_check_copy(c, &out, &t)
-                    : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ in sizes");
-    }
-    if (error) {
-        return error;
+        PT_TRY(pt_same_sizes(&t, &first)
+                   ? pt_check_copy(c, &out, &t)
+                   : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ in sizes"));
     }
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d <= first.rank; d++) {
@@ -441,13 +399,13 @@ static int check_stack(pt_context *c, const pt_ref *args) {
 static int run_stack(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[STACK_OUT]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
-    int error = read_dim(c, args[STACK_DIM], &out, &s);
+    PT_TRY(read_dim(c, args[STACK_DIM], &out, &s));
     uint32_t n = pt_list_length(c, args[STACK_TENSORS]);
     for (; s.start < (int32_t)n; s.start++) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[STACK_TENSORS], (uint32_t)s.start));
         PT_TRY(pt_convert_to_section(c, &out, &s, &t));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_stack_out = PT_KERNEL(check_stack, run_stack);

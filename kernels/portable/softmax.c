@@ -12,8 +12,8 @@ static uint32_t axis_of(const pt_tensor *t, int64_t dim) {
 
 static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
     uint32_t axis;
-    int error = pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &axis);
-    return error ? error : pt_expect_sizes(c, out_arg, in->rank, in->sizes);
+    PT_TRY(pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &axis));
+    return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
 }
 
 // Prepares a walk over the first elements of the lanes along dim `axis`; the next elements of a

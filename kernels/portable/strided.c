@@ -16,8 +16,8 @@ static void start_view(pt_walk *w, const pt_tensor *self) {
 
 static int check_view(pt_context *c, const pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int error = pt_check_same_dtype(c, &out, self);
-    return error ? error : pt_expect_sizes(c, out_arg, w->rank, w->sizes);
+    PT_TRY(pt_check_same_dtype(c, &out, self));
+    return pt_expect_sizes(c, out_arg, w->rank, w->sizes);
 }
 
 static int run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
@@ -36,10 +36,7 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
     int64_t size = pt_get_int(c, args[UNFOLD_COPY_SIZE]);
     int64_t step = pt_get_int(c, args[UNFOLD_COPY_STEP]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[UNFOLD_COPY_DIMENSION]), self->rank, &dim);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[UNFOLD_COPY_DIMENSION]), self->rank, &dim));
     if (self->rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
@@ -63,15 +60,15 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
 static int check_unfold(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
-    int error = read_unfold(c, args, &self, &w);
-    return error ? error : check_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
+    PT_TRY(read_unfold(c, args, &self, &w));
+    return check_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 static int run_unfold(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
-    int error = read_unfold(c, args, &self, &w);
-    return error ? error : run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
+    PT_TRY(read_unfold(c, args, &self, &w));
+    return run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_unfold_copy_out = PT_KERNEL(check_unfold, run_unfold);
@@ -80,12 +77,8 @@ const pt_kernel pt_aten_unfold_copy_out = PT_KERNEL(check_unfold, run_unfold);
 
 static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
     uint32_t row, column;
-    int error = pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM1]), self->rank, &row);
-    error = error ? error
-                  : pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM2]), self->rank, &column);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM1]), self->rank, &row));
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM2]), self->rank, &column));
     if (self->rank < 2 || row == column) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a diagonal is one of two dims");
     }
@@ -115,15 +108,15 @@ static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *sel
 static int check_diagonal(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
-    int error = read_diagonal(c, args, &self, &w);
-    return error ? error : check_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
+    PT_TRY(read_diagonal(c, args, &self, &w));
+    return check_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 static int run_diagonal(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
-    int error = read_diagonal(c, args, &self, &w);
-    return error ? error : run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
+    PT_TRY(read_diagonal(c, args, &self, &w));
+    return run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_diagonal_copy_out = PT_KERNEL(check_diagonal, run_diagonal);

@@ -237,14 +237,9 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_SELF]);
     uint32_t dims;
-    int error = check_dtypes(c, &in, args[MEAN_OUT], args[MEAN_DTYPE], dtypes);
-    if (error) {
-        return error;
-    }
-    error = pt_read_dims_or_all(c, args[MEAN_DIM], in.rank, &dims);
-    return error ? error
-                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[MEAN_KEEPDIM]),
-                                     args[MEAN_OUT]);
+    PT_TRY(check_dtypes(c, &in, args[MEAN_OUT], args[MEAN_DTYPE], dtypes));
+    PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], in.rank, &dims));
+    return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[MEAN_KEEPDIM]), args[MEAN_OUT]);
 }
 
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
@@ -260,11 +255,9 @@ static int reduce(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep
 
 static int run_over_dims(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     uint32_t dims;
-    int error =
-        pt_read_dims_or_all(c, args[MEAN_DIM], pt_get_tensor(c, args[MEAN_SELF]).rank, &dims);
-    return error ? error
-                 : reduce(c, args[MEAN_SELF], args[MEAN_OUT], dims,
-                          pt_get_bool(c, args[MEAN_KEEPDIM]), one);
+    PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], pt_get_tensor(c, args[MEAN_SELF]).rank, &dims));
+    return reduce(c, args[MEAN_SELF], args[MEAN_OUT], dims, pt_get_bool(c, args[MEAN_KEEPDIM]),
+                  one);
 }
 
 static int sum_check(pt_context *c, const pt_ref *args) {
@@ -289,15 +282,14 @@ const pt_kernel pt_aten_mean_out = PT_KERNEL(mean_check, mean_run);
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_DTYPE_SELF]);
-    int error =
-        check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE], PT_DTYPES_FLOATING);
-    return error ? error : pt_expect_sizes(c, args[MEAN_DTYPE_OUT], 0, NULL);
+    PT_TRY(check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE], PT_DTYPES_FLOATING));
+    return pt_expect_sizes(c, args[MEAN_DTYPE_OUT], 0, NULL);
 }
 
 static int prod_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PROD_SELF]);
-    int error = check_dtypes(c, &in, args[PROD_OUT], args[PROD_DTYPE], PT_DTYPES_ALL);
-    return error ? error : pt_expect_sizes(c, args[PROD_OUT], 0, NULL);
+    PT_TRY(check_dtypes(c, &in, args[PROD_OUT], args[PROD_DTYPE], PT_DTYPES_ALL));
+    return pt_expect_sizes(c, args[PROD_OUT], 0, NULL);
 }
 
 static int mean_all_run(pt_context *c, const pt_ref *args) {
@@ -315,23 +307,18 @@ const pt_kernel pt_aten_prod_out = PT_KERNEL(prod_all_check, prod_all_run);
 static int prod_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PROD_INT_SELF]);
     uint32_t dims;
-    int error = check_dtypes(c, &in, args[PROD_INT_OUT], args[PROD_INT_DTYPE], PT_DTYPES_ALL);
-    if (error) {
-        return error;
-    }
-    error = pt_read_dim_or_all(c, args[PROD_INT_DIM], in.rank, &dims);
-    return error ? error
-                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[PROD_INT_KEEPDIM]),
-                                     args[PROD_INT_OUT]);
+    PT_TRY(check_dtypes(c, &in, args[PROD_INT_OUT], args[PROD_INT_DTYPE], PT_DTYPES_ALL));
+    PT_TRY(pt_read_dim_or_all(c, args[PROD_INT_DIM], in.rank, &dims));
+    return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[PROD_INT_KEEPDIM]),
+                             args[PROD_INT_OUT]);
 }
 
 static int prod_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[PROD_INT_DIM],
-                                   pt_get_tensor(c, args[PROD_INT_SELF]).rank, &dims);
-    return error ? error
-                 : reduce(c, args[PROD_INT_SELF], args[PROD_INT_OUT], dims,
-                          pt_get_bool(c, args[PROD_INT_KEEPDIM]), prod_one);
+    PT_TRY(pt_read_dim_or_all(c, args[PROD_INT_DIM], pt_get_tensor(c, args[PROD_INT_SELF]).rank,
+                              &dims));
+    return reduce(c, args[PROD_INT_SELF], args[PROD_INT_OUT], dims,
+                  pt_get_bool(c, args[PROD_INT_KEEPDIM]), prod_one);
 }
 
 const pt_kernel pt_aten_prod_int_out = PT_KERNEL(prod_check, prod_run);
@@ -344,14 +331,10 @@ static int var_check(pt_context *c, const pt_ref *args) {
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float or double");
     }
-    int error = check_dtypes(c, &in, args[VAR_CORRECTION_OUT], 0, PT_DTYPES_FLOATING);
-    if (error) {
-        return error;
-    }
-    error = pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], in.rank, &dims);
-    return error ? error
-                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]),
-                                     args[VAR_CORRECTION_OUT]);
+    PT_TRY(check_dtypes(c, &in, args[VAR_CORRECTION_OUT], 0, PT_DTYPES_FLOATING));
+    PT_TRY(pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], in.rank, &dims));
+    return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]),
+                             args[VAR_CORRECTION_OUT]);
 }
 
 static int run_var(pt_context *c, const pt_ref *args, double correction) {
@@ -361,9 +344,8 @@ static int run_var(pt_context *c, const pt_ref *args, double correction) {
     r.out = pt_get_tensor(c, args[VAR_CORRECTION_OUT]);
     r.indices.data = NULL;
     r.correction = correction;
-    int error = pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], r.in.rank, &dims);
-    return error ? error
-                 : pt_reduce(c, &r, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]), var_one);
+    PT_TRY(pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], r.in.rank, &dims));
+    return pt_reduce(c, &r, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]), var_one);
 }
 
 static int var_correction_run(pt_context *c, const pt_ref *args) {
@@ -383,18 +365,18 @@ const pt_kernel pt_aten_var_out = PT_KERNEL(var_check, var_unbiased_run);
 // ---- var_mean: (self, dim, correction, keepdim, var, mean)
 
 static int var_mean_check(pt_context *c, const pt_ref *args) {
-    int error = var_check(c, args);
+    PT_TRY(var_check(c, args));
     const pt_ref mean[] = {args[VAR_MEAN_CORRECTION_SELF], args[VAR_MEAN_CORRECTION_DIM],
                            args[VAR_MEAN_CORRECTION_CORRECTION], args[VAR_MEAN_CORRECTION_KEEPDIM],
                            args[VAR_MEAN_CORRECTION_OUT1]};
-    return error ? error : var_check(c, mean);
+    return var_check(c, mean);
 }
 
 static int var_mean_run(pt_context *c, const pt_ref *args) {
     const pt_ref mean[] = {args[VAR_MEAN_CORRECTION_SELF], args[VAR_MEAN_CORRECTION_DIM],
                            args[VAR_MEAN_CORRECTION_KEEPDIM], 0, args[VAR_MEAN_CORRECTION_OUT1]};
-    int error = run_over_dims(c, mean, pt_mean_one);
-    return error ? error : var_correction_run(c, args);
+    PT_TRY(run_over_dims(c, mean, pt_mean_one));
+    return var_correction_run(c, args);
 }
 
 const pt_kernel pt_aten_var_mean_correction_out = PT_KERNEL(var_mean_check, var_mean_run);
@@ -413,8 +395,8 @@ static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
 // (self, out)
 static int any_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[ANY_ALL_SELF]);
-    int error = check_any(c, &in, args[ANY_ALL_OUT]);
-    return error ? error : pt_expect_sizes(c, args[ANY_ALL_OUT], 0, NULL);
+    PT_TRY(check_any(c, &in, args[ANY_ALL_OUT]));
+    return pt_expect_sizes(c, args[ANY_ALL_OUT], 0, NULL);
 }
 
 static int any_all_run(pt_context *c, const pt_ref *args) {
@@ -427,22 +409,16 @@ const pt_kernel pt_aten_any_all_out = PT_KERNEL(any_all_check, any_all_run);
 static int any_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[ANY_SELF]);
     uint32_t dims;
-    int error = check_any(c, &in, args[ANY_OUT]);
-    if (error) {
-        return error;
-    }
-    error = pt_read_dim_or_all(c, args[ANY_DIM], in.rank, &dims);
-    return error
-               ? error
-               : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_KEEPDIM]), args[ANY_OUT]);
+    PT_TRY(check_any(c, &in, args[ANY_OUT]));
+    PT_TRY(pt_read_dim_or_all(c, args[ANY_DIM], in.rank, &dims));
+    return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_KEEPDIM]), args[ANY_OUT]);
 }
 
 static int any_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[ANY_DIM], pt_get_tensor(c, args[ANY_SELF]).rank, &dims);
-    return error ? error
-                 : reduce(c, args[ANY_SELF], args[ANY_OUT], dims, pt_get_bool(c, args[ANY_KEEPDIM]),
-                          any_one);
+    PT_TRY(pt_read_dim_or_all(c, args[ANY_DIM], pt_get_tensor(c, args[ANY_SELF]).rank, &dims));
+    return reduce(c, args[ANY_SELF], args[ANY_OUT], dims, pt_get_bool(c, args[ANY_KEEPDIM]),
+                  any_one);
 }
 
 const pt_kernel pt_aten_any_out = PT_KERNEL(any_check, any_run);
@@ -456,23 +432,17 @@ static int read_any_dims(pt_context *c, pt_ref list, uint32_t rank, uint32_t *di
 static int any_dims_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[ANY_DIMS_SELF]);
     uint32_t dims;
-    int error = check_any(c, &in, args[ANY_DIMS_OUT]);
-    if (error) {
-        return error;
-    }
-    error = read_any_dims(c, args[ANY_DIMS_DIM], in.rank, &dims);
-    return error ? error
-                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_DIMS_KEEPDIM]),
-                                     args[ANY_DIMS_OUT]);
+    PT_TRY(check_any(c, &in, args[ANY_DIMS_OUT]));
+    PT_TRY(read_any_dims(c, args[ANY_DIMS_DIM], in.rank, &dims));
+    return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_DIMS_KEEPDIM]),
+                             args[ANY_DIMS_OUT]);
 }
 
 static int any_dims_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error =
-        read_any_dims(c, args[ANY_DIMS_DIM], pt_get_tensor(c, args[ANY_DIMS_SELF]).rank, &dims);
-    return error ? error
-                 : reduce(c, args[ANY_DIMS_SELF], args[ANY_DIMS_OUT], dims,
-                          pt_get_bool(c, args[ANY_DIMS_KEEPDIM]), any_one);
+    PT_TRY(read_any_dims(c, args[ANY_DIMS_DIM], pt_get_tensor(c, args[ANY_DIMS_SELF]).rank, &dims));
+    return reduce(c, args[ANY_DIMS_SELF], args[ANY_DIMS_OUT], dims,
+                  pt_get_bool(c, args[ANY_DIMS_KEEPDIM]), any_one);
 }
 
 const pt_kernel pt_aten_any_dims_out = PT_KERNEL(any_dims_check, any_dims_run);

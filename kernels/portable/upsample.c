@@ -45,10 +45,10 @@ static int check_upsample(pt_context *c, const pt_tensor *in, pt_ref sizes, pt_r
     if (in->sizes[2] == 0 || in->sizes[3] == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have height and width");
     }
-    int error = pt_check_same_dtype(c, &out, in);
-    error = error ? error : read_resizing(c, sizes, factors, in, &r);
+    PT_TRY(pt_check_same_dtype(c, &out, in));
+    PT_TRY(read_resizing(c, sizes, factors, in, &r));
     const int32_t expected[] = {in->sizes[0], in->sizes[1], r.out[HEIGHT], r.out[WIDTH]};
-    return error ? error : pt_expect_sizes(c, out_arg, 4, expected);
+    return pt_expect_sizes(c, out_arg, 4, expected);
 }
 
 // Input pixels for an output pixel. As ExecuTorch, by the factor also where the sizes are equal.
@@ -95,10 +95,10 @@ static int run_nearest(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_NEAREST2D_VEC_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_NEAREST2D_VEC_OUT]);
     resizing r;
-    int error = read_resizing(c, args[UPSAMPLE_NEAREST2D_VEC_OUTPUT_SIZE],
-                              args[UPSAMPLE_NEAREST2D_VEC_SCALE_FACTORS], &in, &r);
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    PT_TRY(read_resizing(c, args[UPSAMPLE_NEAREST2D_VEC_OUTPUT_SIZE],
+                         args[UPSAMPLE_NEAREST2D_VEC_SCALE_FACTORS], &in, &r));
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     int32_t to[4], from[4];
     pt_strides(&out, to);
@@ -110,7 +110,7 @@ static int run_nearest(pt_context *c, const pt_ref *args) {
             PT_TRY(copy_pixel(c, &out, y * to[2] + x * to[3], to, &in, row + column, from));
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_upsample_nearest2d_vec_out = PT_KERNEL(check_nearest, run_nearest);
@@ -183,10 +183,10 @@ static int run_bilinear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_OUT]);
     resizing r;
-    int error = read_resizing(c, args[UPSAMPLE_BILINEAR2D_VEC_OUTPUT_SIZE],
-                              args[UPSAMPLE_BILINEAR2D_VEC_SCALE_FACTORS], &in, &r);
-    if (error || pt_numel(&out) == 0) {
-        return error;
+    PT_TRY(read_resizing(c, args[UPSAMPLE_BILINEAR2D_VEC_OUTPUT_SIZE],
+                         args[UPSAMPLE_BILINEAR2D_VEC_SCALE_FACTORS], &in, &r));
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
     }
     bool align = pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_VEC_ALIGN_CORNERS]);
     mixing m = {.in = &in, .out = &out};
@@ -200,7 +200,7 @@ static int run_bilinear(pt_context *c, const pt_ref *args) {
                 c, &m, i * m.to[2] + j * m.to[3], &y, &x));
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_upsample_bilinear2d_vec_out = PT_KERNEL(check_bilinear, run_bilinear);

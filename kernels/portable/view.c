@@ -43,14 +43,8 @@ static int check_view(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t ran
                       const int32_t *sizes) {
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int error = pt_check_same_dtype(c, &out, &in);
-    if (error) {
-        return error;
-    }
-    error = pt_expect_sizes(c, out_arg, rank, sizes);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    PT_TRY(pt_expect_sizes(c, out_arg, rank, sizes));
     if (!both_contiguous(&in, &out) && !same_but_ones(&in, &out)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a view of other sizes must be contiguous");
     }
@@ -82,8 +76,8 @@ static int view_copy_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[VIEW_COPY_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_view_sizes(c, args[VIEW_COPY_SIZE], &self, &rank, sizes);
-    return error ? error : check_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
+    PT_TRY(pt_read_view_sizes(c, args[VIEW_COPY_SIZE], &self, &rank, sizes));
+    return check_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
 }
 
 const pt_kernel pt_aten_view_copy_out = PT_KERNEL(view_copy_check, view_run);
@@ -95,10 +89,7 @@ static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
     if (self.rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
-    int error = pt_read_dim(c, pt_get_int(c, args[UNSQUEEZE_COPY_DIM]), self.rank + 1u, &dim);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[UNSQUEEZE_COPY_DIM]), self.rank + 1u, &dim));
     for (uint32_t d = 0; d <= self.rank; d++) {
         sizes[d] = d == dim ? 1 : self.sizes[d < dim ? d : d - 1];
     }
@@ -124,15 +115,15 @@ static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
 static int squeeze_copy_dim_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIM_SELF]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[SQUEEZE_COPY_DIM_DIM]), self.rank, &dim);
-    return error ? error : check_squeeze(c, args, 1u << dim);
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[SQUEEZE_COPY_DIM_DIM]), self.rank, &dim));
+    return check_squeeze(c, args, 1u << dim);
 }
 
 static int squeeze_copy_dims_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIMS_SELF]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[SQUEEZE_COPY_DIMS_DIM], self.rank, &dims);
-    return error ? error : check_squeeze(c, args, dims);
+    PT_TRY(pt_read_dims(c, args[SQUEEZE_COPY_DIMS_DIM], self.rank, &dims));
+    return check_squeeze(c, args, dims);
 }
 
 const pt_kernel pt_aten_squeeze_copy_dim_out = PT_KERNEL(squeeze_copy_dim_check, view_run);

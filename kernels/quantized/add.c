@@ -25,14 +25,10 @@ static bool fits_int32(int64_t v) {
 static int check(pt_context *c, const pt_ref *args) {
     pt_tensor a = pt_get_tensor(c, args[A]);
     pt_tensor b = pt_get_tensor(c, args[B]);
-    int error = pt_check_quantized(c, &a, b.dtype);
-    error = error ? error : pt_check_quantized(c, &b, pt_get_tensor(c, args[OUT]).dtype);
-    error = error ? error
-                  : pt_check_range(c, a.dtype, pt_get_int(c, args[OUT_QUANT_MIN]),
-                                   pt_get_int(c, args[OUT_QUANT_MAX]));
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_quantized(c, &a, b.dtype));
+    PT_TRY(pt_check_quantized(c, &b, pt_get_tensor(c, args[OUT]).dtype));
+    PT_TRY(pt_check_range(c, a.dtype, pt_get_int(c, args[OUT_QUANT_MIN]),
+                          pt_get_int(c, args[OUT_QUANT_MAX])));
     if (!fits_int32(pt_get_int(c, args[A + ZERO_POINT])) ||
         !fits_int32(pt_get_int(c, args[B + ZERO_POINT])) ||
         !fits_int32(pt_get_int(c, args[OUT_ZERO_POINT]))) {
@@ -41,8 +37,8 @@ static int check(pt_context *c, const pt_ref *args) {
     if (!pt_same_sizes(&a, &b)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a and b must have the same sizes");
     }
-    error = pt_check_alike(c, &a, args[OUT]);
-    return error ? error : pt_check_alike(c, &b, args[OUT]);
+    PT_TRY(pt_check_alike(c, &a, args[OUT]));
+    return pt_check_alike(c, &b, args[OUT]);
 }
 
 static pt_dequantizer dequantizer_of(const pt_context *c, const pt_ref *args) {

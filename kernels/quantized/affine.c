@@ -93,10 +93,7 @@ int pt_check_real_output(pt_context *c, const pt_tensor *out, pt_ref dtype) {
 }
 
 int pt_check_alike(pt_context *c, const pt_tensor *in, pt_ref out) {
-    int error = pt_expect_sizes(c, out, in->rank, in->sizes);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_expect_sizes(c, out, in->rank, in->sizes));
     pt_tensor t = pt_get_tensor(c, out);
     if (!pt_same_dim_order(in, &t)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must have the same dim order");

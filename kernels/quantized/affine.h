@@ -14,19 +14,19 @@
 bool pt_is_quantized(uint8_t dtype);
 
 // Refuses a tensor of quantized values whose dtype is not one, or not that of the argument `dtype`.
-int pt_check_quantized(pt_context *c, const pt_tensor *t, int64_t dtype);
+PT_MUST_USE int pt_check_quantized(pt_context *c, const pt_tensor *t, int64_t dtype);
 // Refuses limits that are not those of a range within `dtype`.
-int pt_check_range(pt_context *c, uint8_t dtype, int64_t quant_min, int64_t quant_max);
+PT_MUST_USE int pt_check_range(pt_context *c, uint8_t dtype, int64_t quant_min, int64_t quant_max);
 // Refuses scales and zero points that are not `n` of their dtypes. `zero_points` may be None.
-int pt_check_parameters(pt_context *c, pt_ref scales, pt_ref zero_points, int32_t n);
+PT_MUST_USE int pt_check_parameters(pt_context *c, pt_ref scales, pt_ref zero_points, int32_t n);
 // Refuses a tensor of another dtype than float32.
-int pt_check_float(pt_context *c, const pt_tensor *t);
+PT_MUST_USE int pt_check_float(pt_context *c, const pt_tensor *t);
 // The same, but float16 and bfloat16 are fine, too.
-int pt_check_real(pt_context *c, const pt_tensor *t);
+PT_MUST_USE int pt_check_real(pt_context *c, const pt_tensor *t);
 // The latter of an output, and a dtype asked for (None, or an int) that is another.
-int pt_check_real_output(pt_context *c, const pt_tensor *out, pt_ref dtype);
+PT_MUST_USE int pt_check_real_output(pt_context *c, const pt_tensor *out, pt_ref dtype);
 // Refuses a pair of tensors of different sizes or dim orders.
-int pt_check_alike(pt_context *c, const pt_tensor *in, pt_ref out);
+PT_MUST_USE int pt_check_alike(pt_context *c, const pt_tensor *in, pt_ref out);
 
 typedef struct pt_quantizer {
     float inverse_scale;
@@ -38,8 +38,8 @@ pt_quantizer pt_make_quantizer(double scale, int64_t zero_point, int64_t low, in
 // n values to `dtype`.
 void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in, void *out);
 // Elements `first` to `first` + n of `in`, which pt_check_real takes, to those of `out`. Polls.
-int pt_quantize_part(pt_context *c, const pt_quantizer *q, int32_t first, int32_t n,
-                     const pt_tensor *in, const pt_tensor *out);
+PT_MUST_USE int pt_quantize_part(pt_context *c, const pt_quantizer *q, int32_t first, int32_t n,
+                                 const pt_tensor *in, const pt_tensor *out);
 
 typedef struct pt_dequantizer {
     float scale;
@@ -51,7 +51,7 @@ pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point);
 void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                        float *out);
 // Elements `first` to `first` + n of `in` to those of `out`, which pt_check_real takes. Polls.
-int pt_dequantize_part(pt_context *c, const pt_dequantizer *q, int32_t first, int32_t n,
-                       const pt_tensor *in, const pt_tensor *out);
+PT_MUST_USE int pt_dequantize_part(pt_context *c, const pt_dequantizer *q, int32_t first, int32_t n,
+                                   const pt_tensor *in, const pt_tensor *out);
 
 #endif

@@ -92,16 +92,13 @@ static int check_tensor(pt_context *c, const pt_ref *args) {
     pt_tensor zero_point = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT]);
     int64_t low = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MIN]);
     int64_t high = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MAX]);
-    int error = check_dtypes(c, &in, &scale, &zero_point);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_dtypes(c, &in, &scale, &zero_point));
     if (low >= high || low < INT32_MIN || high > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "quant_min must be below quant_max, both within int32");
     }
-    error = expect_one(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT], &scale);
-    return error ? error : expect_one(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT], &zero_point);
+    PT_TRY(expect_one(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT], &scale));
+    return expect_one(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT], &zero_point);
 }
 
 static int run_tensor(pt_context *c, const pt_ref *args) {
@@ -127,10 +124,7 @@ static int check_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT]);
     pt_tensor zero_point =
         pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT]);
-    int error = check_dtypes(c, &in, &scale, &zero_point);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_dtypes(c, &in, &scale, &zero_point));
     if (in.rank == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have a dim");
     }
@@ -141,10 +135,9 @@ static int check_tokens(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < in.rank; d++) {
         sizes[d] = d + 1 == in.rank ? 1 : in.sizes[d];
     }
-    error = pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT], in.rank, sizes);
-    return error ? error
-                 : pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT],
-                                   in.rank, sizes);
+    PT_TRY(pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT], in.rank, sizes));
+    return pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT], in.rank,
+                           sizes);
 }
 
 static int run_tokens(pt_context *c, const pt_ref *args) {

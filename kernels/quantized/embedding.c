@@ -60,11 +60,8 @@ static int check_table(pt_context *c, const pt_ref *args, packing p) {
 static int check(pt_context *c, const pt_ref *args, packing p, pt_ref dtype, pt_ref out_arg) {
     pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int error = check_table(c, args, p);
-    error = error ? error : pt_check_real_output(c, &out, dtype);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check_table(c, args, p));
+    PT_TRY(pt_check_real_output(c, &out, dtype));
     if (indices.dtype != PT_DTYPE_LONG && indices.dtype != PT_DTYPE_INT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "indices must be int64 or int32");
     }
@@ -123,13 +120,13 @@ static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     table t = get_table(c, args, p);
     pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int error = pt_check_indices(c, &indices, t.weight.sizes[0], &out);
-    int32_t n = error ? 0 : pt_numel(&indices);
+    PT_TRY(pt_check_indices(c, &indices, t.weight.sizes[0], &out));
+    int32_t n = pt_numel(&indices);
     for (int32_t i = 0; i < n; i++) {
         int32_t row = (int32_t)pt_load_int(indices.data, i, indices.dtype);
         PT_TRY(dequantize_row(c, &t, p, row, &out, i * t.columns));
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 #define EMBEDDING_KERNELS(name, p)                                         \

@@ -22,11 +22,8 @@ static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tenso
     if (!(in.flags & weight.flags & scales.flags & out->flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
     }
-    int error = pt_check_real(c, &in);
-    error = error ? error : pt_check_real_output(c, out, dtype);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_check_real(c, &in));
+    PT_TRY(pt_check_real_output(c, out, dtype));
     if (scales.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
     }
@@ -52,10 +49,7 @@ static int check_mm(pt_context *c, const pt_ref *args) {
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
     pt_tensor out = pt_get_tensor(c, args[MIXED_MM_OUT]);
-    int error = check(c, args, 0, &out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check(c, args, 0, &out));
     if (out.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the input's dtype");
     }
@@ -116,10 +110,7 @@ static int check_linear(pt_context *c, const pt_ref *args) {
     pt_tensor weight = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT_SCALES]);
     pt_tensor out = pt_get_tensor(c, args[MIXED_LINEAR_OUT]);
-    int error = check(c, args, args[MIXED_LINEAR_DTYPE], &out);
-    if (error) {
-        return error;
-    }
+    PT_TRY(check(c, args, args[MIXED_LINEAR_DTYPE], &out));
     if (in.sizes[1] != weight.sizes[1] || (scales.rank != 1 && scales.rank != 2) ||
         scales.sizes[0] != weight.sizes[0] || size_of_group(&weight, &scales) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,

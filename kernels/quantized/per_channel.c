@@ -16,10 +16,7 @@ static int read_channels(pt_context *c, const pt_tensor *t, pt_ref axis, channel
     if (t->rank == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have a dim");
     }
-    int error = pt_read_dim(c, pt_get_int(c, axis), t->rank, &dim);
-    if (error) {
-        return error;
-    }
+    PT_TRY(pt_read_dim(c, pt_get_int(c, axis), t->rank, &dim));
     *lie = pt_lanes_of(t, dim);
     return PT_ERROR_OK;
 }
@@ -56,15 +53,13 @@ enum {
 static int check_quantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_CHANNEL_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[last]);
-    int error = pt_check_real(c, &in);
-    error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[last - DTYPE]));
-    error = error ? error
-                  : pt_check_range(c, out.dtype, pt_get_int(c, args[last - QUANT_MIN]),
-                                   pt_get_int(c, args[last - QUANT_MAX]));
-    error = error ? error
-                  : pt_check_parameters(c, args[QUANTIZE_PER_CHANNEL_SCALES],
-                                        args[QUANTIZE_PER_CHANNEL_ZERO_POINTS], lie->size);
-    return error ? error : pt_check_alike(c, &in, args[last]);
+    PT_TRY(pt_check_real(c, &in));
+    PT_TRY(pt_check_quantized(c, &out, pt_get_int(c, args[last - DTYPE])));
+    PT_TRY(pt_check_range(c, out.dtype, pt_get_int(c, args[last - QUANT_MIN]),
+                          pt_get_int(c, args[last - QUANT_MAX])));
+    PT_TRY(pt_check_parameters(c, args[QUANTIZE_PER_CHANNEL_SCALES],
+                               args[QUANTIZE_PER_CHANNEL_ZERO_POINTS], lie->size));
+    return pt_check_alike(c, &in, args[last]);
 }
 
 static int run_quantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
@@ -91,22 +86,22 @@ static int run_quantize(pt_context *c, const pt_ref *args, const channels *lie, 
 static int check_quantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
-    int error = read_channels(c, &in, args[QUANTIZE_PER_CHANNEL_AXIS], &lie);
-    return error ? error : check_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
+    PT_TRY(read_channels(c, &in, args[QUANTIZE_PER_CHANNEL_AXIS], &lie));
+    return check_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int run_quantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
-    int error = read_channels(c, &in, args[QUANTIZE_PER_CHANNEL_AXIS], &lie);
-    return error ? error : run_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
+    PT_TRY(read_channels(c, &in, args[QUANTIZE_PER_CHANNEL_AXIS], &lie));
+    return run_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int check_quantize_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_TOKEN_INPUT]);
     channels lie;
-    int error = read_tokens(c, &in, &lie);
-    return error ? error : check_quantize(c, args, &lie, QUANTIZE_PER_TOKEN_OUT);
+    PT_TRY(read_tokens(c, &in, &lie));
+    return check_quantize(c, args, &lie, QUANTIZE_PER_TOKEN_OUT);
 }
 
 static int run_quantize_tokens(pt_context *c, const pt_ref *args) {
@@ -132,12 +127,11 @@ enum {
 static int check_dequantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_CHANNEL_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[last]);
-    int error = pt_check_quantized(c, &in, pt_get_int(c, args[last - IN_DTYPE]));
-    error = error ? error : pt_check_real_output(c, &out, args[last - OUT_DTYPE]);
-    error = error ? error
-                  : pt_check_parameters(c, args[DEQUANTIZE_PER_CHANNEL_SCALES],
-                                        args[DEQUANTIZE_PER_CHANNEL_ZERO_POINTS], lie->size);
-    return error ? error : pt_check_alike(c, &in, args[last]);
+    PT_TRY(pt_check_quantized(c, &in, pt_get_int(c, args[last - IN_DTYPE])));
+    PT_TRY(pt_check_real_output(c, &out, args[last - OUT_DTYPE]));
+    PT_TRY(pt_check_parameters(c, args[DEQUANTIZE_PER_CHANNEL_SCALES],
+                               args[DEQUANTIZE_PER_CHANNEL_ZERO_POINTS], lie->size));
+    return pt_check_alike(c, &in, args[last]);
 }
 
 static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
@@ -165,22 +159,22 @@ static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie
 static int check_dequantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
-    int error = read_channels(c, &in, args[DEQUANTIZE_PER_CHANNEL_AXIS], &lie);
-    return error ? error : check_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
+    PT_TRY(read_channels(c, &in, args[DEQUANTIZE_PER_CHANNEL_AXIS], &lie));
+    return check_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int run_dequantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
-    int error = read_channels(c, &in, args[DEQUANTIZE_PER_CHANNEL_AXIS], &lie);
-    return error ? error : run_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
+    PT_TRY(read_channels(c, &in, args[DEQUANTIZE_PER_CHANNEL_AXIS], &lie));
+    return run_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int check_dequantize_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_TOKEN_INPUT]);
     channels lie;
-    int error = read_tokens(c, &in, &lie);
-    return error ? error : check_dequantize(c, args, &lie, DEQUANTIZE_PER_TOKEN_OUT);
+    PT_TRY(read_tokens(c, &in, &lie));
+    return check_dequantize(c, args, &lie, DEQUANTIZE_PER_TOKEN_OUT);
 }
 
 static int run_dequantize_tokens(pt_context *c, const pt_ref *args) {

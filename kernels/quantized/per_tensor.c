@@ -33,22 +33,21 @@ static int check_number_parameters(pt_context *c, const pt_ref *args) {
 static int check_quantize(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[INPUT]);
     pt_tensor out = pt_get_tensor(c, args[QUANTIZE_OUT]);
-    int error = pt_check_real(c, &in);
-    error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[DTYPE]));
-    error = error ? error
-                  : pt_check_range(c, out.dtype, pt_get_int(c, args[QUANT_MIN]),
-                                   pt_get_int(c, args[QUANT_MAX]));
-    return error ? error : pt_check_alike(c, &in, args[QUANTIZE_OUT]);
+    PT_TRY(pt_check_real(c, &in));
+    PT_TRY(pt_check_quantized(c, &out, pt_get_int(c, args[DTYPE])));
+    PT_TRY(pt_check_range(c, out.dtype, pt_get_int(c, args[QUANT_MIN]),
+                          pt_get_int(c, args[QUANT_MAX])));
+    return pt_check_alike(c, &in, args[QUANTIZE_OUT]);
 }
 
 static int check_quantize_numbers(pt_context *c, const pt_ref *args) {
-    int error = check_number_parameters(c, args);
-    return error ? error : check_quantize(c, args);
+    PT_TRY(check_number_parameters(c, args));
+    return check_quantize(c, args);
 }
 
 static int check_quantize_tensors(pt_context *c, const pt_ref *args) {
-    int error = pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1);
-    return error ? error : check_quantize(c, args);
+    PT_TRY(pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1));
+    return check_quantize(c, args);
 }
 
 static int quantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {
@@ -80,19 +79,19 @@ const pt_kernel pt_quantized_decomposed_quantize_per_tensor_Tensor_out =
 static int check_dequantize(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[INPUT]);
     pt_tensor out = pt_get_tensor(c, args[DEQUANTIZE_OUT]);
-    int error = pt_check_quantized(c, &in, pt_get_int(c, args[DTYPE]));
-    error = error ? error : pt_check_real_output(c, &out, args[OUT_DTYPE]);
-    return error ? error : pt_check_alike(c, &in, args[DEQUANTIZE_OUT]);
+    PT_TRY(pt_check_quantized(c, &in, pt_get_int(c, args[DTYPE])));
+    PT_TRY(pt_check_real_output(c, &out, args[OUT_DTYPE]));
+    return pt_check_alike(c, &in, args[DEQUANTIZE_OUT]);
 }
 
 static int check_dequantize_numbers(pt_context *c, const pt_ref *args) {
-    int error = check_number_parameters(c, args);
-    return error ? error : check_dequantize(c, args);
+    PT_TRY(check_number_parameters(c, args));
+    return check_dequantize(c, args);
 }
 
 static int check_dequantize_tensors(pt_context *c, const pt_ref *args) {
-    int error = pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1);
-    return error ? error : check_dequantize(c, args);
+    PT_TRY(pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1));
+    return check_dequantize(c, args);
 }
 
 static int dequantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {

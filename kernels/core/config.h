@@ -15,6 +15,8 @@
 #ifndef PT_CORE_CONFIG_H
 #define PT_CORE_CONFIG_H
 
+#include <stdint.h>
+
 #ifdef PT_NO_PROGRAMS
 #define PT_HAS_PROGRAMS 0
 #else
@@ -79,6 +81,51 @@
 #endif
 #ifndef PT_MOST_INPUTS
 #define PT_MOST_INPUTS 256 // a multiple of 32
+#endif
+
+// The most bytes of a .pte file, of a .ptd file and of a planned buffer. What lies beyond a
+// reference's reach, 128 MiB, is in further memories, one for each 128 MiB. Only a host has so
+// much.
+#ifndef PT_PROGRAM_LIMIT
+#if UINTPTR_MAX > UINT32_MAX
+#define PT_PROGRAM_LIMIT 0x40000000
+#else
+#define PT_PROGRAM_LIMIT 0x8000000
+#endif
+#endif
+
+// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
+#ifndef PT_MAX_STEPS
+#define PT_MAX_STEPS 10000000
+#endif
+
+// ---- what a build may choose
+
+#if PT_MOST_MEMORIES < 5 || PT_MOST_MEMORIES > 32
+#error \
+    "PT_MOST_MEMORIES must be 5 to 32: a reference names a memory by 5 bits, and 4 are not buffers"
+#endif
+#if PT_MOST_INPUTS < 32 || PT_MOST_INPUTS > 65504 || PT_MOST_INPUTS % 32
+#error "PT_MOST_INPUTS must be a multiple of 32, from 32 to 65504"
+#endif
+#if PT_PROGRAM_LIMIT != 0x8000000 && PT_PROGRAM_LIMIT != 0x10000000 && \
+    PT_PROGRAM_LIMIT != 0x20000000 && PT_PROGRAM_LIMIT != 0x40000000
+#error "PT_PROGRAM_LIMIT must be 128 MiB, or on a 64-bit machine 256, 512 or 1024 MiB"
+#endif
+#if PT_PROGRAM_LIMIT > 0x8000000 && UINTPTR_MAX <= UINT32_MAX
+#error "PT_PROGRAM_LIMIT must be 128 MiB where addresses have 32 bits"
+#endif
+#if PT_MAX_STEPS < 1 || PT_MAX_STEPS > 0x7FFFFFFF
+#error "PT_MAX_STEPS must be 1 to 2147483647"
+#endif
+#if !PT_HAS_PROGRAMS && !PT_HAS_IMAGES
+#error "PT_NO_PROGRAMS and PT_NO_IMAGES leave nothing to run: define at most one of them"
+#endif
+#if !PT_HAS_CHECKS && PT_HAS_PROGRAMS
+#error "PT_NO_CHECKS is for images only: define PT_NO_PROGRAMS, too"
+#endif
+#if !PT_HAS_DYNAMIC && PT_HAS_PROGRAMS
+#error "PT_NO_DYNAMIC is for images only: define PT_NO_PROGRAMS, too"
 #endif
 
 #endif

@@ -160,8 +160,8 @@ static int count_lists(loader *l, const pt_plan_walk *w, uint32_t n) {
     return PT_ERROR_OK;
 }
 
-// Arguments of the operator of a call that was counted: the program may name its output once more
-// behind them.
+// Arguments of the operator of a call that was counted: behind them the program may name what it
+// returns.
 static uint32_t n_arguments(uint32_t kernel, const pt_plan_walk *w) {
     return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
 }
@@ -171,9 +171,11 @@ static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
     uint32_t traits = pt_operator_traits(kernel, n);
-    if (w->n_args != *n && w->n_args != *n + 1) {
-        return pt_report(l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION,
-                         (int32_t)w->index, "has another number of arguments than its operator");
+    const uint32_t wanted = *n + ((traits & PT_NAMES_RESULT) != 0);
+    if (w->n_args != wanted) {
+        return pt_report_bytes(l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION,
+                               (int32_t)w->index, wanted, w->n_args,
+                               "has another number of arguments than its operator");
     }
     l->n_variables += (traits & PT_HAS_VARIABLE) != 0;
     l->has_views |= (traits & PT_HAS_VIEW) != 0;

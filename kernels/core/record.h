@@ -49,11 +49,6 @@ enum {
                              // the program's vector of their value indexes
 };
 
-// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
-#ifndef PT_MAX_STEPS
-#define PT_MAX_STEPS 10000000
-#endif
-
 // The start of a loaded method.
 typedef struct pt_method_record {
     uint16_t n_values;    // tensors
@@ -206,6 +201,7 @@ enum {
     PT_HAS_LISTS = 1,    // V, W or U: lists of tensors, which have records in the pool
     PT_HAS_VARIABLE = 2, // N, always the last letter
     PT_HAS_VIEW = 4,     // A, always the last letter
+    PT_NAMES_RESULT = 8, // a call has one more argument: what it returns
 };
 // Counts its arguments, too.
 uint32_t pt_operator_traits(uint32_t operator_number, uint32_t *n_args);

@@ -165,9 +165,12 @@ uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
         seen |= last;
     }
     *n_args = (uint32_t)(letter - signature);
+    // Operators of ExecuTorch's runtime itself return by their last argument, or nothing
+    // (et_copy_index). Behind the arguments of all others a program names what the call returns.
+    bool is_own = last & (1u << ('N' & 31) | 1u << ('A' & 31) | 1u << ('I' & 31));
     bool has_lists = seen & (1u << ('V' & 31) | 1u << ('W' & 31) | 1u << ('U' & 31));
     return (has_lists ? PT_HAS_LISTS : 0) | (last == 1u << ('N' & 31) ? PT_HAS_VARIABLE : 0) |
-           (last == 1u << ('A' & 31) ? PT_HAS_VIEW : 0);
+           (last == 1u << ('A' & 31) ? PT_HAS_VIEW : 0) | (is_own ? 0 : PT_NAMES_RESULT);
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {

@@ -462,13 +462,13 @@ def test_an_output_that_stands_for_two_parts():
 
 
 def test_an_input_that_is_the_output_may_keep_its_sizes():
-    method = load([dynamic([2, 4], 0)], [call(0, X, X)], ["aten::relu.out"], [X], [X], [32])
+    method = load([dynamic([2, 4], 0)], [call(0, X, X, X)], ["aten::relu.out"], [X], [X], [32])
     set_x(method, np.array([[-1, 2]], np.float32))
     method.execute()
     assert list(method.get_output(0).data) == [0, 2]
 
 
-@pytest.mark.parametrize("instruction", [call(0, 1, X), move(1, X)])
+@pytest.mark.parametrize("instruction", [call(0, 1, X, X), move(1, X)])
 def test_an_unplanned_input_that_is_written_has_its_bound(instruction):
     method = load([dynamic([2, 4]), dynamic([2, 4], 0)], [instruction], ["aten::relu.out"], [X], [1],
                   [32])

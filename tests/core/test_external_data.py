@@ -373,7 +373,7 @@ def test_a_reset_leaves_the_constant_that_a_buffer_is_a_view_of():
     values = [external_tensor([2, 4], name="v"), {"val": ("IntList", {"items": [4]})},
               external_tensor([8], name="w", offset=0), tensor([8], 32),
               {"val": ("Int", {"int_val": 8})}]
-    method = plan(values, [call(0, 0, 1, 2), call(1, 2, 3)],
+    method = plan(values, [call(0, 0, 1, 2), call(1, 2, 3, 3)],
                   ["executorch_prim::et_view.default", "aten::relu.out"], [], [3], [64])
     keys = [{"key": name, "segment_index": i,
              "tensor_layout": {"scalar_type": 6, "sizes": sizes, "dim_order": list(range(len(sizes)))}}

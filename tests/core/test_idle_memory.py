@@ -175,7 +175,7 @@ def test_methods_leave_state_alone_that_they_may_share():
     zero, one = ({"val": ("Int", {"int_val": i})} for i in range(2))
     no = {"val": ("Bool", {"bool_val": False})}
     add = programs.plan([tensor([4], 0), tensor([4], 64, 2), tensor([4], 16), one, no],
-                        [call(0, 0, 1, 3, 2, 2), call(1, 1, 2, 4)], ["aten::add.out", "aten::copy_"],
+                        [call(0, 0, 1, 3, 2, 2), call(1, 1, 2, 4, 1)], ["aten::add.out", "aten::copy_"],
                         [0], [2], [1216, 2048]) | {"name": "add"}
     softmax = programs.plan([tensor([300], 0, dtype=HALF), zero, no,
                              tensor([300], 608, dtype=HALF)],

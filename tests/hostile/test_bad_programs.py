@@ -116,17 +116,22 @@ def list_item_no_tensor():
 # ---- arguments
 
 
-@case("InvalidProgram (0x23): instruction 0: has another number of arguments")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 1 given: has another number of")
 def too_few_arguments():
     return relu_called(0)
 
 
-@case("InvalidProgram (0x23): instruction 0: has another number of arguments")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 2 given: has another number of")
+def no_result_argument():
+    return relu_called(0, 1)
+
+
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 4 given: has another number of")
 def too_many_arguments():
     return relu_called(0, 1, 1, 1)
 
 
-@case("InvalidProgram (0x23): instruction 0: has another number of arguments")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 0 given: has another number of")
 def no_arguments():
     return relu(chains=[{"instructions": [{"instr_args": ("KernelCall", {"op_index": 0})}]}])
 

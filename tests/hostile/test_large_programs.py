@@ -35,7 +35,7 @@ def lists():
     """Calls that name one list."""
     values = [tensor([1], 0), {"val": ("TensorList", {"items": [0] * PARTS})}, int_value(0),
               bool_value(False)]
-    return program(plan(values, [call(0, 1, 2, 0)] * PARTS, ["aten::cat.out"], [0], [0], [8]))
+    return program(plan(values, [call(0, 1, 2, 0, 0)] * PARTS, ["aten::cat.out"], [0], [0], [8]))
 
 
 def named_data():

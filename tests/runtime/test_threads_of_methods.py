@@ -36,7 +36,7 @@ def _all_loops_are_shared():
 def products(count=1):
     """The program of x @ (... @ (x @ x)), of `count` products, each from one memory into another."""
     values = [tensor([SIZE, SIZE], 4 * SIZE * SIZE * i) for i in range(3)]
-    calls = [call(0, 0, 1 + (i - 1) % 2 if i else 0, 1 + i % 2) for i in range(count)]
+    calls = [call(0, 0, 1 + (i - 1) % 2 if i else 0, *[1 + i % 2] * 2) for i in range(count)]
     return program(plan(values, calls, ["aten::mm.out"], [0], [1 + (count - 1) % 2],
                         [12 * SIZE * SIZE]))
 

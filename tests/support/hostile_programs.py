@@ -29,7 +29,7 @@ from support.flatbuffer_builder import (
 )
 from support.hostile_calls import Draw, HostileCall, HostileTensor, random_data
 from support.kernel_call import Variable
-from support.programs import operator
+from support.programs import names_result, operator
 
 MAX_CALLS = 5
 LENGTH = 1200  # bytes that a program is drawn from
@@ -181,7 +181,7 @@ class Assembly:
     def call(self, name, arguments, signature):
         if name not in self.operators:
             self.operators.append(name)
-        if signature[-1] == "O":
+        if names_result(signature):
             arguments = [*arguments, arguments[-1]]
         self.instructions.append(("KernelCall", {"op_index": self.operators.index(name),
                                                  "args": arguments}))

@@ -6,7 +6,7 @@ write. Where the data of a tensor lies is worked out at load from all of their i
 
 from support import hostile_programs
 from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
-from support.programs import plan, program, tensor
+from support.programs import names_result, plan, program, tensor
 
 PLANNED = 128  # bytes
 CONSTANT = 64
@@ -69,8 +69,10 @@ class Views:
             return {"instr_args": ("MoveCall", {"move_from": self.one(letter),
                                                 "move_to": self.one(letter)})}
         index = 0 if kind < 11 else self.draw.below(len(operators))
-        return {"instr_args": ("KernelCall", {"op_index": index, "args": [
-            self.one(letter) for letter in OPERATORS[operators[index]]]})}
+        signature = OPERATORS[operators[index]]
+        arguments = [self.one(letter) for letter in signature]
+        return {"instr_args": ("KernelCall", {
+            "op_index": index, "args": arguments + arguments[-1:] * names_result(signature)})}
 
     def program(self):
         view, *others = OPERATORS

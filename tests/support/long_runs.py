@@ -16,7 +16,7 @@ def long_instruction(size, dtype):
     values = [*lists, tensor([1, 1, size, size], 0, dtype=dtype),
               tensor([1, 1, size, size], plane, dtype=dtype), NULL_VALUE, bool_value(False),
               tensor([1, 1, size + 1, size + 1], 2 * plane, dtype=dtype)]
-    convolution = call(0, 6, 7, 8, ones, padding, ones, 9, zeros, 0, 10)
+    convolution = call(0, 6, 7, 8, ones, padding, ones, 9, zeros, 0, 10, 10)
     return program(plan(values, [convolution], ["aten::convolution.out"], [], [10], [3 * plane]))
 
 

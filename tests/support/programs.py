@@ -17,6 +17,12 @@ def tensor(sizes, offset=None, memory_id=1, dtype=FLOAT, **fields):
     return {"val": ("Tensor", found | fields)}
 
 
+def names_result(signature):
+    """True of an operator behind whose arguments a call names what it returns: of all but those of the
+    runtime itself."""
+    return signature[-1] not in "NAI"
+
+
 def call(op_index, *args):
     return {"instr_args": ("KernelCall", {"op_index": op_index, "args": list(args)})}
 

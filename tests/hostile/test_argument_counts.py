@@ -1,0 +1,34 @@
+"""A call of a kernel has the arguments of its operator and, unless the operator is one of the runtime
+itself, what it returns behind them: one fewer or one more is refused."""
+
+import pytest
+from picotorch import Error
+from picotorch.host.twin import open_data, open_program
+from picotorch.module import load_with_exact_memories
+from support import fixture_store, taken_apart
+
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all() if not fixture.refused and not fixture.backends}
+
+
+def one_call_of_each_operator(part):
+    found = {}
+    for place in part.places("KernelCall"):
+        found.setdefault((place[1], part.get(place).get("op_index", 0)), place)
+    return found.values()
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_another_number_of_arguments_is_refused(name):
+    fixture = FIXTURES[name]
+    part = taken_apart.program(fixture.pte)
+    for place in one_call_of_each_operator(part):
+        arguments = part.get((*place, "args"))
+        method = part.get(place[:2])["name"].decode()
+        for wrong in (arguments[:-1], arguments + arguments[-1:]):
+            changed = open_program(part.changed((*place, "args"), wrong))
+            with pytest.raises(Error) as raised:
+                load_with_exact_memories(changed, method, False, open_data(fixture.data))
+            error = raised.value
+            assert (error.name, error.subject) == ("InvalidProgram", "instruction")
+            assert (error.requested, error.available) == (len(arguments), len(wrong))
+            assert f"{len(arguments)} arguments wanted, {len(wrong)} given" in str(error)

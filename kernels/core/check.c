@@ -124,6 +124,21 @@ bool pt_is_elsewhere(const pt_context *c, pt_ref arg) {
     return false;
 }
 
+bool pt_has_results(const pt_context *c) {
+    const pt_instruction *instruction = pt_instruction_at(c, c->position);
+    const char *signature = pt_operator_signature(instruction->kernel);
+    for (uint32_t i = 0; i < instruction->n_args; i++) {
+        const pt_ref arg = instruction->args[i];
+        if ((signature[i] == 'O' || signature[i] == 'o') && !pt_is_none(arg)) {
+            const pt_tensor t = pt_get_tensor(c, arg);
+            if (pt_numel(&t) > 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool is_dynamic_call(const pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args && signature[i]; i++) {

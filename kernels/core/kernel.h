@@ -35,16 +35,6 @@ typedef uint32_t pt_ref;
 
 enum { PT_REF_OFFSET_BITS = 25 };
 #define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
-// The most bytes of a .pte file, of a .ptd file and of a planned buffer. What lies beyond a
-// reference's reach is in further memories, one for each PT_MEMORY_LIMIT bytes. Only a host has so
-// much.
-#ifndef PT_PROGRAM_LIMIT
-#if UINTPTR_MAX > UINT32_MAX
-#define PT_PROGRAM_LIMIT (1u << 30)
-#else
-#define PT_PROGRAM_LIMIT PT_MEMORY_LIMIT
-#endif
-#endif
 enum { PT_ALIGNMENT = 8 }; // bytes, of every memory that is handed over
 
 enum {
@@ -292,6 +282,10 @@ bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
+
+// For a run: an output of the call has elements. The work of a call without any must not grow with
+// sizes beside a 0, which no memory bounds.
+bool pt_has_results(const pt_context *c);
 
 // The product of n sizes; at most UINT32_MAX, which stands for all above. A negative size counts as
 // 2^31 or more.

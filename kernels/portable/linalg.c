@@ -19,8 +19,8 @@ int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner
                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands do not broadcast");
 }
 
-int32_t pt_batch_count(const pt_batch *b) {
-    return (int32_t)pt_product(b->sizes, b->rank);
+int32_t pt_batch_count(const pt_context *c, const pt_batch *b) {
+    return pt_has_results(c) ? (int32_t)pt_product(b->sizes, b->rank) : 0;
 }
 
 pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, int32_t i) {

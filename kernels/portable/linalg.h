@@ -30,8 +30,9 @@ typedef struct pt_batch {
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
 // Broadcasts a batch with that of another tensor.
 PT_MUST_USE int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
-// The number of matrices in a batch that a tensor has.
-int32_t pt_batch_count(const pt_batch *b);
+// For a run: the number of matrices in the batch; 0 where no output of the call has elements,
+// beside which a batch may have any size.
+int32_t pt_batch_count(const pt_context *c, const pt_batch *b);
 // Matrix i of a batch in a tensor; `inner` is 2, 1 of vectors, 0 of numbers.
 pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, int32_t i);
 

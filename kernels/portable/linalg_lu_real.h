@@ -153,7 +153,7 @@ static int PT_TYPED(inv_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor info = pt_get_tensor(c, args[LINALG_INV_EX_INFO]);
     const bool raises = pt_get_bool(c, args[LINALG_INV_EX_CHECK_ERRORS]);
     const pt_batch b = pt_batch_of(&a, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         LU f;
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&a, 2, &b, i)));
         PT_TRY(pt_give_info(c, raises, &info, &b, i, f.info, SINGULAR));
@@ -175,9 +175,9 @@ static int PT_TYPED(solve_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor pivots = pt_get_tensor(c, args[LINALG_SOLVE_EX_PIVOTS]);
     const pt_tensor info = pt_get_tensor(c, args[LINALG_SOLVE_EX_INFO]);
     const bool raises = pt_get_bool(c, args[LINALG_SOLVE_EX_CHECK_ERRORS]);
-    const bool is_empty = pt_batch_count(&s.batch) == 0; // A may still have factors
+    const bool is_empty = pt_numel(&result) == 0; // A may still have factors
     const pt_batch batch = is_empty ? pt_batch_of(&s.a, 2) : s.batch;
-    for (int32_t i = 0; i < pt_batch_count(&batch); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &batch); i++) {
         LU f;
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&s.a, 2, &batch, i)));
         PT_TRY(pt_give_info(c, raises, &info, &batch, i, f.info, SINGULAR));
@@ -214,7 +214,7 @@ static int PT_TYPED(det_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor lu = pt_get_tensor(c, args[LINALG_DET_LU]);
     const pt_tensor pivots = pt_get_tensor(c, args[LINALG_DET_PIVOTS]);
     const pt_batch b = pt_batch_of(&a, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         LU f;
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, determined(&a, &b, i)));
         PT_TYPED(put)(pt_matrix_of(&result, 0, &b, i), 0, 0, PT_TYPED(determinant)(&f));
@@ -232,7 +232,7 @@ static int PT_TYPED(slogdet_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor lu = pt_get_tensor(c, args[LINALG_SLOGDET_LU]);
     const pt_tensor pivots = pt_get_tensor(c, args[LINALG_SLOGDET_PIVOTS]);
     const pt_batch b = pt_batch_of(&a, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         LU f;
         PT_REAL sum = 0;
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, determined(&a, &b, i)));
@@ -258,7 +258,7 @@ static int PT_TYPED(lu_factor_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor info = pt_get_tensor(c, args[LINALG_LU_FACTOR_EX_INFO]);
     const bool raises = pt_get_bool(c, args[LINALG_LU_FACTOR_EX_CHECK_ERRORS]);
     const pt_batch b = pt_batch_of(&a, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         LU f;
         PT_TRY(PT_TYPED(factor_matrix)(c, &f, pt_matrix_of(&a, 2, &b, i)));
         PT_TRY(pt_give_info(c, raises, &info, &b, i, f.info, SINGULAR));

@@ -73,7 +73,7 @@ static int PT_TYPED(qr_run)(pt_context *c, const pt_ref *args) {
     PT_REAL *const a = (PT_REAL *)(void *)c->scratch;
     PT_REAL *const factors = a + rows * columns, *const x = factors + reflections;
     const pt_batch b = pt_batch_of(&in, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         const pt_matrix from = pt_matrix_of(&in, 2, &b, i), to = pt_matrix_of(&r, 2, &b, i);
         PT_TRY(pt_count_matrix(c));
         for (int32_t j = 0; j < columns; j++) {

@@ -148,7 +148,7 @@ static int PT_TYPED(svd_run)(pt_context *c, const pt_ref *args) {
     f.tolerance = PT_EPSILON * PT_SQRT((PT_REAL)d.rows);
     f.s = f.w + d.rows * d.wanted;
     f.v = d.has_vectors ? f.s + d.columns : NULL;
-    for (int32_t i = 0; i < pt_batch_count(&d.batch); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &d.batch); i++) {
         const pt_matrix m = pt_matrix_of(&d.a, 2, &d.batch, i);
         const pt_matrix norms = pt_matrix_of(&s, 1, &d.batch, i);
         PT_TRY(pt_count_matrix(c));

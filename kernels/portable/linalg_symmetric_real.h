@@ -89,7 +89,7 @@ static int PT_TYPED(eigh_run)(pt_context *c, const pt_ref *args) {
     EIGEN f = {.a = (PT_REAL *)(void *)c->scratch, .n = in.sizes[in.rank - 1]};
     f.v = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]) ? f.a + f.n * f.n : NULL;
     const pt_batch b = pt_batch_of(&in, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         const pt_matrix m = pt_matrix_of(&in, 2, &b, i), to = pt_matrix_of(&values, 1, &b, i);
         PT_TRY(pt_count_matrix(c));
         PT_TRY(PT_TYPED(load_symmetric)(c, &f, upper ? pt_transposed(m) : m));

@@ -24,7 +24,7 @@ static int PT_TYPED(triangular_run)(pt_context *c, const pt_ref *args) {
     const bool unit = pt_get_bool(c, args[LINALG_SOLVE_TRIANGULAR_UNITRIANGULAR]);
     PT_REAL *const x = (PT_REAL *)(void *)c->scratch;
     const pt_batch batch = pt_batch_of(&out, 2);
-    for (int32_t i = 0; i < pt_batch_count(&batch); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &batch); i++) {
         pt_matrix from = pt_matrix_of(&b, 2, &batch, i), to = pt_matrix_of(&out, 2, &batch, i);
         pt_matrix triangle = pt_matrix_of(&a, 2, &batch, i);
         if (!left) { // A^T X^T = B^T
@@ -86,7 +86,7 @@ static int PT_TYPED(cholesky_run)(pt_context *c, const pt_ref *args) {
     const bool upper = pt_get_bool(c, args[LINALG_CHOLESKY_EX_UPPER]);
     const bool raises = pt_get_bool(c, args[LINALG_CHOLESKY_EX_CHECK_ERRORS]);
     const pt_batch b = pt_batch_of(&self, 2);
-    for (int32_t i = 0; i < pt_batch_count(&b); i++) {
+    for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         const pt_matrix a = pt_matrix_of(&self, 2, &b, i), l = pt_matrix_of(&out, 2, &b, i);
         int32_t info;
         PT_TRY(pt_count_matrix(c));

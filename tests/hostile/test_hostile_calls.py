@@ -1,6 +1,7 @@
 """Operators called with arguments that no exporter would write: on the twin with the compiler's
 sanitizers. What earlier runs found stands here by name."""
 
+import itertools
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ from support import hostile_runs
 from support.example_calls import EXAMPLES
 from support.hostile_calls import KINDS, Draw, HostileCall, boundary_call
 from support.kernel_call import KernelError, Tensor, call
+from support.polls import Polls
 
 PARTS, CALLS = 4, 3000  # of each part
 
@@ -204,3 +206,38 @@ def test_places_of_a_mask_are_counted():
     column, row = np.zeros((1000, 1), np.int8), np.zeros((1, 1000), bool)
     with pytest.raises(KernelError, match="NotSupported"):
         call("aten::masked_select.out", column, row, np.zeros(0, np.int8))
+
+
+MOST_POLLS = 64  # each is 1 << 16 steps: an example's own work is far less
+HUGE = 1 << 20, 1 << 24  # the first fits beside all other sizes of an example
+
+
+def huge_calls(operator):
+    """Calls whose tensors have no elements beside a huge size: in place of one of their sizes, or in
+    front of them, as of a batch."""
+    example = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
+    sizes = sorted({size for tensor in example._all_tensors() for size in tensor.sizes})
+    for many, empty in itertools.product(HUGE, sizes):
+        for huge in (*(size for size in sizes if size != empty), None):
+            one = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
+            tensors = one._all_tensors()
+            one._rename(tensors, empty, 0)
+            if huge is not None:
+                one._rename(tensors, huge, many)
+            for tensor in tensors:
+                if huge is None:
+                    tensor.sizes = [many, *tensor.sizes]
+                    tensor.order = list(range(len(tensor.sizes)))
+                if tensor in one._outputs() and tensor.sizes:
+                    tensor.bound = 64
+                one._make_fair(tensor)
+            yield one
+
+
+@pytest.mark.parametrize("operator", EXAMPLES)
+def test_no_work_grows_with_a_size_that_no_memory_bounds(operator):
+    for one in huge_calls(operator):
+        polls = Polls(MOST_POLLS)  # it ends the call
+        start = time.process_time()
+        one.run(polls.callback)
+        assert polls.count < MOST_POLLS and time.process_time() - start < 0.5, one

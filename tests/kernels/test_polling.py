@@ -3,26 +3,12 @@ at once where it is."""
 
 import numpy as np
 import pytest
-from _picotorch_c import ffi
 from picotorch import schema
 from picotorch.host.operators import built_operators
 from support.board_call import Case, assert_same
 from support.kernel_call import Call, KernelError, Tensor
 from support.long_calls import LONG, LONG_COMPLEX, SHORT
-
-ENDED = 0x14  # an error code that no kernel returns
-
-
-class Polls:
-    """The answers of context->poll, `count` times: an error from the `last`-th time on."""
-
-    def __init__(self, last=None):
-        self.count, self.last = 0, last
-        self.callback = ffi.callback("int(pt_context *)", self.answer)
-
-    def answer(self, context):
-        self.count += 1
-        return ENDED if self.last is not None and self.count >= self.last else 0
+from support.polls import ENDED, Polls
 
 
 def poll_through(operator, arguments, last=None):

@@ -559,10 +559,12 @@ class HostileCall:
 
     # ---- running
 
-    def run(self):
+    def run(self, poll=None):
         """The name of the error that refused the call, or "ok"; AssertionError where what is not an
-        output was written."""
+        output was written. `poll` is asked while it runs."""
         code = self._write()
+        if poll is not None:
+            self.context._c.poll = poll
         if code:
             self._assert_unwritten(())
             return ERROR_NAMES[code]

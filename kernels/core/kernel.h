@@ -325,6 +325,9 @@ PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const
 PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// For a run: *scratch becomes the `bytes` of scratch that its check asked for. The same function of
+// a kernel computes them for both; a run that needs more than its check asked for ends here.
+PT_MUST_USE int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch);
 // For a check: the kernel uses them where c->scratch_size says that they are there, and else does
 // without, which takes longer.
 void pt_use_scratch(pt_context *c, uint32_t bytes);

@@ -225,6 +225,14 @@ void pt_ask_scratch(pt_context *c, uint32_t bytes) {
     c->scratch_needed = most_of(c, c->scratch_needed, bytes);
 }
 
+int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
+    if (bytes > c->scratch_size) {
+        return pt_fail(c, PT_ERROR_INTERNAL, "needs more temp memory than its check asked for");
+    }
+    *scratch = c->scratch;
+    return PT_ERROR_OK;
+}
+
 // Images with prepared weights leave plain ones out, by which kernels do without.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
     if (PT_HAS_IMAGES && c->prepared && pt_is_image(c)) {

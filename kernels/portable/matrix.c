@@ -218,6 +218,11 @@ static bool is_small_row(const pt_context *c, const pt_ref *args, const pt_tenso
            pt_is_one(pt_get_scalar(c, args[ADDMM_BETA]));
 }
 
+// Bytes of a row of float32 for float16 and bfloat16.
+static uint32_t addmm_scratch(uint8_t dtype, int32_t rows, int32_t columns) {
+    return pt_is_half(dtype) && rows > 0 ? (uint32_t)columns * (uint32_t)sizeof(float) : 0;
+}
+
 static int check_addmm(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[ADDMM_MAT1]), pt_get_tensor(c, args[ADDMM_MAT2]),
                            pt_get_tensor(c, args[ADDMM_SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
@@ -232,9 +237,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "beta and alpha of integer matrices are integers");
     }
-    if (pt_is_half(t[0].dtype) && sizes[0] > 0) {
-        pt_ask_scratch(c, (uint32_t)sizes[1] * sizeof(float));
-    }
+    pt_ask_scratch(c, addmm_scratch(t[0].dtype, sizes[0], sizes[1]));
     PT_TRY(pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes));
     return pt_note_shortcut(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
@@ -342,7 +345,9 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     }
     if (pt_is_half(a.dtype)) {
         const addmm v = {self.data, out, step, row_step, alpha, beta};
-        return run_half_addmm(c, &a, &b, &v, (float *)(void *)c->scratch);
+        void *scratch;
+        PT_TRY(pt_take_scratch(c, addmm_scratch(a.dtype, m, n), &scratch));
+        return run_half_addmm(c, &a, &b, &v, scratch);
     }
     PT_TRY(multiply(c, a.data, b.data, out, a.dtype, m, a.sizes[1], n));
     for (int32_t i = 0; i < m; i++) {

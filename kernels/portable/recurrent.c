@@ -74,6 +74,12 @@ static int check_weights(pt_context *c, const pt_ref *args, const pt_tensor *inp
     return PT_ERROR_OK;
 }
 
+// Bytes of the sums of all gates of a step, by input and by state.
+static uint32_t layer_scratch(const kind *k, int32_t batch, int32_t hidden) {
+    const int32_t sizes[] = {2 * k->gates, batch, hidden, sizeof(float)};
+    return pt_product(sizes, 4);
+}
+
 static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     const pt_tensor input = pt_get_tensor(c, args[GRU_INPUT]);
     for (uint32_t i = 0; i < (uint32_t)k->output + 1 + k->states; i++) {
@@ -99,8 +105,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     for (uint32_t i = 0; i < k->states; i++) {
         PT_TRY(pt_expect_sizes(c, args[k->output + 1 + i], 2, state));
     }
-    const int32_t scratch[] = {2 * k->gates, batch, hidden, sizeof(float)};
-    pt_ask_scratch(c, pt_product(scratch, 4));
+    pt_ask_scratch(c, layer_scratch(k, batch, hidden));
     const int32_t steps = input.sizes[batch_first ? 1 : 0];
     if (steps > MOST_EMPTY_STEPS && steps > pt_numel(&input)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input has too many steps without elements");
@@ -226,7 +231,9 @@ static int run_layer(pt_context *c, const pt_ref *args, const kind *k) {
     float *output = pt_get_data(c, args[k->output]);
     float *h = begin_state(c, args[k->first_state], args[k->output + 1]);
     float *cell = k->states < 2 ? NULL : begin_state(c, args[LSTM_CX], args[LSTM_C_N]);
-    float *x = (float *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, layer_scratch(k, batch, hidden), &scratch));
+    float *x = scratch;
     const int32_t rows = k->gates * hidden;
     float *y = x + batch * rows;
     gates by_input = get_gates(c, args, GRU_WEIGHT_IH, batch, row * width, x);

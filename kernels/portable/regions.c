@@ -9,6 +9,11 @@
 // score overlaps by more than the threshold, in the order of their scores. The output gets its size
 // when it runs.
 
+// Bytes of the indices of the boxes in order.
+static uint32_t nms_scratch(const pt_tensor *scores) {
+    return (uint32_t)scores->sizes[0] * (uint32_t)sizeof(int64_t);
+}
+
 static int check_nms(pt_context *c, const pt_ref *args) {
     const pt_tensor boxes = pt_get_tensor(c, args[NMS_DETS]);
     const pt_tensor scores = pt_get_tensor(c, args[NMS_SCORES]);
@@ -26,7 +31,7 @@ static int check_nms(pt_context *c, const pt_ref *args) {
     if (out.rank != 1 || out.dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must be int64 of 1 dim");
     }
-    pt_ask_scratch(c, (uint32_t)scores.sizes[0] * (uint32_t)sizeof(int64_t));
+    pt_ask_scratch(c, nms_scratch(&scores));
     return PT_ERROR_OK;
 }
 
@@ -55,8 +60,10 @@ static int run_nms(pt_context *c, const pt_ref *args) {
     const pt_tensor scores = pt_get_tensor(c, args[NMS_SCORES]);
     const float *boxes = pt_get_data(c, args[NMS_DETS]);
     const double most = pt_get_double(c, args[NMS_IOU_THRESHOLD]);
-    int64_t *order = (int64_t *)(void *)c->scratch;
     int32_t left = scores.sizes[0], kept = 0;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, nms_scratch(&scores), &scratch));
+    int64_t *const order = scratch;
     PT_TRY(pt_order(c, &scores, true, order));
     while (kept < left) { // those behind the first that stay move up
         const float *box = boxes + order[kept] * 4;

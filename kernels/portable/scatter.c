@@ -165,6 +165,12 @@ static bool is_wide(const pt_tensor *t, uint32_t by) {
     return pt_is_half(t->dtype) && by < BY_GREATEST;
 }
 
+// Bytes of the numbers of elements of a mean, then of what is kept in float32.
+static uint32_t reduce_scratch(const pt_tensor *t, uint32_t by) {
+    return (uint32_t)pt_numel(t) * ((by == BY_MEAN) + (uint32_t)is_wide(t, by)) *
+           (uint32_t)sizeof(int32_t);
+}
+
 static int check_reduce(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SELF]);
     pt_tensor source = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SRC]);
@@ -178,8 +184,7 @@ static int check_reduce(pt_context *c, const pt_ref *args) {
     if (by == BY_MEAN && self.dtype == PT_DTYPE_BOOL) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there is no mean of bools");
     }
-    pt_ask_scratch(c, (uint32_t)pt_numel(&self) * ((by == BY_MEAN) + (uint32_t)is_wide(&self, by)) *
-                          (uint32_t)sizeof(int32_t));
+    pt_ask_scratch(c, reduce_scratch(&self, by));
     return check_scatter(c, own, &source);
 }
 
@@ -214,7 +219,9 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
         return pt_copy_broadcast(c, &out, &self);
     }
     const int32_t n = pt_numel(&out);
-    int32_t *const counts = (int32_t *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, reduce_scratch(&out, by), &scratch));
+    int32_t *const counts = scratch;
     pt_tensor result = out; // where the elements are reduced
     if (is_wide(&out, by)) {
         result.data = by == BY_MEAN ? counts + n : counts;

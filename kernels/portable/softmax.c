@@ -39,6 +39,12 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 // Shortcut of a run, of few float32 elements in one dim order: 1 + where the dim stands in it.
 enum { MOST_POSITIONS = 14 };
 
+// Bytes of a lane of float32 for float16 and bfloat16.
+static uint32_t softmax_scratch(const pt_tensor *in, uint32_t axis) {
+    const uint32_t n = in->rank ? (uint32_t)in->sizes[axis] : 1;
+    return pt_is_half(in->dtype) ? n * (uint32_t)sizeof(float) : 0;
+}
+
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[SOFTMAX_SELF]);
     pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
@@ -51,9 +57,7 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     }
     PT_TRY(check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
     uint32_t axis = axis_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
-    if (pt_is_half(in.dtype)) {
-        pt_ask_scratch(c, (in.rank ? (uint32_t)in.sizes[axis] : 1) * (uint32_t)sizeof(float));
-    }
+    pt_ask_scratch(c, softmax_scratch(&in, axis));
     uint32_t position = 0;
     while (position < in.rank && in.dim_order[position] != axis) {
         position++;
@@ -231,11 +235,14 @@ static int run_small(pt_context *c, const pt_ref *args, int (*run)(const lanes *
 static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args,
                                                int (*run)(const lanes *)) {
     softmax s = {pt_get_tensor(c, args[SOFTMAX_SELF]), pt_get_tensor(c, args[SOFTMAX_OUT]), run,
-                 (float *)(void *)c->scratch};
+                 NULL};
+    void *scratch;
     if (pt_numel(&s.in) == 0) {
         return PT_ERROR_OK;
     }
     uint32_t axis = axis_of(&s.in, pt_get_int(c, args[SOFTMAX_DIM]));
+    PT_TRY(pt_take_scratch(c, softmax_scratch(&s.in, axis), &scratch));
+    s.buffer = scratch;
     pt_lanes all = pt_lanes_of(&s.in, axis);
     if (!pt_same_dim_order(&s.in, &s.out)) {
         return softmax_walk(c, &s, axis);

@@ -252,6 +252,14 @@ static int ask_for_indices(pt_context *c, int32_t n) {
     return PT_ERROR_OK;
 }
 
+// For a run: a heap with room for the n indices that its check asked for.
+static int take_indices(pt_context *c, int32_t n, heap *h) {
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t), &scratch));
+    *h = (heap){scratch, 1, n};
+    return PT_ERROR_OK;
+}
+
 static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, pt_ref values_arg,
                          pt_ref indices_arg, uint32_t *dim) {
     pt_tensor values = pt_get_tensor(c, values_arg);
@@ -317,7 +325,8 @@ typedef int write_function(pt_context *c, const lane *l, heap *h, const pt_tenso
 static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
                       int32_t to_step, int32_t k) {
     if (l->order & TIES && topk_scratch(l->size, k) > 0) {
-        const heap all = {(int64_t *)(void *)c->scratch, 1, l->size};
+        heap all;
+        PT_TRY(take_indices(c, topk_scratch(l->size, k), &all));
         number(&all);
         PT_TRY(select_first(c, &all, l, k));
         if (!(l->order & UNORDERED)) {
@@ -464,7 +473,8 @@ typedef struct kth {
 
 // Finds the kth element of a lane; its index is *index.
 static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
-    heap h = {(int64_t *)(void *)c->scratch, 1, 0};
+    heap h;
+    PT_TRY(take_indices(c, k, &h));
     PT_TRY(keep_first(c, &h, l, k));
     *index = get(&h, 0);
     return PT_ERROR_OK;
@@ -592,8 +602,9 @@ static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
 
 static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
-    heap h = {(int64_t *)(void *)r->c->scratch, 1, r->n};
+    heap h;
     int32_t first = 0, most = 0;
+    PT_TRY(take_indices(r->c, r->n, &h));
     if (l.size < LEAST_PARTED) {
         l.order = TIES | STILL_NANS;
         number(&h);
@@ -692,11 +703,13 @@ static int group(pt_context *c, const pt_tensor *self, int64_t *order, int32_t n
 
 static int run_unique(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[UNIQUE2_SELF]);
-    int64_t *order = (int64_t *)(void *)c->scratch;
+    heap h;
     const bool inverts = pt_get_bool(c, args[UNIQUE2_RETURN_INVERSE]);
     const bool counts = pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS]);
     const int32_t n = pt_numel(&self);
     int32_t groups, last = -1;
+    PT_TRY(take_indices(c, n, &h));
+    int64_t *const order = h.indices;
     PT_TRY(group(c, &self, order, n, &groups));
     PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT0], 1, &groups));
     if (counts) {

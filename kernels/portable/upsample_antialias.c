@@ -29,6 +29,12 @@ static float scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32
     return (float)((double)r->in / r->out);
 }
 
+// Bytes of the weights of both axes, and of a column of uint8.
+static uint32_t antialias_scratch(const pt_tensor *in) {
+    const uint32_t height = (uint32_t)in->sizes[2], width = (uint32_t)in->sizes[3];
+    return (height + width) * (uint32_t)sizeof(float) + (in->dtype == PT_DTYPE_BYTE ? height : 0);
+}
+
 static int check_antialias(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_AA_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_AA_OUT]);
@@ -43,8 +49,7 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
     if (in.sizes[2] == 0 || in.sizes[3] == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have height and width");
     }
-    pt_ask_scratch(c, ((uint32_t)in.sizes[2] + (uint32_t)in.sizes[3]) * (uint32_t)sizeof(float) +
-                          (in.dtype == PT_DTYPE_BYTE ? (uint32_t)in.sizes[2] : 0));
+    pt_ask_scratch(c, antialias_scratch(&in));
     int64_t size[2] = {0, 0};
     if (pt_list_ints(c, args[UPSAMPLE_BILINEAR2D_AA_OUTPUT_SIZE], 2, size) != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "two sizes are needed");
@@ -225,7 +230,9 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    float *weights = (float *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, antialias_scratch(&in), &scratch));
+    float *weights = scratch;
     void (*const weigh_axis)(axis *, int32_t) = in.dtype == PT_DTYPE_BYTE ? round_weights : weigh;
     resizing r = {.in = &in, .out = &out};
     for (uint32_t d = 0; d < 2; d++) {

@@ -5,6 +5,12 @@
 #include "../portable/half.h"
 #include "affine.h"
 
+// Bytes of a row of the input and of the scales as float32, where they are not.
+static uint32_t mixed_scratch(const pt_tensor *in, const pt_tensor *scales) {
+    const uint32_t floats = (uint32_t)pt_numel(scales) + (uint32_t)in->sizes[1];
+    return in->dtype == PT_DTYPE_FLOAT ? 0 : floats * (uint32_t)sizeof(float);
+}
+
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
 static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
@@ -27,9 +33,7 @@ static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tenso
     if (scales.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
     }
-    if (in.dtype != PT_DTYPE_FLOAT) {
-        pt_ask_scratch(c, ((uint32_t)pt_numel(&scales) + (uint32_t)in.sizes[1]) * sizeof(float));
-    }
+    pt_ask_scratch(c, mixed_scratch(&in, &scales));
     return PT_ERROR_OK;
 }
 
@@ -70,7 +74,9 @@ static int run_mm(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     int32_t terms = weight.sizes[0], columns = weight.sizes[1], to = 0;
-    float *buffer = (float *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, mixed_scratch(&in, &scale), &scratch));
+    float *buffer = scratch;
     const float *scales = as_floats(&scale, 0, terms, buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
         const float *row = as_floats(&in, i * terms, terms, buffer);
@@ -149,7 +155,9 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     }
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
     int32_t group = size_of_group(&weight, &scales), to = 0;
-    float *buffer = (float *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, mixed_scratch(&in, &scales), &scratch));
+    float *buffer = scratch;
     const float *scale = as_floats(&scales, 0, pt_numel(&scales), buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
         const float *row = as_floats(&in, i * terms, terms, buffer);

@@ -7,7 +7,8 @@ from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
 from support import fixture_store, taken_apart
 
-FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all() if not fixture.refused and not fixture.backends}
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()
+            if not fixture.refused and not fixture.backends}
 
 
 def one_call_of_each_operator(part):

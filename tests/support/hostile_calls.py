@@ -46,6 +46,10 @@ DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = built_operators()
+# With check_errors they fail where a matrix turns out to be singular or not positive definite, when
+# some of the outputs are written.
+FAILS_LATE = {"aten::linalg_cholesky_ex.L", "aten::linalg_inv_ex.inverse",
+              "aten::linalg_lu_factor_ex.out", "aten::_linalg_solve_ex.result"}
 INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256,
         1000, 4096, 32767, 32768, 65535, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, INT32_MAX - 1,
         INT32_MAX, 1 << 31, -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1,
@@ -579,7 +583,7 @@ class HostileCall:
         if self.code:
             reason = context.reason()
             assert reason, "a refusal without a reason"
-            self._assert_unwritten(())
+            self._assert_unwritten(self._outputs() if self.operator in FAILS_LATE else ())
             return ERROR_NAMES[self.code]
         self._assert_unwritten(self._outputs())
         return "ok"

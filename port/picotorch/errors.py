@@ -102,7 +102,7 @@ class Error(Exception):
             parts.append(self.subject if self.index < 0 else "%s %d" % (self.subject, self.index))
         if self.requested >= 0:
             form = "%dB requested, %dB available"
-            if self.subject == "instruction":
+            if self.subject == "instruction" and self._kind != SUBJECT_KERNEL:
                 form = "%d arguments wanted, %d given"
             parts.append(form % (self.requested, self.available))
         what = self.what

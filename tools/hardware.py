@@ -29,6 +29,11 @@ HEAD = ("| board | MicroPython | picotorch | `selftest` | int8 ds_cnn, executed 
         "|---|---|---|---|---:|---|\n")
 
 
+def is_passed(verdicts: list[bool | None]) -> bool:
+    """Return whether a step passed and none failed; None is one that was left out."""
+    return True in verdicts and False not in verdicts
+
+
 def read(path: Path) -> dict:
     """A report. ClickException for a file that is none."""
     try:
@@ -36,7 +41,7 @@ def read(path: Path) -> dict:
         found = all(isinstance(report[name], str) and report[name] for name in TEXTS)
         day = datetime.fromisoformat(report["date"]).date().isoformat()
         steps = [(step["step"], step["passed"]) for step in report["steps"]]
-        whole = found and bool(steps) and report["passed"] == all(passed for _, passed in steps)
+        whole = found and bool(steps) and report["passed"] == is_passed([passed for _, passed in steps])
         facts = report["board"]["machine"], report["board"]["version"]
     except (ValueError, KeyError, TypeError) as error:
         raise click.ClickException(f"{path}: is not a report: {error!r}") from None
@@ -49,9 +54,10 @@ def read(path: Path) -> dict:
 
 def row(report: dict) -> str:
     steps = report["steps"]
-    passed = sum(step["passed"] for step in steps)
-    left_out = sum(step["message"].startswith("left out") for step in steps)
-    result = f"{passed} of {len(steps)} passed" + (f", {left_out} of them left out" if left_out else "")
+    verdicts = [step["passed"] for step in steps]
+    left_out = verdicts.count(None)
+    result = f"{verdicts.count(True)} of {len(steps)} passed" + (
+        f", {left_out} left out" if left_out else "")
     took = next((step.get("milliseconds") or {} for step in steps if step["step"] == MODEL), {})
     time = f"{took['execute']:,} ms" if took.get("execute") is not None else "not run"
     facts = report["board"]

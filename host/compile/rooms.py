@@ -9,15 +9,16 @@ from ..boards.chips import Chip
 from ..operators import needed_features, needed_operators
 from ..run.emulator import FirmwareMissing
 from ..size import fitting, sizing
-from ..size.flash import flash_of_project
+from ..size.flash import flash_of_operators, flash_of_project
 from ..size.stack import bound_on
 from ..twin import open_program
 from .c_method import only_calls
 
 
 def library_of(images: Sequence[bytes], core: str) -> dict | None:
-    """"flash" and "stack", bytes of library and kernels in a C project of images for a core, as the
-    objects of a board's firmware tell, main.c and start-up not included. None without a firmware."""
+    """Return "flash" and "stack", bytes of library and kernels in a C project of images for a core,
+    from the objects of a board's firmware, main.c and start-up not included; and "firmware", bytes of
+    flash of picotorch's small firmware with MicroPython and these kernels. None without any objects."""
     board = fitting.reference_board(core)
     if board is None:
         return None
@@ -26,7 +27,10 @@ def library_of(images: Sequence[bytes], core: str) -> dict | None:
     is_static = all(_is_static(program, name)
                     for program in programs.values() for name in program.method_names)
     try:
+        kernels = flash_of_operators(board, operators, features=features)["core_and_kernels"]
+        rest = fitting.firmware_of(board).flash
         return {"flash": flash_of_project(board, operators, features, is_static),
+                "firmware": rest and kernels + rest,
                 "stack": bound_on(board, operators)}
     except FirmwareMissing:
         return None
@@ -38,7 +42,8 @@ def _is_static(program, name):
 
 
 def most_bytes(target: Board | Chip | None, in_c: bool, library: dict | None) -> int | None:
-    """Bytes of flash that images can have; None if that is not known."""
+    """Return the bytes of flash that images can have, the most if those of the library are unknown;
+    None if nothing is known."""
     if target is None:
         return None
     if isinstance(target, Board) and not (in_c or target.job_follows_code):
@@ -49,11 +54,12 @@ def most_bytes(target: Board | Chip | None, in_c: bool, library: dict | None) ->
 
 def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[int],
         needs: Sequence[dict]) -> dict:
-    """{"fits", "lacks": the reason if it does not}. sizes: bytes of the images; needs: of each method,
-    see fitting.memories_of."""
+    """{"fits": None if an unknown part decides it, "lacks": the reason if it does not}. sizes: bytes of
+    the images; needs: of each method, see fitting.memories_of."""
     if isinstance(target, Board) and not in_c:
         lacks = _lacking(target, library, sizes[0], needs)
-        return {"fits": not lacks, "lacks": lacks}
+        return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
+                "lacks": lacks}
     of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
     memories = {name + which: size for need, which in zip(needs, of_which, strict=True)
                 for name, size in fitting.memories_of(need).items()}
@@ -70,6 +76,15 @@ def _chip(target):
     code = target.flash_of_project()
     return Chip(target.name, target.title, target.core, target.clock_hz, code.size,
                 {target.data.name: target.data.size})
+
+
+def _is_certain(board, library, size):
+    """Return whether an image fits beside the largest firmware of a board that it needs. What it lacks
+    is found with the least: the library alone."""
+    if not board.job_follows_code:
+        return True
+    firmware = library and library["firmware"]
+    return firmware is not None and firmware + size <= board.flash_of_project().size
 
 
 def _lacking(board, library, size, needs):

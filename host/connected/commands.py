@@ -120,9 +120,10 @@ def flash(firmware, board, port, tool, patience, dry_run, as_json):
 def selftest(port, patience, report, as_json):
     """Test models, error handling and parity on a connected board, in about a minute.
 
-    Steps that do not fit into the board's memory are skipped, and listed. You can send the report in:
-    open an issue in picotorch's repository, and attach it. It names the board and its MicroPython
-    version, and contains no personal data and no serial number. Exit status 1 if a step failed.
+    Models whose kernels the firmware lacks, or that do not fit into the board's memory, are left out,
+    and listed with the reason. You can send the report in: open an issue in picotorch's repository, and
+    attach it. It names the board and its MicroPython version, and contains no personal data and no
+    serial number. Exit status 1 if a step failed, or if none could run.
 
     \b
     Example:

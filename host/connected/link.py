@@ -57,6 +57,23 @@ _DAMAGED = re.compile(r"^(Damaged|SyntaxError|IndentationError|NameError|Unicode
 _RESTARTED = re.compile(rb"MicroPython v\d|soft reboot|>>> $")
 
 
+_LARGEST_BLOCK = """\
+import gc
+gc.collect()
+_a, _b = 0, gc.mem_free()
+while _a < _b:
+ gc.collect()
+ _c = (_a + _b + 1) // 2
+ try:
+  bytearray(_c)
+  _a = _c
+ except MemoryError:
+  _b = _c - 1
+print(_a)
+del _a, _b, _c
+"""
+
+
 class Link:
     """An open conversation. Every failure is an Error with what was being done. Use it in `with`: at
     its end the board has forgotten all that was sent, and is at its usual prompt. patience: seconds
@@ -265,13 +282,24 @@ class Link:
         return fail(ACCESS_FAILED, f"the answer is damaged while {self._doing}: {printable(text)}",
                     self.name, remedy="try again; if it happens again, try another cable")
 
+    def _largest_block(self):
+        """Return the bytes of the largest free block of the board's heap, -1 if it does not answer."""
+        try:
+            with self._transport.patience(self._patience):
+                printed, raised = self._transport.exec_raw(_LARGEST_BLOCK, timeout=None)
+            return -1 if raised else int(printed)
+        except (OSError, SerialException, TransportError, ValueError):
+            return -1
+
     def _raised(self, last):
         """The error of an exception on the board; `last` is the last line of its traceback."""
         if last.startswith("MemoryError"):
             found = re.search(r"allocating (\d+) bytes", last)
-            return fail(MEMORY_ALLOCATION_FAILED, f"MicroPython's heap is full while {self._doing}",
-                        self.name, requested=int(found[1]) if found else -1,
-                        available=-1, remedy="deploy the model to flash, or take a smaller one")
+            return fail(MEMORY_ALLOCATION_FAILED,
+                        f"{self.name}: has not that much in one piece while {self._doing}", "heap",
+                        requested=int(found[1]) if found else -1, available=self._largest_block(),
+                        remedy="deploy the model to flash (picotorch deploy --romfs), or take a "
+                               "smaller model or a board with more memory")
         if last.startswith("KeyboardInterrupt"):
             return fail(INVALID_STATE, f"was interrupted while {self._doing}", self.name,
                         remedy="close other programs that use the port, and try again")

@@ -39,9 +39,15 @@ def measure(need: dict, program: Program, port: str, patience: float | None = No
         "heap_free": heap_free,
         "files_free": facts["files_free"],
         "romfs": facts["romfs"],
-        "fits_in_romfs": memories <= heap_free and files <= (facts["romfs"] or 0),
-        "fits_in_heap": memories + files <= heap_free,
+        "fits_in_romfs": _is_room(need, memories <= heap_free and files <= (facts["romfs"] or 0)),
+        "fits_in_heap": _is_room(need, memories + files <= heap_free),
     }
+
+
+def _is_room(need, is_room):
+    """Return None for room that memory of missing backends may take."""
+    is_known = all(delegate["registered"] for delegate in need["delegates"])
+    return None if is_room and not is_known else is_room
 
 
 def show_text(entry: dict) -> None:
@@ -55,7 +61,7 @@ def show_text(entry: dict) -> None:
              _bytes(entry["romfs"]), _fits(entry["fits_in_romfs"])],
             ["file system, read into the heap", entry["memories"] + entry["files"], free,
              entry["files"], _bytes(entry["files_free"]),
-             _fits(entry["fits_in_heap"] and entry["files"] <= (entry["files_free"] or 0))],
+             _fits(entry["files"] <= (entry["files_free"] or 0) and entry["fits_in_heap"])],
             ["sent by picotorch run", entry["memories"] + entry["files"], free, "", "",
              _fits(entry["fits_in_heap"])]]
     show.table(["model in", "heap needed>", "free>", "storage needed>", "there>", ""], rows)
@@ -66,4 +72,4 @@ def _bytes(count):
 
 
 def _fits(fits):
-    return "fits" if fits else "DOES NOT FIT"
+    return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]

@@ -13,6 +13,8 @@ from picotorch import Error
 from picotorch.errors import (
     INVALID_PROGRAM,
     MEMORY_ALLOCATION_FAILED,
+    NOT_SUPPORTED,
+    OPERATOR_MISSING,
     fail,
 )
 
@@ -26,14 +28,21 @@ from .link import Link
 from .serial_ports import resolve
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
-# From the smallest on: what does not fit is told, and no failure of the board
 MODELS = ("add_5", "mlp", "int8_elementwise", "gru_stateful", "dynamic_batch", "control_flow", "lstm",
           "int8_ds_cnn")
-_SMALL = 16  # bytes of a pool that is too small for any model
+NO_KERNELS = ("constant_methods", "vocabulary")  # a model, and a method of it that calls no operator
+_SMALL = 16  # bytes of a pool that is too small for this method
+_ABSENT = (OPERATOR_MISSING, NOT_SUPPORTED)  # what a build without a kernel or a feature reports
+
+
+class LeftOut(Exception):
+    """A step that this board cannot run. Its text is the reason."""
+
 
 def selftest(port: str, tell: Callable[[dict], None], patience: float | None = None) -> dict:
-    """The report as plain data; `tell` is called with each step when it is done. Raises the Error that
-    says why there is no board to test."""
+    """Return the report as plain data; call `tell` with each step when it is done. "passed" of a step
+    is None where it was left out. The report has passed if a step has, and none failed. Raises the
+    Error that explains why there is no board to test."""
     port = resolve(port)
     with Link(port, patience) as link:
         session.begin(link)
@@ -48,16 +57,17 @@ def selftest(port: str, tell: Callable[[dict], None], patience: float | None = N
     for name, step in _steps(run):
         report["steps"].append(_done(name, step))
         tell(report["steps"][-1])
-    report["passed"] = all(step["passed"] for step in report["steps"])
+    verdicts = [step["passed"] for step in report["steps"]]
+    report["passed"] = True in verdicts and False not in verdicts
     return report
 
 
 def _steps(run):
-    """(name, function) of each step."""
+    """Yield (name, function) of each step. Failures run no kernel, so that any firmware has them."""
     for name in MODELS:
-        yield f"model {name}", lambda name=name: _model(name, run)
+        yield f"model {name}", lambda name=name: _model(run, *_request(name))
     yield "a pool that is too small", lambda: _small_pool(run)
-    yield "the same, in a pool that is not", lambda: _model(MODELS[0], run)
+    yield "the same, in a pool that is not", lambda: _model(run, *_no_kernels())
     yield "a damaged program", lambda: _damaged(run)
 
 
@@ -66,10 +76,17 @@ def _done(name, step):
     entry = {"step": name, "passed": True, "message": ""}
     try:
         entry |= step()
+    except LeftOut as reason:
+        entry |= {"passed": None, "message": str(reason)}
     except Error as error:
-        too_large = error.code == MEMORY_ALLOCATION_FAILED and error.subject == "heap"
-        entry |= {"passed": too_large, "message": ("left out: " if too_large else "") + str(error)}
+        entry |= {"passed": None if _is_full(error) else False, "message": str(error)}
     return {**entry, "seconds": round(time.monotonic() - started, 1)}
+
+
+def _is_full(error):
+    """Return whether the heap has too little for a step. A method pool that is too small is a failure:
+    its size comes from the twin."""
+    return error.code == MEMORY_ALLOCATION_FAILED and error.subject == "heap"
 
 
 def _request(name) -> tuple[Request, parity.Reference]:
@@ -77,9 +94,15 @@ def _request(name) -> tuple[Request, parity.Reference]:
     return parity.make_request(path.read_bytes(), path, "forward", None, 0)
 
 
-def _model(name, run):
-    """Parity, and what a run took."""
-    request, reference = _request(name)
+def _no_kernels() -> tuple[Request, parity.Reference]:
+    """Return a request that runs no kernel, and has no inputs."""
+    name, method = NO_KERNELS
+    model = (FIXTURES / name / "model.pte").read_bytes()
+    return Request(model, name, [], method, None, temp_size=None), parity.Reference("none", [None])
+
+
+def _model(run, request, reference):
+    """Return what a run took, which agrees with the twin's."""
     result = _passing(run(request))
     if not parity.agree(run_anywhere(request, HOST), result, reference):
         return {"passed": False, "message": "the board and the twin DO NOT AGREE"}
@@ -91,27 +114,31 @@ def _model(name, run):
 
 
 def _passing(result: Result) -> Result:
+    if result.code in _ABSENT:
+        raise LeftOut(f"{result.status}: {result.message}")
     if result.code:
         raise fail(result.code, result.message)
     return result
 
 
 def _small_pool(run):
-    request, _ = _request(MODELS[0])
+    request, _ = _no_kernels()
     request.pool_size = _SMALL
     return _has_failed(run(request), MEMORY_ALLOCATION_FAILED, f"{_SMALL}B available")
 
 
 def _damaged(run):
-    """The last quarter of the file is missing, which only the board is told."""
-    request, _ = _request(MODELS[0])
+    """Leave out the last quarter of the file, of which only the board learns."""
+    request, _ = _no_kernels()
     request.pool_size = request.temp_size = 1024
     request.model = request.model[: len(request.model) * 3 // 4]
     return _has_failed(run(request), INVALID_PROGRAM, "")
 
 
 def _has_failed(result, code, text):
-    """Tell if a call failed as it should; the message is kept."""
+    """Return whether a call failed as it should, with its message."""
+    if result.code in _ABSENT:
+        _passing(result)
     return {"passed": result.code == code and text in result.message,
             "message": f"{result.status}: {result.message}"}
 
@@ -120,18 +147,23 @@ def write(report: dict, path: Path) -> None:
     files.write(path, json.dumps(report, indent=1) + "\n")
 
 
+_VERDICTS = {True: "ok      ", False: "FAILED  ", None: "left out"}
+
+
 def show_step(step: dict) -> None:
     times = step.get("milliseconds") or {}
     took = f"  execute {times['execute']:,} ms" if times.get("execute") is not None else ""
-    verdict = "ok    " if step["passed"] else "FAILED"
-    show.line(f"{verdict}  {step['step']}{took}  {step['message']}".rstrip())
+    show.line(f"{_VERDICTS[step['passed']]}  {step['step']}{took}  {step['message']}".rstrip())
 
 
 def show_text(report: dict, path: Path) -> None:
-    failed = sum(not step["passed"] for step in report["steps"])
-    verdict = "all passed" if not failed else f"{failed} FAILED"
-    board = report["board"]
-    show.line(f"{board['machine']}, {board['version']}: {len(report['steps'])} steps, {verdict}")
-    show.line(f"The report is {path}. Open an issue in picotorch's repository, titled \"selftest: "
-              f"{board['machine']}\", and attach it: docs/boards.md then lists the board as run on "
-              "hardware.")
+    board, verdicts = report["board"], [step["passed"] for step in report["steps"]]
+    counts = [f"{verdicts.count(verdict)} {word}" for verdict, word in
+              ((True, "passed"), (None, "left out"), (False, "FAILED")) if verdict in verdicts]
+    show.line(f"{board['machine']}, {board['version']}: {len(verdicts)} steps, {', '.join(counts)}")
+    if True not in verdicts and False not in verdicts:
+        show.line("Nothing was tested: this firmware or its memory has no room for any step.")
+    if report["passed"] or False in verdicts:
+        show.line(f"The report is {path}. Open an issue in picotorch's repository, titled \"selftest: "
+                  f"{board['machine']}\", and attach it: docs/boards.md then lists the board as run on "
+                  "hardware.")

@@ -173,7 +173,8 @@ def _show_boards(need):
          _ms(entry["time"]), _verdict(entry["fits"])] for entry in boards])
     for entry in boards:
         lacks = [f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
-                 for name, memory in entry["memories"].items() if memory["needed"] > memory["size"]]
+                 for name, memory in entry["memories"].items()
+                 if memory["size"] is not None and memory["needed"] > memory["size"]]
         if lacks:
             show.line(f"{entry['board']}: {'; '.join(lacks)}")
     _show_notes(boards, "board")
@@ -207,7 +208,8 @@ def _show_board(need, entry):
     _show_time(entry["time"], entry["board"])
     show.heading(f"Memories of {entry['board']}")
     _table(["memory", "needed>", "there is>"], [
-        [name, memory["needed"], memory["size"]] for name, memory in entry["memories"].items()])
+        [name, memory["needed"], "not known" if memory["size"] is None else memory["size"]]
+        for name, memory in entry["memories"].items()])
     if entry["stack_bound"] is not None:
         stack = entry["stack"] or {}
         show.heading("Stack: a run, and the most that any run of it takes to execute")

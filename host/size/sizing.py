@@ -90,7 +90,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     slow = [least] if len(boards) + len(chips) == 1 else []
     runs = [(board, temp) for board, taken in on_boards
             for temp in [taken, *slow, *measured.temps(board.core)]
-            if not _refused(measured, board.core) and _fits(_memories_on(measured, board, temp))]
+            if not _refused(measured, board.core) and _fits(measured, board, temp) is not False]
     measured.run_all(runs + [(board, temp) for chip, taken in on_chips
                              if (board := fitting.reference_board(chip.core))
                              and not _refused(measured, chip.core)
@@ -319,17 +319,18 @@ def _ways_of(measured, board, temp):
 
 
 def _memories_on(measured, board, temp):
-    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory."""
+    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory; None for bytes
+    that are unknown."""
     need, placed = measured.need, measured.placed
     model = need["program_bytes"] + sum(need["data_bytes"])
-    room = _room_for_job(board, _ways_of(measured, board, temp)["micropython"]["flash"]["parts"])
+    room = _room_for_job(board, _ways_of(measured, board, temp)["micropython"]["flash"]["parts"], model)
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **planned_arenas(board, need["planned"], placed.outputs),
         "temp": (temp, board.arenas["temp"].size),
         "model": (model, room),
     }
-    if model <= room < model + sum(placed.inputs):
+    if room is not None and model <= room < model + sum(placed.inputs):
         memories["model and inputs"] = (model + sum(placed.inputs), room)
     return memories
 
@@ -340,15 +341,19 @@ def _is_known(need):
     return all(delegate["registered"] for delegate in need["delegates"])
 
 
-def _fits(memories):
-    return all(needed <= size for needed, size in memories.values())
+def _fits(measured, board, temp):
+    """Return whether a method fits the memories of a board, None if what is unknown decides it."""
+    memories = _memories_on(measured, board, temp).values()
+    if any(size is not None and needed > size for needed, size in memories):
+        return False
+    return None if not _is_known(measured.need) or any(size is None for _, size in memories) else True
 
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
     """Return the most bytes of temp memory that fit, else what kernels use."""
     need = measured.need
     return max((temp for temp in [need["temp_least"], *measured.temps(board.core)]
-                if _fits(_memories_on(measured, board, temp))), default=need["temp"])
+                if _fits(measured, board, temp) is not False), default=need["temp"])
 
 
 def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
@@ -358,7 +363,7 @@ def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
         "board": board.name,
         "core": board.core,
         "clock_hz": board.clock_hz,
-        "fits": not refused and _fits(memories) and (_is_known(need) or None),
+        "fits": False if refused else _fits(measured, board, temp),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
         "ways": _ways_of(measured, board, temp),
@@ -381,13 +386,14 @@ def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
     return entry
 
 
-def _room_for_job(board, flash):
-    """Return bytes. A job that lies behind the firmware has what a firmware with the kernels of this
-    method leaves, as far as its size is known."""
+def _room_for_job(board, flash, model):
+    """Return bytes, None if they are unknown and may suffice. A job that lies behind the firmware has
+    what a firmware with the kernels of this method leaves."""
     if not board.job_follows_code:
         return board.job.size
-    firmware = ("core and kernels", "MicroPython, runtime")
-    return board.job.size - sum(flash[part] or 0 for part in firmware)
+    firmware = [flash[part] for part in ("core and kernels", "MicroPython, runtime")]
+    most = board.job.size - sum(filter(None, firmware))
+    return most if None not in firmware or model > most else None
 
 
 def planned_arenas(board, planned, outputs):

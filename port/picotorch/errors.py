@@ -46,7 +46,8 @@ class Error(Exception):
 
     code: ExecuTorch's number; name: ExecuTorch's name.
     subject, index: which memory, input, instruction ... (index -1: there is only one).
-    requested, available: bytes wanted and there (of an instruction: arguments), or -1.
+    requested, available: bytes wanted and there, of an instruction arguments; -1 where the error is
+    about neither, or they are unknown.
     what: text; remedy: what to do. argument: of an instruction the one that a kernel refused, of an
     external tensor which value it is, or -1.
     source: object whose `explain(error)` knows more, asked when the text is put together.
@@ -101,10 +102,12 @@ class Error(Exception):
         if self.subject:
             parts.append(self.subject if self.index < 0 else "%s %d" % (self.subject, self.index))
         if self.requested >= 0:
-            form = "%dB requested, %dB available"
             if self.subject == "instruction" and self._kind != SUBJECT_KERNEL:
-                form = "%d arguments wanted, %d given"
-            parts.append(form % (self.requested, self.available))
+                parts.append("%d arguments wanted, %d given" % (self.requested, self.available))
+            elif self.available >= 0:
+                parts.append("%dB requested, %dB available" % (self.requested, self.available))
+            else:
+                parts.append("%dB requested" % self.requested)
         what = self.what
         more = self.source.explain(self) if self.source is not None else ""
         if self._kind == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like

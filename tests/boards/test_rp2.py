@@ -122,10 +122,13 @@ def test_a_firmware_for_a_model_has_its_kernels_and_the_model(call, tmp_path):
     image = b"".join(blocks[address] for address in sorted(blocks) if address >= ROMFS)
     assert model.read_bytes() in image and len(image) < entry["romfs"] + 256
     with pico.emulated(output) as port:
+        status, stdout, _ = call("selftest", "--port", port, "--report", tmp_path / "report.json")
         command = [sys.executable, "-m", "mpremote", "connect", port, "exec",
                    "from picotorch import Module; print(Module('/rom/model.pte'))"]
         printed = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert "Program" in printed.stdout, printed.stderr
+    assert status == 0 and "ok        model int8_ds_cnn" in stdout, stdout
+    assert "left out  model mlp  OperatorMissing" in stdout and "FAILED" not in stdout
 
 
 @pytest.mark.parametrize("board", BOARDS)

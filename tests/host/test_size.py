@@ -623,3 +623,52 @@ def test_a_firmware_without_the_kernels_bounds_no_stack(tmp_path, monkeypatch):
     monkeypatch.setattr(stack.emulator, "firmware_path", lambda board: tmp_path / "firmware.elf")
     assert stack.bound_on(None, ["aten::add.out"]) == 160
     assert stack.bound_on(None, ["aten::add.out", "picotorch::gru.out"]) is None
+
+
+# ---- what is unknown never fits
+
+
+@pytest.fixture(params=["none", "mps2-an386-run", "mps2-an385-run", "elf"])
+def some_firmware(request, monkeypatch, tmp_path):
+    """A computer on which one firmware is built, or none, or one whose objects are gone."""
+    folder = emulator.FIRMWARE_DIR
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    if request.param.startswith("mps2"):
+        (tmp_path / request.param).symlink_to(folder / request.param)
+    elif request.param == "elf":
+        (tmp_path / "mps2-an385-run").mkdir()
+        for name in ("firmware.elf", "firmware.map", "stack.json"):
+            (tmp_path / "mps2-an385-run" / name).symlink_to(folder / "mps2-an385-run" / name)
+
+
+def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
+    """Not a chip, not a board, not an image: not if only the known parts are smaller."""
+    names = [board for board in boards.board_names() if board != "host"]
+    chips = ("rp2040", "stm32f407", "nrf52840", "stm32f103")
+    entry = found(call, *[word for name in names for word in ("--board", name)],
+                  *[word for name in chips for word in ("--chip", name)], model="mlp")
+    for chip in entry["chips"]:
+        for way in chip["ways"].values():
+            unknown = any(None in way[memory]["parts"].values() for memory in ("ram", "flash"))
+            assert way["fits"] is not True or not unknown, chip["chip"]
+    for board in entry["boards"]:
+        figures = [memory["size"] for memory in board["memories"].values()]
+        if boards.load_board(board["board"]).job_follows_code:
+            figures += board["ways"]["micropython"]["flash"]["parts"].values()
+        assert board["fits"] is not True or None not in figures, board["board"]
+    certain = {one.get("chip") or one["board"]: one["fits"]
+               for one in (*entry["chips"], *entry["boards"])}
+    for name, fits in certain.items():
+        option = "--chip" if name in chips else "--board"
+        status, out, _ = call("size", path("mlp"), option, name, "--fail-on", "fit")
+        assert status == (0 if fits else 1), name
+        assert fits is not None or ("not known" in out and not re.search(r"\bfits\b", out)), out
+
+
+def test_an_image_does_not_fit_by_a_figure_that_is_unknown(call, some_firmware, tmp_path):
+    for target in (("--board", "lm3s6965evb"), ("--chip", "stm32f103"), ("--chip", "rp2040")):
+        status, out, _ = call("compile", path("add_5"), *target, "-o", tmp_path / "a.ptm",
+                              "--no-prepare", "--json")
+        entry = json.loads(out)
+        is_known = entry["library"] is not None and entry["library"]["firmware"] is not None
+        assert status == 0 and entry["fit"]["fits"] is (True if is_known else None), target

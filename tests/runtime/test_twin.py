@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from picotorch import Error
+from picotorch import Error, errors
 from picotorch.host import twin
 from picotorch.host.run.request import Request, Usage
 from picotorch.module import load_with_exact_memories
@@ -221,3 +221,14 @@ def test_log_shows_elements_by_dtype():
     for i, kind in enumerate(kinds):
         assert any(line.startswith(f"Output[{i}][0]: ({kind}) ") for line in log)
     assert any(line.endswith((") true", ") false")) for line in log)
+
+
+@pytest.mark.parametrize("requested", [-1, 0, 8])
+@pytest.mark.parametrize("available", [-1, 0, 4])
+def test_bytes_that_are_unknown_are_not_printed(requested, available):
+    message = str(errors.fail(errors.MEMORY_ALLOCATION_FAILED, "", "heap", requested=requested,
+                              available=available))
+    sizes = {"requested": requested, "available": available if requested >= 0 else -1}
+    assert "-1" not in message
+    for word, size in sizes.items():
+        assert (f"{size}B {word}" in message) == (size >= 0)

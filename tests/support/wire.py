@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 from picotorch.host.boards.boards import load_board
 from picotorch.host.run import emulator
@@ -29,9 +30,10 @@ class Fault:
 class Board:
     """A board that is on from `with` on. `port` is what --port takes."""
 
-    def __init__(self, name: str = BOARD):
+    def __init__(self, name: str = BOARD, firmware: Path | None = None):
+        """firmware: with the prompt; None for the board's own, which has all kernels."""
         self._command = emulator.emulator_command(
-            load_board(name), emulator.firmware_path(load_board(name), "repl"))
+            load_board(name), firmware or emulator.firmware_path(load_board(name), "repl"))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = f"socket://127.0.0.1:{self._listener.getsockname()[1]}"
         self.fault = None

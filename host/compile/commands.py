@@ -81,7 +81,8 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
-    least = least_temp if least_temp or not folder else None
+    has_room = target and functools.partial(rooms.has_room, target, bool(folder))
+    least = least_temp if least_temp or not (folder or target) else None
     data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
     for model, program in zip(models, programs, strict=True):
         others = sum(map(len, programs)) - len(program)
@@ -94,14 +95,13 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
             image, entry = compiling.compile_file(program, str(model), data, core, prepare, room,
-                                                  least, chip, entries, int8_io, keep_plan, steps)
+                                                  least, has_room, entries, int8_io, keep_plan, steps)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)
         images.append(image)
         shown.append(steps)
-    if folder:
-        compiling.choose_temp(entries, chip)
+    compiling.choose_temp(entries, has_room)
     for entry, image, steps in zip(entries, images, shown, strict=True):
         with steps.step("Measuring on an emulated board"):
             summary.add_measured(entry, image, core, target and target.clock_hz)

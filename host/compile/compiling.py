@@ -9,30 +9,29 @@ from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
 
 from .. import inputs, twin
-from ..boards.chips import Chip
 from ..export import exporting
 from ..export.steps import Steps
 from ..instructions import read_instructions
 from ..run.parity import same_bits
 from ..run.request import Request
-from ..size import fitting
 from ..size.sizing import unplanned_bytes
 from ..values import Values
 from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
+HasRoom = Callable[[list[dict]], bool]  # takes the needs of methods
 _GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
-                 room: Callable[[Image], int | None], least_temp: bool | None, chip: Chip | None,
+                 room: Callable[[Image], int | None], least_temp: bool | None, has_room: HasRoom | None,
                  before: list[dict], int8_io: bool, keep_plan: bool,
                  steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
     there is room, see preparing.choose, which takes room and least_temp. least_temp: None for what
-    kernels use where the chip's RAM has no room for more beside the models before, or without a chip
-    where more gains little. Raises Error."""
+    kernels use where the target has no room for more beside the models before, or without a target
+    (has_room is None) where more gains little. Raises Error."""
     program, notes = model, []
     if not keep_plan:
         with steps.step("Planning memory"):
@@ -41,8 +40,8 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
         image, prepared = compile_image(program, data, None if prepare is False else core), None
     if least_temp is None:
         methods = [_method(model, image.data, data, method, core) for method in image.methods]
-        if chip:
-            least_temp = not _has_room([*before, {"least_temp": False, "methods": methods}], chip)
+        if has_room:
+            least_temp = not has_room(_wanted([*before, {"least_temp": False, "methods": methods}]))
         else:
             with steps.step("Measuring with the temp memory that kernels use, and with more"):
                 least_temp = not _gains_by_temp(image, name, core, methods)
@@ -61,13 +60,13 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
 
 def _method(model, image, data, method, core):
     """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that its kernels
-    use, and those with which it is fastest. time, other_temp, slowest: for summary.add_measured, with
-    temp_measured or all that the board has."""
+    use, and those with which it is fastest. "after" has those of the two that choose_temp chooses.
+    time, other_temp, slowest: for summary.add_measured, with the same."""
     meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
     fastest = fastest_temp(image, method, core, after["temp"])
     return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
             "before": _need(model, data, method), "after": after, "temp_least": after["temp"],
-            "temp_fastest": fastest, "temp_measured": None, "time": None, "other_temp": None,
+            "temp_fastest": fastest, "time": None, "other_temp": None,
             "slowest": []}
 
 
@@ -113,28 +112,21 @@ def _gains_by_temp(image, name, core, methods):
     return fastest < (1 - _GAIN) * least
 
 
-def choose_temp(entries: list[dict], chip: Chip | None) -> None:
-    """Let methods of a C project have the temp memory with which they are fastest, but for entries with
-    least_temp, and if the RAM of the chip has room for all of them then. entries: compile_file's."""
+def choose_temp(entries: list[dict], has_room: HasRoom | None) -> None:
+    """Let methods have the temp memory with which they are fastest, but for entries with least_temp,
+    and if the target has room for all of them then. entries: compile_file's."""
     methods = [method for entry in entries for method in entry["methods"]]
-    least = chip is not None and not _has_room(entries, chip)
-    for method, need in zip(methods, _wanted(entries), strict=True):
-        method["after"] = method["after"] if least else need
-        method["temp_measured"] = method["after"]["temp"]
+    wanted = _wanted(entries)
+    if has_room is None or has_room(wanted):
+        for method, need in zip(methods, wanted, strict=True):
+            method["after"] = need
 
 
 def _wanted(entries):
-    """List the needs of the methods of a C project, with the best temp memory for each entry."""
+    """List the needs of the methods, with the best temp memory for each entry."""
     return [method["after"] if entry["least_temp"] else
             method["after"] | {"temp": method["temp_fastest"]}
             for entry in entries for method in entry["methods"]]
-
-
-def _has_room(entries, chip):
-    """True where the RAM of a chip has room for that."""
-    memories = {f"{name} {i}": size for i, need in enumerate(_wanted(entries))
-                for name, size in fitting.memories_of(need).items()}
-    return not fitting.fit(chip, fitting.parts_of_ram(memories, "c", None), {})["lacks"]
 
 
 def _run(file, data, name, method, given, need):

@@ -52,6 +52,21 @@ def most_bytes(target: Board | Chip | None, in_c: bool, library: dict | None) ->
     return flash if flash is None or library is None else flash - library["flash"]
 
 
+def has_room(target: Board | Chip, in_c: bool, needs: Sequence[dict]) -> bool:
+    """Return whether the RAM of a target has room for methods: all at a time in a C project or on a
+    chip, each by itself in the temp memory of a board's firmware."""
+    if isinstance(target, Board) and not in_c:
+        return all(need["temp"] <= target.arenas["temp"].size for need in needs)
+    ram = fitting.parts_of_ram(_memories(needs), "c", None)
+    return not fitting.fit(_chip(target), ram, {})["lacks"]
+
+
+def _memories(needs):
+    of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
+    return {name + which: size for need, which in zip(needs, of_which, strict=True)
+            for name, size in fitting.memories_of(need).items()}
+
+
 def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[int],
         needs: Sequence[dict]) -> dict:
     """{"fits": None if an unknown part decides it, "lacks": the reason if it does not}. sizes: bytes of
@@ -60,11 +75,8 @@ def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[
         lacks = _lacking(target, library, sizes[0], needs)
         return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
                 "lacks": lacks}
-    of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
-    memories = {name + which: size for need, which in zip(needs, of_which, strict=True)
-                for name, size in fitting.memories_of(need).items()}
     stack = library and library["stack"]
-    found = fitting.fit(_chip(target), fitting.parts_of_ram(memories, "c", None, stack),
+    found = fitting.fit(_chip(target), fitting.parts_of_ram(_memories(needs), "c", None, stack),
                         {"images": sum(sizes), "library": library and library["flash"]})
     return {"fits": found["fits"], "lacks": found["lacks"]}
 

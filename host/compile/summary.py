@@ -35,15 +35,14 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
 
 def _measured(meta, method, image, board, core, clock_hz):
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
-    temp = method["temp_measured"]
-    temp = board.arenas["temp"].size if temp is None else temp
+    temp = method["after"]["temp"]
     profile, _ = profiling.profile(request, board.name, temp)
-    rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
+    rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
     conditions = cycles.conditions(image.data, core, 0, cycles.has_less_temp(
         temp, method["temp_least"], method["temp_fastest"]))
     return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
                                     conditions),
-            "temp_measured": temp, "other_temp": _with_other_temp(request, board, method),
+            "other_temp": _with_other_temp(request, board, method),
             "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
 
 
@@ -52,7 +51,7 @@ def _with_other_temp(request, board, method):
     least, fastest = method["temp_least"], method["temp_fastest"]
     if least == fastest:
         return None
-    other = fastest if method["temp_measured"] == least else least
+    other = fastest if method["after"]["temp"] == least else least
     profile, _ = profiling.profile(request, board.name, other)
     return {"temp": other, "instructions": profile["total"], "cycles": profile["cycles"]}
 
@@ -148,9 +147,9 @@ def _show_time(method, of_method, entry):
     show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
     other = method["other_temp"]
     if other:
-        show.line(f"This is with {method['temp_measured']:,} B of temp memory; with {other['temp']:,} "
-                  f"B it takes about {other['cycles']:,} cycles.")
-    show.table(["slowest", "operator", "instructions>", "cycles>", "share>"], [
+        show.line(f"RAM and time are with {method['after']['temp']:,} B of temp memory; with "
+                  f"{other['temp']:,} B it takes about {other['cycles']:,} cycles.")
+    show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
         [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
          f"{100 * row['share']:.1f} %"]
         for row in method["slowest"]])

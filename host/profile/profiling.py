@@ -23,8 +23,9 @@ SORTED = ("order", "share")
 
 
 def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict, list[Execution]]:
-    """The profile as plain data, and the executions it comes from. The method gets all the pool and
-    scratch that the board has, or `temp` bytes of scratch.
+    """Return the profile as plain data, and the executions it comes from. The method gets all the pool
+    and scratch that the board has, or `temp` bytes of scratch. "share" is of cycles where they are
+    estimated, else of ticks: "share_of" names it.
 
     Raises the Error of a run that failed.
     """
@@ -46,10 +47,17 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
              "executions": len(result.events),
              "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
              "instructions": rows, "operators": _operators(rows)}
-    for row in [entry, *rows, *entry["operators"]]:
-        _derive(row, entry["total"])
     _add_cycles(entry, result, request)
+    entry["share_of"] = entry["unit"] if entry["cycles"] is None else "cycles"
+    for row in [entry, *rows, *entry["operators"]]:
+        _derive(row, entry)
+    entry["operators"].sort(key=cost, reverse=True)
     return entry, [Execution(instructions, events) for events in result.events]
+
+
+def cost(one: dict) -> int:
+    """Return the cycles of a profile, a row or an operator; its ticks where none are estimated."""
+    return one.get("ticks", one.get("total")) if one["cycles"] is None else one["cycles"]
 
 
 def _is_dynamic(values):
@@ -119,20 +127,19 @@ def _sizes(values, index):
 
 
 def _operators(rows):
-    """The sums by what is called, the largest first."""
+    """Return the sums by what is called."""
     sums = defaultdict(lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
     for row in rows:
         one = sums[row["call"]]
         one["instructions"] += 1
         for key in ("calls", "ticks", "macs"):
             one[key] += row[key]
-    found = [{"call": call, **one} for call, one in sums.items()]
-    return sorted(found, key=lambda one: -one["ticks"])
+    return [{"call": call, **one} for call, one in sums.items()]
 
 
-def _derive(row, total):
-    ticks = row.get("ticks", total)
-    row["share"] = round(ticks / total, 4) if total else 0
+def _derive(row, entry):
+    ticks, whole = row.get("ticks", entry["total"]), cost(entry)
+    row["share"] = round(cost(row) / whole, 4) if whole else 0
     row["macs_per_tick"] = round(row["macs"] / ticks, 3) if row["macs"] and ticks else None
 
 
@@ -142,11 +149,12 @@ def _derive(row, total):
 def show_text(entry: dict, order: str) -> None:
     rows = entry["instructions"]
     if order == "share":
-        rows = sorted(rows, key=lambda row: -row["ticks"])
+        rows = sorted(rows, key=cost, reverse=True)
     name = entry["unit"]
     short = "instr." if name == "instructions" else name
     has_cycles = entry["cycles"] is not None
-    head = [name + ">", *["cycles>"] * has_cycles, "share>", "MACs>", f"MACs/{short}>"]
+    head = [name + ">", *["cycles>"] * has_cycles, f"share of {entry['share_of']}>", "MACs>",
+            f"MACs/{short}>"]
     show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
                  + (", prepared" if entry["prepare"] != "none" else ""))
     show.table(["", "operator", "input * weights -> output", "calls>", *head],

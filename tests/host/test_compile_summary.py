@@ -48,8 +48,8 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
     (method,) = entry["methods"]
     profile = json.loads(call("profile", image, "--board", BOARD, "--json")[1])
     assert method["time"]["instructions"] == profile["total"]
-    ticks = sorted((row["ticks"] for row in profile["instructions"]), reverse=True)
-    assert [row["ticks"] for row in method["slowest"]] == ticks[:5]
+    slowest = sorted((row["cycles"] for row in profile["instructions"]), reverse=True)
+    assert [row["cycles"] for row in method["slowest"]] == slowest[:5]
     assert method["time"]["cycles"] == profile["cycles"]
     assert method["time"]["ms"] == pytest.approx(profile["cycles"] / 168e3, abs=1e-3)
 
@@ -140,6 +140,28 @@ def test_cycles_are_those_with_the_temp_memory_that_a_project_has(options, has_l
     for one in (method["time"], prepared["all"], prepared["none"]):
         assert (one["cycles"] > 1.3 * one["instructions"]) == has_less
         assert has_less or one["cycles"] == one["instructions"]
+
+
+@pytest.mark.parametrize("to", ["image", "project"])
+@pytest.mark.parametrize("target", [("--chip", "stm32f411"), ("--chip", "nrf52832"),
+                                    ("--board", "netduinoplus2"), ("--board", BOARD), ()])
+def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to):
+    """A run with the bytes of the RAM takes the instructions of the summary."""
+    output = ["-o", tmp_path / "a.ptm"] if to == "image" else ["--c", tmp_path / "net", "--name", "net"]
+    file = path("int8_resnet8")
+    status, out, _ = call("compile", file, "--keep-plan", "--no-prepare", "--json", *target, *output)
+    found = json.loads(out)
+    (method,) = found["models"][0]["methods"]
+    assert status == 0 and (not target or found["fit"]["fits"])
+    temp = method["after"]["temp"]
+    assert temp in (method["temp_least"], method["temp_fastest"])
+    call("compile", file, "--keep-plan", "--no-prepare", "-o", tmp_path / "b.ptm")
+    run = json.loads(call("run", tmp_path / "b.ptm", "--board", BOARD, "--temp-size", str(temp),
+                          "--json")[1])
+    assert method["time"]["cycles"] == pytest.approx(run["cycles"], rel=0.01)
+    if method["other_temp"]:
+        other = run["instructions"]["execute"] / method["other_temp"]["instructions"]
+        assert (other > 1.05) == (temp == method["temp_least"])
 
 
 def test_a_project_is_written_where_the_board_measures_nothing(call, tmp_path, monkeypatch):

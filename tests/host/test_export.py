@@ -267,6 +267,17 @@ def test_time_is_that_of_a_board_with_the_core():
     assert found["least_ms"] < found["ms"] < found["most_ms"]
 
 
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "mlp"])
+def test_time_is_with_the_temp_memory_of_the_report(call, name):
+    fixture = fixture_store.load(name)
+    temp = building._memory(fixture.pte)["temp"]
+    found = timing.estimated(fixture.pte, "cortex-m4")
+    run = json.loads(call("run", fixture.path, "--board", "mps2-an386", "--temp-size", str(temp),
+                          "--json")[1])
+    assert found["instructions"] == pytest.approx(run["instructions"]["execute"], rel=1e-3)
+    assert found["cycles"] == pytest.approx(run["cycles"], rel=1e-3)
+
+
 # ---- with torch
 
 

@@ -86,6 +86,26 @@ def test_what_the_json_holds(call, board):
     assert sum(row["cycles"] for row in rows) == pytest.approx(entry["cycles"], rel=0.001)
 
 
+@pytest.mark.parametrize("board", ["host", BOARD, "mps3-an547"])
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "lstm", "mlp"])
+def test_what_takes_the_largest_share_takes_the_most_of_what_the_share_is_of(call, name, board):
+    """Cycles where they are estimated: an operator of long instructions may have few of them."""
+    entry = profile(call, name, "--board", board)
+    key = "ticks" if board == "host" else "cycles"
+    assert entry["share_of"] == ("ns" if board == "host" else "cycles")
+    total = entry["total"] if board == "host" else entry["cycles"]
+    for one in (*entry["instructions"], *entry["operators"]):
+        assert one["share"] == pytest.approx(one[key] / total, abs=1e-4)
+    of_operators = [one[key] for one in entry["operators"]]
+    assert of_operators == sorted(of_operators, reverse=True)
+    if board != "host":
+        rows = sorted(entry["instructions"], key=lambda row: -row[key])
+        out = call("profile", path(name), "--board", board, "--sort", "share")[1]
+        table = out.strip().partition("\n\n")[0].splitlines()
+        assert "share of cycles" in table[1]
+        assert [line.split()[0] for line in table[2:]] == [str(row["index"]) for row in rows]
+
+
 def test_counts_of_a_board_are_the_same_each_time(call):
     first, second = (profile(call, "mlp", "--board", BOARD) for _ in range(2))
     assert first == second

@@ -39,7 +39,8 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
 
     For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
     alone, and with MicroPython in picotorch's small firmware. Your own code comes on top. Milliseconds
-    are an estimate from the instructions that an emulated board with the same core counts.
+    are an estimate from the instructions that an emulated board with the same core counts, or with a ~
+    from the sizes of the tensors where no firmware of the core is built.
 
     With --port the command also compares the heap and the storage of a connected board, with the native
     module that picotorch deploy would install there. Without any chip, board or port it compares all

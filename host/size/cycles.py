@@ -95,6 +95,13 @@ def _has_less_temp(request, result, core):
         return False
 
 
+def used_by(request: Request) -> int:
+    """Return the bytes of temp memory that the kernels of a method use. Raises Error."""
+    method = load_with_exact_memories(open_program(request.model), request.method,
+                                      request.prepare == "pool", open_data(request.data))
+    return method.memory_report()["temp"]["used"]
+
+
 def wished_by(request: Request, core: str) -> int:
     """Return the bytes of temp memory with which a method is fastest on a core. Raises Error."""
     data, prepare = open_data(request.data), request.prepare == "pool"
@@ -154,7 +161,8 @@ def _kind_of(instruction, values):
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
              run: Conditions = PLAIN) -> dict:
-    """{"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms"}
+    """Return {"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms", "counted":
+    True, which by_size.estimate has not}.
 
     instructions: all of an execution, which its operators share as `operators` has them.
     """
@@ -166,7 +174,7 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
     cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
     return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "least_ms": ms[0],
-            "most_ms": ms[2]}
+            "most_ms": ms[2], "counted": True}
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:

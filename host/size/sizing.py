@@ -38,7 +38,7 @@ from ..twin import (
     wished_temp,
 )
 from ..values import TENSOR, Values
-from . import cycles, fitting
+from . import by_size, cycles, fitting
 from .elf import flash_bytes
 from .flash import flash_of_operators
 from .stack import FREE, bound_on
@@ -191,12 +191,21 @@ class _Measured:
         return self._runs[board.name, temp]
 
     def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
-        """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
-        result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
+        """Return cycles.estimate for a chip of the board's core, by the sizes of the tensors where no
+        board could count; None for a board, or for temp memory with which nothing was to be counted."""
+        result, message = (None, "no board")
+        if board:
+            result, message = self._runs.get((board.name, temp), (None, ""))
         has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["temp_wished"][chip.core])
         conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
-        return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                          result.operators, conditions)
+        if result:
+            return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
+                                   result.operators, conditions)
+        is_wanted = message and isinstance(chip, Chip) and not _refused(self, chip.core)
+        if not is_wanted or temp < self.need["temp"]:
+            return None
+        meta = open_program(self.request.model).method_meta(self.request.method)
+        return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
     def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""

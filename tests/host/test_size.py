@@ -16,7 +16,7 @@ from picotorch.host.instructions import read_instructions
 from picotorch.host.options import Quantity
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import Request, Result
-from picotorch.host.size import cycles, fitting, sizing, stack
+from picotorch.host.size import by_size, cycles, fitting, sizing, stack
 from picotorch.host.size.elf import flash_bytes, section_bytes
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
@@ -245,7 +245,7 @@ def test_an_image_can_be_asked_for(call, tmp_path):
 def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     chip = one_chip(call, "--chip", "rp2040")
-    assert chip["time"] is None and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
+    assert not chip["time"]["counted"] and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
     assert chip["ways"]["c"]["flash"]["parts"]["core and kernels"] is None
     assert chip["fits"] is None
     assert call("size", path(MODEL), "--chip", "rp2040", "--fail-on", "fit")[0] == 1
@@ -672,3 +672,58 @@ def test_an_image_does_not_fit_by_a_figure_that_is_unknown(call, some_firmware, 
         entry = json.loads(out)
         is_known = entry["library"] is not None and entry["library"]["firmware"] is not None
         assert status == 0 and entry["fit"]["fits"] is (True if is_known else None), target
+
+
+# ---- without a firmware the time is estimated by the sizes of the tensors
+
+
+COUNTED_ON = {"cortex-m0plus": "mps2-an385-m0plus", "cortex-m3": "mps2-an385", "cortex-m4": BOARD,
+              "cortex-m7": "mps2-an500", "cortex-m33": "mps2-an505", "cortex-m55": "mps3-an547"}
+NETWORKS = ["mlp", "ds_cnn", "lstm", "int8_ds_cnn", "int8_resnet8", "int8_attention",
+            "keyword_spotting"]
+
+
+@pytest.mark.parametrize("core", COUNTED_ON)
+def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
+    """Of one in ten operators and networks it may be further off."""
+    off = {}
+    for name in NETWORKS:
+        fixture = fixture_store.load(name)
+        request = Request(fixture.pte, name, fixture.runs[0].inputs, fixture.runs[0].method)
+        for temp in {cycles.used_by(request), cycles.wished_by(request, core)}:
+            request.temp_size = temp
+            result = running.run(request, COUNTED_ON[core])
+            run = cycles.conditions_of(request, result, core)
+            meta = open_program(fixture.pte).method_meta(request.method)
+            estimated = by_size.estimate(meta, core, None, run)["instructions"]
+            counted = result.instructions["execute"]
+            off[name, temp] = max(estimated / counted, counted / estimated)
+    allowed = len(off) // 10
+    assert sorted(off.values())[-1 - allowed] < by_size.FACTOR, off
+
+
+@pytest.mark.parametrize("built", ["nothing", "mps2-an386-run"])
+def test_milliseconds_of_each_chip_without_its_firmware(call, monkeypatch, tmp_path, built):
+    folder = emulator.FIRMWARE_DIR
+    counted = {chip: one_chip(call, "--chip", chip)["time"] for chip in ("rp2040", "stm32f103")}
+    if built != "nothing":
+        (tmp_path / built).symlink_to(folder / built)
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    for chip, before in counted.items():
+        entry = one_chip(call, "--chip", chip)
+        time = entry["time"]
+        assert before["counted"] and not time["counted"] and "make firmware" in entry["message"]
+        assert time["least_ms"] < time["ms"] < time["most_ms"]
+        assert time["least_ms"] < before["ms"] < time["most_ms"]
+        out = call("size", path(MODEL), "--chip", chip)[1]
+        row = next(line for line in out.splitlines() if line.startswith(chip))
+        assert re.search(r" ~[\d.,]+ ", row), row
+        assert "~: an estimate from the sizes of the tensors" in out
+    every = [word for chip in chips.load_chips() for word in ("--chip", chip)]
+    assert all(entry["time"]["ms"] for entry in found(call, *every)["chips"])
+
+
+def test_an_operator_that_no_model_has_is_estimated_as_others():
+    for core in CORES:
+        known = by_size._factors(by_size._ALIKE.get(core, core), "aten::new.out", "float32", False)
+        assert len(known) == len(by_size.FEATURES) and min(known) >= 0 < sum(known)

@@ -1,0 +1,76 @@
+"""Estimate the instructions of a method from the sizes of its tensors, for a core whose board is not
+built here.
+
+instructions_by_size.json has, by core and operator, the instructions of a call: those of any call, of
+each element of its largest tensor, of each element of its output, and of each MAC. An operator with a
+dtype stands before the same of any dtype, and OTHERS for all that none of the tests' models has. "less"
+has those that differ with the temp memory that kernels use instead of that which they wish for.
+Without a network, half of the networks of the tests are off by "half" at most by a table of the others,
+nine in ten by "factor".
+tests/benchmark/instructions_by_size.py measures and writes them.
+"""
+
+import json
+import math
+from collections import Counter
+from importlib import resources
+
+from picotorch import MethodMeta
+
+from ..instructions import KERNEL_CALL, Instruction, read_instructions
+from ..profile.macs import macs_of
+from ..tensors import numpy_dtype
+from ..values import Values
+from . import cycles
+from .cycles import OTHERS, Conditions, operator_of
+
+FEATURES = ("call", "elements", "outputs", "macs")
+_LOOKED_INTO = 16  # items of a list: many instructions may name one long list
+_TABLE = json.loads(resources.files(__package__).joinpath("instructions_by_size.json").read_text())
+HALF, FACTOR = _TABLE["half"], _TABLE["factor"]
+_ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
+
+
+def features_of(instruction: Instruction, values: Values) -> tuple[str, str, list[int]]:
+    """Return the operator, see cycles.operator_of, its dtype, and a number for each of FEATURES."""
+    inputs, outputs = (
+        [values.tensor(i) for value in named for i in values.tensors(value, _LOOKED_INTO)]
+        for named in (instruction.arguments[:1], instruction.outputs))
+    sizes = [sum(math.prod(tensor.sizes()) for tensor in tensors) for tensors in (inputs, outputs)]
+    dtypes = [numpy_dtype(tensor) for tensor in (*inputs, *outputs)]
+    return (operator_of(instruction, values), str(dtypes[0]) if dtypes else "none",
+            [1, max(sizes), sizes[1], macs_of(instruction, values)])
+
+
+def estimate(meta: MethodMeta, core: str, clock_hz: int | None, run: Conditions) -> dict | None:
+    """Return cycles.estimate of an execution that no board counted, with a range that is wider by
+    FACTOR, and "counted" False. None for a method with delegates."""
+    operators = expected(meta, core, run.has_less_temp)
+    if operators is None:
+        return None
+    found = cycles.estimate(core, clock_hz, sum(operators.values()), operators, run)
+    ranged = {"least_ms": 1 / FACTOR, "most_ms": FACTOR}
+    return found | {"counted": False} | {
+        key: found[key] and round(found[key] * factor, 3) for key, factor in ranged.items()}
+
+
+def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int] | None:
+    """Return the instructions of an execution by operator, as cycles.estimate takes them: each call
+    once, at the largest sizes. None for a method with delegates."""
+    if meta.num_backends():
+        return None
+    values, found = Values(meta.program, meta.plan), Counter()
+    for instruction in read_instructions(meta, values):
+        if instruction.kind == KERNEL_CALL:
+            operator, dtype, features = features_of(instruction, values)
+            factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
+            found[operator] += round(sum(map(math.prod, zip(factors, features, strict=True))))
+    return dict(found)
+
+
+def _factors(core, operator, dtype, has_less_temp):
+    known = _TABLE["usual"][core] | (_TABLE["less"][core] if has_less_temp else {})
+    for name in (f"{operator}, {dtype}", operator, f"{OTHERS}, {dtype}", OTHERS):
+        if name in known:
+            return known[name]
+    raise KeyError(OTHERS)

@@ -14,8 +14,8 @@ docs/net.pte takes the place of what it would have made.
 --python names the Python of another environment, for example one with the wheel. Its commands run in a
 folder that knows nothing of this repository; else `tests` and `tools` are there.
 
-A page may differ from the output in its spaces, in the seconds that a step took, and by 10 % in any
-other number: a faster kernel does not make the page wrong at once.
+A page may differ from the output in its spaces, and in the seconds that a step took. All other figures
+are exact: a page shows no command whose output depends on the computer or on the time.
 """
 
 import os
@@ -34,22 +34,15 @@ BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)
 FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # of a step, which depends on the machine's load
-TOLERANCE = 0.1
 
 
 def shape(line: str) -> str:
     return re.sub(r" +", " ", NUMBER.sub("#", line)).strip()
 
 
-def numbers(line: str) -> list[float]:
-    return [float(text.replace(",", "")) for text in NUMBER.findall(line)]
-
-
 def is_same(shown: str, printed: str) -> bool:
-    shown, printed = ELAPSED.sub("", shown), ELAPSED.sub("", printed)
-    return shape(shown) == shape(printed) and all(
-        abs(a - b) <= TOLERANCE * max(abs(a), abs(b)) for a, b in
-        zip(numbers(shown), numbers(printed), strict=True))
+    shown, printed = (re.sub(r" +", " ", ELAPSED.sub("", line)).strip() for line in (shown, printed))
+    return shown == printed
 
 
 def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:

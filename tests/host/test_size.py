@@ -685,7 +685,7 @@ NETWORKS = ["mlp", "ds_cnn", "lstm", "int8_ds_cnn", "int8_resnet8", "int8_attent
 
 @pytest.mark.parametrize("core", COUNTED_ON)
 def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
-    """Of one in ten operators and networks it may be further off."""
+    """One network in ten may be further off."""
     off = {}
     for name in NETWORKS:
         fixture = fixture_store.load(name)

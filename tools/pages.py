@@ -14,8 +14,8 @@ docs/net.pte takes the place of what it would have made.
 --python names the Python of another environment, for example one with the wheel. Its commands run in a
 folder that knows nothing of this repository; else `tests` and `tools` are there.
 
-A page may differ from the output in its spaces, and in the seconds that a step took. All other figures
-are exact: a page shows no command whose output depends on the computer or on the time.
+A page may differ from the output in its spaces. All figures are exact, but the seconds of a step, which
+are written as N.N: a page shows no other figure that depends on the computer or on the time.
 """
 
 import os
@@ -34,6 +34,7 @@ BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)
 FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # of a step, which depends on the machine's load
+MASKED = "N.N s"
 
 
 def shape(line: str) -> str:
@@ -41,8 +42,8 @@ def shape(line: str) -> str:
 
 
 def is_same(shown: str, printed: str) -> bool:
-    shown, printed = (re.sub(r" +", " ", ELAPSED.sub("", line)).strip() for line in (shown, printed))
-    return shown == printed
+    """Compare a line of a page with one that a command printed, its seconds masked."""
+    return re.sub(r" +", " ", shown).strip() == re.sub(r" +", " ", printed).strip()
 
 
 def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
@@ -73,7 +74,7 @@ class Environment:
         path = f"{self.python.parent}:{os.environ['PATH']}"
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, text=True,
                               env={**os.environ, "PATH": path}, stdout=subprocess.PIPE)
-        return [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+        return [ELAPSED.sub(MASKED, line.rstrip()) for line in done.stdout.strip("\n").splitlines()]
 
     def has_torch(self) -> bool:
         find = "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)"

@@ -1,7 +1,7 @@
 """picotorch compile: the program of a .pte file as an image, which runs from flash without a loader."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from picotorch import Error, MethodMeta
@@ -60,13 +60,15 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
 
 def _method(model, image, data, method, core):
     """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that its kernels
-    use, and those with which it is fastest. "after" has those of the two that choose_temp chooses.
-    time, other_temp, slowest: for summary.add_measured, with the same."""
+    use, and those with which it is fastest; the latter of the program are temp_before. "after" and
+    "before" have those of the two that choose_temp chooses. time, other_temp, slowest: for
+    summary.add_measured, with the same."""
     meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
-    fastest = fastest_temp(image, method, core, after["temp"])
+    fastest, before = fastest_temp(image, method, core, after["temp"]), _need(model, data, method)
     return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
-            "before": _need(model, data, method), "after": after, "temp_least": after["temp"],
-            "temp_fastest": fastest, "time": None, "other_temp": None,
+            "before": before, "after": after, "temp_least": after["temp"], "temp_fastest": fastest,
+            "temp_before": before and fastest_temp(model, method, core, before["temp"], data),
+            "time": None, "other_temp": None,
             "slowest": []}
 
 
@@ -92,10 +94,13 @@ def _need(file, data, name):
             "unplanned": unplanned_bytes(opened.method_meta(name))}
 
 
-def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int:
-    """Bytes of temp memory with which a method of an image is fastest; least: those that it uses."""
-    loaded = load_with_exact_memories(twin.open_program(image), method)
-    return max(twin.wished_temp(loaded, core), least)
+def fastest_temp(file: bytes, method: str, core: str | None, least: int,
+                 data: Sequence[bytes] = ()) -> int:
+    """Return the bytes of temp memory with which a method of an image, or of a program with its data
+    files, is fastest; least: those that it uses."""
+    files = twin.open_data(list(data))
+    loaded = load_with_exact_memories(twin.open_program(file), method, False, files)
+    return max(twin.wished_temp(loaded, core, False, files), least)
 
 
 def _gains_by_temp(image, name, core, methods):
@@ -119,6 +124,8 @@ def choose_temp(entries: list[dict], has_room: HasRoom | None) -> None:
     wanted = _wanted(entries)
     if has_room is None or has_room(wanted):
         for method, need in zip(methods, wanted, strict=True):
+            if need is not method["after"] and method["before"]:
+                method["before"] |= {"temp": method["temp_before"]}
             method["after"] = need
 
 

@@ -155,6 +155,9 @@ def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to):
     assert status == 0 and (not target or found["fit"]["fits"])
     temp = method["after"]["temp"]
     assert temp in (method["temp_least"], method["temp_fastest"])
+    needs = json.loads(call("size", file, "--board", BOARD, "--json")[1])
+    wished = needs["temp_wished"]["cortex-m4"]
+    assert method["before"]["temp"] == (needs["temp"] if temp == method["temp_least"] else wished)
     call("compile", file, "--keep-plan", "--no-prepare", "-o", tmp_path / "b.ptm")
     run = json.loads(call("run", tmp_path / "b.ptm", "--board", BOARD, "--temp-size", str(temp),
                           "--json")[1])

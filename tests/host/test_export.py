@@ -12,6 +12,7 @@ from picotorch import Error, errors
 from picotorch.host.export import building, report, samples, timing
 from picotorch.host.export import modules as modules_module
 from picotorch.host.export.differences import Difference
+from picotorch.host.run import emulator
 from picotorch.runtime import Runtime
 from support import fixture_store
 from support.calling import assert_error, assert_usage
@@ -253,8 +254,9 @@ def test_the_function_says_what_is_wrong():
 @pytest.mark.parametrize("time, words", [
     ({"message": "no firmware"}, "time on a cortex-m4 is not estimated: no firmware"),
     ({"message": "", "ms": 5.076, "least_ms": 4.7, "most_ms": 5.4, "instructions": 338_369,
-      "cycles": 507_600}, "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 "
-                          "instructions, 507,600 cycles")])
+      "cycles": 507_600, "counted": True},
+     "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 instructions, "
+     "507,600 cycles")])
 def test_time_is_called_an_estimate(capsys, time, words):
     report._show_time({"core": "cortex-m4", "clock_hz": 100_000_000, **time})
     assert words in capsys.readouterr().out
@@ -265,6 +267,17 @@ def test_time_is_that_of_a_board_with_the_core():
     found = timing.estimated(program, "cortex-m4")
     assert found["message"] == "" and found["ms"] == pytest.approx(found["cycles"] / 1e5, rel=1e-3)
     assert found["least_ms"] < found["ms"] < found["most_ms"]
+
+
+def test_time_without_a_board_is_by_the_sizes_of_the_tensors(capsys, monkeypatch, tmp_path):
+    program = fixture_store.load("int8_ds_cnn").pte
+    counted = timing.estimated(program, "cortex-m0plus")
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    found = timing.estimated(program, "cortex-m0plus")
+    assert counted["counted"] and not found["counted"] and found["message"] == ""
+    assert found["least_ms"] < counted["ms"] < found["most_ms"]
+    report._show_time(found)
+    assert "estimated from the sizes of the tensors: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "mlp"])

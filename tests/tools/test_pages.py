@@ -101,7 +101,7 @@ def test_the_seconds_of_a_step_are_masked(tmp_path):
 
 
 def test_numbers_of_operators_and_boards_in_prose_are_exact():
-    """Of all operators a page says "has kernels for N", "kernels of N" or "all N operators"."""
+    """A page writes "has kernels for N operators", "has kernels of N" or "all N"."""
     count = len(known_operators())
     for page in (README, DOCUMENTS / "features.md", DOCUMENTS / "boards.md"):
         text = page.read_text()

@@ -83,6 +83,7 @@ class _Images:
     def __init__(self, graph):
         self.graph = graph
         self.images = {}  # of a sequence, the node of its image
+        self.replaced = set()  # of these sequences, those that an image is computed in place of
         self.weights = {}  # of the target of a weight, the name of that over images
 
     def replace(self):
@@ -93,8 +94,12 @@ class _Images:
                 elif node.target in _ELEMENTWISE and self._takes_images(node):
                     self.images[node] = self._call(
                         node, node.target, [self.images.get(one, one) for one in node.args])
+                else:
+                    continue
+                self.replaced.add(node)
         for sequence, image in list(self.images.items()):
-            self._replace_uses(sequence, image)
+            if sequence in self.replaced:
+                self._replace_uses(sequence, image)
 
     def _is_replaceable(self, node):
         """Return False for a convolution with computed weights, and for samples without a batch."""
@@ -148,9 +153,7 @@ class _Images:
 
     def _replace_uses(self, sequence, image):
         """Give a view of the image to those that take the sequence and were not replaced."""
-        if image.target is _ATEN.unsqueeze.default and image.args[0] is sequence:
-            return
-        users = [user for user in sequence.users if user not in self.images]
+        users = [user for user in sequence.users if user not in self.replaced]
         if not users:
             return
         with self.graph.graph.inserting_after(image):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import torch
 from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass
+from executorch.backends.arm.quantizer.arm_quantizer_utils import SharedQspecQuantizer
 from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
 from executorch.backends.cortex_m.passes import (
     ActivationFusionPass,
@@ -21,8 +22,12 @@ from executorch.backends.cortex_m.passes import (
     aten_to_cortex_m_pass,
     passes_utils,
 )
-from executorch.backends.cortex_m.quantizer.quantization_configs import INT8_PER_TENSOR_CONFIG
-from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
+from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatcher
+from executorch.backends.cortex_m.quantizer.quantization_configs import (
+    INT8_PER_TENSOR_CONFIG,
+    SOFTMAX_OUTPUT_FIXED_QSPEC,
+)
+from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, mark_node_as_annotated
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
 from executorch.exir import to_edge
@@ -37,7 +42,7 @@ from torchao.quantization.pt2e.quantizer import (
 )
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
-from . import batch_norms, matrix_errors, preparing, recurrent, sequences
+from . import batch_norms, biases, masks, matrix_errors, movers, preparing, recurrent, sequences
 from .lowering import Lowered, finish, traced_from
 
 _ATEN = torch.ops.aten
@@ -82,10 +87,11 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     preparing.fold_factories(graph)
-    prepared = prepare_pt2e(graph, _Quantizer())
+    prepared = prepare_pt2e(graph, _Quantizer(samples))
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
+    biases.widen_scales(prepared)
     reference = _without_observers(copy.deepcopy(prepared))
     converted = convert_pt2e(prepared)
     recurrent.quantize_weights(converted)
@@ -95,6 +101,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     manager = CortexMPassManager(edge.exported_program(), _passes(),
                                  CortexMTargetConfig.from_target_string(core))
     edge._edge_programs["forward"] = manager.transform()
+    movers.check(edge.exported_program().graph)
     return finish(edge, reference, quantized)
 
 
@@ -220,12 +227,22 @@ def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale
         if mask.dtype == torch.bool:
             mask = torch.where(mask, 0.0, -math.inf)
         scores = scores + mask
-    return torch.matmul(torch.softmax(scores, -1), value)
+    weights = torch.softmax(scores, -1) if mask is None or is_causal else (
+        _ATEN._safe_softmax(scores, -1))  # zeros for a row that is masked whole
+    return torch.matmul(weights, value)
 
 
 class _Quantizer(CortexMQuantizer):
     """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
-    once more in between, and then refuses a product with integers on one side only."""
+    once more in between, and then refuses a product with integers on one side only.
+
+    Leaves in float what masks go through, by what samples lead to, and what is no mover of integers:
+    ExecuTorch's takes comparisons with numbers for such."""
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+        self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
 
     def transform_for_annotation(self, model):
         """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
@@ -235,7 +252,16 @@ class _Quantizer(CortexMQuantizer):
         return super().transform_for_annotation(model)
 
     def annotate(self, model):
+        in_float = masks.in_float(model, self.samples)
+        for node in in_float:
+            is_softmax = node.target in masks.SOFTMAXES
+            mark_node_as_annotated(node, {}, SOFTMAX_OUTPUT_FIXED_QSPEC if is_softmax else None, False)
+            node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         model = super().annotate(model)
+        outputs = getattr(model.graph.output_node().meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
+        for source in list(outputs):
+            if source in in_float or _is_converted(source):
+                del outputs[source]
         joints = _free_joints(model.graph)
         for node in model.graph.nodes:
             inputs = getattr(node.meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
@@ -243,6 +269,12 @@ class _Quantizer(CortexMQuantizer):
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
                     inputs[source] = _fixed_spec(source) or spec
         return model
+
+
+def _is_converted(node):
+    """Return True for floats made of booleans or integers, which a scale would make others of."""
+    return node.target in (_ATEN.to.dtype, _ATEN._to_copy.default) and not (
+        node.args[0].meta["val"].is_floating_point())
 
 
 def _free_joints(graph):
@@ -299,9 +331,15 @@ def _passes():
     passes.remove(DecomposeHardswishPass)
     passes[passes.index(ActivationFusionPass)] = _ActivationFusion
     fold = passes.index(FoldAndAnnotateQParamsPass)
-    passes[fold + 1:fold + 1] = [_BiasesAsInt8, _Tables]
+    passes[fold:fold + 1] = [movers.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
+                             _Tables]
     passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
     return passes
+
+
+def _layers():
+    """Return the operators that have an int8 kernel, or become part of one."""
+    return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
 
 
 def _register_hardswish():

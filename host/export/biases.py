@@ -1,0 +1,50 @@
+"""Keep biases within int32. A bias is stored with the product of the scales of the input and of the
+weights, which is tiny for a channel that has (almost) no weights, as pruning and batch norms with small
+factors leave them.
+
+Importing it imports torch.
+"""
+
+import torch
+
+from .preparing import constant
+
+_ATEN = torch.ops.aten
+_LAYERS = (_ATEN.linear.default, _ATEN.conv2d.default, _ATEN.conv_transpose2d.input)
+
+# Of the 31 bits of a sum, a bias takes at most these
+_BITS = 28
+_STEPS = 127.5  # of a scale, in the largest weight
+
+
+def widen_scales(prepared: torch.fx.GraphModule) -> None:
+    """Widen the ranges of weights that calibrated observers have seen until each bias fits."""
+    for node in prepared.graph.nodes:
+        if node.target not in _LAYERS or len(node.args) < 3 or node.args[2] is None:
+            continue
+        observers = [_observer(prepared, one) for one in node.args[:2]]
+        bias = _source(node.args[2])
+        if None in observers or bias.op != "get_attr":
+            continue
+        given, weights = observers
+        scale, _ = given.calculate_qparams()
+        bias = constant(prepared, bias).detach().abs().to(torch.float64)
+        least = bias / (scale.double() * 2**_BITS) * _STEPS
+        if weights.max_val.numel() == 1:
+            least = least.max().reshape(weights.max_val.shape)
+        least = least.to(weights.max_val.dtype)
+        weights.max_val.copy_(torch.maximum(weights.max_val, least))
+
+
+def _observer(prepared, node):
+    """Return the observer of a value, None if it has none."""
+    if node.op != "call_module":
+        return None
+    observer = prepared.get_submodule(node.target)
+    return observer if hasattr(observer, "calculate_qparams") else None
+
+
+def _source(node):
+    while node.op == "call_module":
+        node = node.args[0]
+    return node

@@ -35,9 +35,11 @@ _ARITHMETIC = (
     _ATEN.sub.Scalar, _ATEN.rsub.Scalar, _ATEN.rsub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
     _ATEN.mul.Scalar, _ATEN.div.Tensor, _ATEN.div_.Tensor, _ATEN.div.Scalar, _ATEN.neg.default)
 
-# Operators whose result has sentinels where an argument has
+# Operators whose result has sentinels where an argument has. The largest of a row has none, as a rule
+_EXTREMES = (_ATEN.amax.default, _ATEN.amin.default, _ATEN.max.dim, _ATEN.min.dim)
 _CARRIERS = frozenset((
-    *MOVERS, *_FILLS, *_ARITHMETIC, _ATEN.masked_fill.Tensor, _ATEN.masked_fill_.Tensor,
+    *(one for one in MOVERS if one not in _EXTREMES), *_FILLS, *_ARITHMETIC,
+    _ATEN.masked_fill.Tensor, _ATEN.masked_fill_.Tensor,
     _ATEN.where.self, _ATEN.to.dtype, _ATEN._to_copy.default, _ATEN.masked_scatter.default,
     _ATEN.baddbmm.default, _ATEN.addmm.default, _ATEN.triu.default, _ATEN.tril.default,
     _ATEN.abs.default, _ATEN.slice_scatter.default, _ATEN.select_scatter.default,

@@ -50,7 +50,8 @@ _NAMES = frozenset(
        "aten::roll", "aten::repeat_interleave"})
 
 # Operators without inputs. ExecuTorch's pass would state their values as integers, and not change them
-_MAKERS = (exir_ops.edge.aten.full_like.default, *ComputeConstantOpsAOTPass.targeted_ops)
+_MAKERS = ComputeConstantOpsAOTPass.targeted_ops
+_FULL, _LIKE = exir_ops.edge.aten.full.default, exir_ops.edge.aten.full_like.default
 
 _WEIGHTED = (exir_ops.edge.aten.linear.default, exir_ops.edge.aten.convolution.default)
 
@@ -72,8 +73,12 @@ def keep_to(layers: Iterable) -> type[ExportPass]:
                         node.meta["custom"] = node.meta["custom"] | {
                             ArmAnnotationInfo.CUSTOM_META_KEY: ArmAnnotationInfo(quantized=False)}
             for node in list(module.graph.nodes):
+                if node.target is _LIKE:
+                    node.target, node.args = _FULL, (list(node.meta["val"].shape), node.args[1])
+                    node.kwargs = {"dtype": node.meta["val"].dtype}
                 if node.target in _MAKERS and any(user.target in Q_OPS for user in node.users):
                     _part_from_users(module.graph, node)
+            module.graph.eliminate_dead_code()
             module.recompile()
             return PassResult(module, True)
 

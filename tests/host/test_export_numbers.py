@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
+from picotorch.host.operators import known_operators  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
@@ -62,3 +63,158 @@ def test_each_convolution_over_sequences_is_exported_once(name, has_relu, is_res
     assert [layer["operator"] for layer in layers] == ["cortex_m::quantized_conv2d.out"] * 2
     assert "aten::clamp.out" not in {layer["operator"] for layer in report["layers"]}
     assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR
+
+
+# ---- operators on stored integers
+
+SKIPPED = ("rand", "nonzero", "unique", "bincount", "repeat_interleave", "view_as", "conj", "linalg",
+           "_local", "sym_", "hardtanh", "masked_select", "_to_copy", "empty", "pdist", "cdist")
+
+
+def eager(operator, *args):
+    """Return the result of an operator, None if it is no tensor of floats, booleans or integers."""
+    try:
+        result = operator(*args)
+    except (RuntimeError, TypeError, IndexError):
+        return None
+    is_plain = isinstance(result, torch.Tensor) and not result.is_complex()
+    return result if is_plain and torch.isfinite(result).any() else None
+
+
+def operators_of(*kinds):
+    """Return the operators with kernels that take arguments of these types, and others of defaults."""
+    found = {}
+    for name in sorted(known_operators()):
+        packet, _, overload = name.removeprefix("aten::").partition(".")
+        if not name.startswith("aten::") or any(word in packet for word in SKIPPED):
+            continue
+        overload = overload.removesuffix("out").removesuffix("_") or "default"
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        if operator is None or operator._schema.is_mutable:
+            continue
+        kept = [str(one.type) for one in operator._schema.arguments if not one.has_default_value()]
+        if kept == list(kinds):
+            found[f"{packet}.{overload}"] = operator
+    return found
+
+
+def in_groups(names, size=12):
+    names = sorted(names)
+    return [names[i : i + size] for i in range(0, len(names), size)]
+
+
+UNARY = operators_of("Tensor")
+WITH_NUMBER = operators_of("Tensor", "number")
+BINARY = operators_of("Tensor", "Tensor")
+NUMBER = 0.5
+
+# {name: a function of a tensor of values between 0 and 1, and another}
+FUNCTIONS = {
+    "bool": lambda y, z: (y - 0.5).bool(),
+    "any": lambda y, z: (y > 0.9).any(),
+    "all": lambda y, z: (y > 0.02).all(1),
+    "count": lambda y, z: (y > NUMBER).sum(),
+    "logical_and": lambda y, z: torch.logical_and(y > NUMBER, z > NUMBER),
+    "logical_not": lambda y, z: torch.logical_not(y > NUMBER),
+    "logical_or": lambda y, z: torch.logical_or(y > NUMBER, z),
+    "isclose": lambda y, z: y == z,
+    "masked": lambda y, z: y * (y > NUMBER),
+    "where": lambda y, z: torch.where(y > NUMBER, y, z),
+    "where_number": lambda y, z: torch.where(y > NUMBER, y, -0.25),
+    "where_numbers": lambda y, z: torch.where(y > NUMBER, 1.0, -1.0),
+    "masked_fill": lambda y, z: y.masked_fill(y > NUMBER, 0.3),
+    "clamp": lambda y, z: y.clamp(0.2, 0.7),
+    "clamp_tensor": lambda y, z: torch.clamp(y, z.new_tensor(0.2), z.new_tensor(0.7)),
+    "zeros_like": lambda y, z: torch.zeros_like(y) + y,
+    "ones_like": lambda y, z: torch.ones_like(y) - y,
+    "full_like": lambda y, z: torch.full_like(y, 0.4) * y,
+    "threshold": lambda y, z: F.threshold(y, 0.5, 0.1),
+    "maximum": lambda y, z: torch.maximum(y, torch.full((), NUMBER)),
+    "floor": lambda y, z: (y * 4).floor(),
+    "minimum": lambda y, z: torch.minimum(y, torch.full_like(y, NUMBER)),
+    "argmax": lambda y, z: y.argmax(1),
+    "argsort": lambda y, z: y.sort(1)[0],
+    "topk": lambda y, z: y.topk(2)[0],
+    "cumsum": lambda y, z: y.cumsum(1),
+    "pad": lambda y, z: F.pad(y, (1, 2), value=NUMBER),
+    "reflect": lambda y, z: F.pad(y[None], (1, 2), mode="reflect"),
+    "hardtanh": lambda y, z: F.hardtanh(y, 0.2, 0.6),
+    "norm": lambda y, z: y.norm(dim=1),
+    "softmax": lambda y, z: (y > NUMBER).float().softmax(1),
+    "difference": lambda y, z: (y - z).abs(),
+    "unbind": lambda y, z: y.unbind(1)[2],
+    "one_hot": lambda y, z: (y.argmax(1, keepdim=True) == torch.arange(8)).float(),
+    "scatter": lambda y, z: y.scatter(1, torch.zeros(4, 1, dtype=torch.int64), 0.25),
+    "gather": lambda y, z: y.gather(1, torch.zeros(4, 1, dtype=torch.int64)),
+    "roll": lambda y, z: y.roll(1, 1),
+    "tril": lambda y, z: y.tril(),
+    "outer": lambda y, z: y[:, None] * z[:, :, None],
+    "index_fill": lambda y, z: y.index_fill(1, torch.tensor([1]), 0.25),
+    "index_put": lambda y, z: y.index_put((torch.tensor([1]),), torch.tensor(0.25)),
+    "large": lambda y, z: (torch.full((4, 600), 0.3) * y[:, :1]),
+    "range": lambda y, z: torch.linspace(0, 1, 8) * y,
+}
+
+
+class Outputs(nn.Module):
+    """Two layers, and the results of functions of theirs."""
+
+    def __init__(self, functions):
+        super().__init__()
+        self.first, self.second, self.functions = nn.Linear(6, 8), nn.Linear(6, 8), functions
+
+    def forward(self, x):
+        y, z = torch.sigmoid(self.first(x)), torch.sigmoid(self.second(x))
+        return y, z, *(function(y, z) for function in self.functions)
+
+
+def check_functions(functions):
+    """Compare what int8 makes of two values with what PyTorch makes of the same two."""
+    torch.manual_seed(0)
+    samples = [(torch.randn(4, 6),) for _ in range(8)]
+    program = picotorch.Module(exported(Outputs(list(functions.values())), samples).buffer)
+    differing = []
+    for sample in samples[:3]:
+        y, z, *results = (torch.from_numpy(one.numpy().copy()) for one in program(*sample))
+        for (name, function), found in zip(functions.items(), results, strict=True):
+            wanted = function(y, z)
+            if wanted.is_floating_point():
+                finite = torch.isfinite(wanted)
+                limit = 0.02 * max(1, wanted[finite].abs().max().item())
+                if not (found - wanted)[finite].abs().max() <= limit:
+                    differing.append(name)
+            elif not torch.equal(found, wanted):
+                differing.append(name)
+    assert not differing, differing
+
+
+def calls(names, operators, make):
+    torch.manual_seed(0)
+    y, z = torch.rand(4, 8), torch.rand(4, 8)
+    made = {name: make(operators[name]) for name in names}
+    return {name: one for name, one in made.items() if eager(one, y, z) is not None}
+
+
+@pytest.mark.parametrize("names", in_groups(UNARY), ids=lambda names: names[0])
+def test_operators_of_one_tensor_see_values(names):
+    check_functions(calls(names, UNARY, lambda one: lambda y, z: one(y)))
+
+
+@pytest.mark.parametrize("names", in_groups(WITH_NUMBER), ids=lambda names: names[0])
+def test_operators_with_a_number_see_values(names):
+    check_functions(calls(names, WITH_NUMBER, lambda one: lambda y, z: one(y, NUMBER)))
+
+
+@pytest.mark.parametrize("names", in_groups(BINARY), ids=lambda names: names[0])
+def test_operators_of_two_tensors_see_values(names):
+    check_functions(calls(names, BINARY, lambda one: lambda y, z: one(y, z)))
+
+
+@pytest.mark.parametrize("names", in_groups(BINARY), ids=lambda names: names[0])
+def test_operators_with_a_constant_see_values(names):
+    check_functions(calls(names, BINARY, lambda one: lambda y, z: one(y, torch.full((4, 8), NUMBER))))
+
+
+@pytest.mark.parametrize("names", in_groups(FUNCTIONS, 10), ids=lambda names: names[0])
+def test_functions_see_values(names):
+    check_functions({name: FUNCTIONS[name] for name in names})

@@ -58,7 +58,8 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch
     scores = _scores(nodes)
     masks = {node for node in scores if _is_source(node, values, _MASK)}
     found |= _carried(nodes, masks) & scores
-    found |= {node for node in nodes if node in values and values[node].has_sentinels()}
+    found |= {node for node in nodes if node.op == "call_function" and node in values
+              and values[node].has_sentinels()}
     return found | {user for node in found for user in node.users if user.op == "call_function"}
 
 
@@ -66,7 +67,7 @@ class _Values:
     """The values that a node gives, of all samples."""
 
     def __init__(self):
-        self.is_finite = True
+        self.is_finite, self.has_nan = True, False
         self.lowest, self.highest = math.inf, -math.inf
         self.sentinels = (math.inf, -math.inf)  # magnitudes of those that are large
         self.rest = -math.inf  # and the largest of the others
@@ -74,6 +75,7 @@ class _Values:
     def add(self, value):
         value = value.detach().double()
         finite = torch.isfinite(value)
+        self.has_nan |= bool(value.isnan().any())
         self.is_finite &= bool(finite.all())
         value = value[finite]
         if value.numel():
@@ -120,7 +122,7 @@ def _is_source(node, values, size):
         return False
     found = values[node]
     if node.op == "placeholder":
-        return found.has_sentinels() or (size == _MASK and found.is_mask())
+        return not found.has_nan and (found.has_sentinels() or (size == _MASK and found.is_mask()))
     is_large = max(abs(found.lowest), abs(found.highest)) >= size and found.lowest <= found.highest
     return node.op == "get_attr" and (not found.is_finite or is_large)
 

@@ -22,6 +22,7 @@ from executorch.backends.cortex_m.passes import (
     aten_to_cortex_m_pass,
     passes_utils,
 )
+from executorch.backends.cortex_m.quantizer.pattern_checkers import CortexMActivationCheck
 from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatcher
 from executorch.backends.cortex_m.quantizer.quantization_configs import (
     INT8_PER_TENSOR_CONFIG,
@@ -58,6 +59,8 @@ _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.defau
          _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
 
 _EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
+
+_HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
 
 _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
              _ATEN.alpha_dropout.default)
@@ -243,6 +246,11 @@ class _Quantizer(CortexMQuantizer):
         super().__init__()
         self.samples = samples
         self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
+        for quantizer in self.quantizers[:-1]:
+            matcher = quantizer.pattern_matcher
+            matcher.support_dict = {pattern: check for pattern, check in matcher.support_dict.items()
+                                    if pattern[-1] not in _HARDSIGMOIDS} | {
+                (one,): CortexMActivationCheck for one in _HARDSIGMOIDS}
 
     def transform_for_annotation(self, model):
         """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
@@ -342,16 +350,20 @@ def _layers():
     return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
 
 
-def _register_hardswish():
-    """Make hardswish a table of 256 values, as silu is. Its multiplication of x by x + 3 takes a zero
-    point that int8 cannot state where the scale of x is small."""
-    hardswish, known = exir_ops.edge.aten.hardswish.default, AtenToCortexMPass._DIALECT_SUBSTITUTIONS
-    if hardswish not in known:
-        passes_utils._ACTIVATION_FNS[hardswish] = lambda x: x * min(max(x + 3, 0), 6) / 6
-        known[hardswish] = aten_to_cortex_m_pass._get_activation_replacement
+def _register_tables():
+    """Make hardswish and hardsigmoid tables of 256 values, as silu is. Hardswish's multiplication of x
+    by x + 3, and hardsigmoid as part of a layer, take a zero point that int8 cannot state where the
+    scale of x, or of the result, is small."""
+    known = AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    for name, function in (("hardswish", lambda x: x * min(max(x + 3, 0), 6) / 6),
+                           ("hardsigmoid", lambda x: min(max(x + 3, 0), 6) / 6)):
+        activation = getattr(exir_ops.edge.aten, name).default
+        if activation not in known:
+            passes_utils._ACTIVATION_FNS[activation] = function
+            known[activation] = aten_to_cortex_m_pass._get_activation_replacement
 
 
-_register_hardswish()
+_register_tables()
 
 
 class _Tables(AtenToDialectPass):
@@ -375,8 +387,7 @@ class _ActivationFusion(ActivationFusionPass):
         found = super()._get_validated_qparams(node, input_node)
         bounds = passes_utils.get_activation_bounds(node)
         if (found is not None or bounds is None or not node.meta.get("output_qparams")
-                or not input_node.meta.get("input_qparams")
-                or node.target is exir_ops.edge.aten.hardsigmoid.default):
+                or not input_node.meta.get("input_qparams")):
             return found
         parameters = node.meta["output_qparams"][0]
         scale, zero_point, least, most = (parameters.scale, parameters.zp, parameters.qmin,

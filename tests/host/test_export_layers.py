@@ -16,8 +16,6 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 LEAST_SQNR = 25  # dB
-# ExecuTorch limits the zero point of a layer with a hardsigmoid, which is below 0.5 here
-LESS = {"squeeze_and_excite": 20}
 IMAGE = (1, 3, 16, 16)
 
 
@@ -272,7 +270,7 @@ def exported(name):
 def test_int8_is_near_pytorch(name):
     report = exported(name).report
     assert report["checked"] == "executed"
-    assert min(output["sqnr"] for output in report["outputs"]) > LESS.get(name, LEAST_SQNR)
+    assert min(output["sqnr"] for output in report["outputs"]) > LEAST_SQNR
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name.endswith(("norm", "norms"))

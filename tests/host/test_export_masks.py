@@ -230,7 +230,9 @@ def test_a_row_that_is_masked_whole_is_zero_as_in_pytorch():
     assert not picotorch.Module(exported.buffer)(*samples[0]).numpy()[:, :, 1].any()
 
 
-@pytest.mark.parametrize("name", ["is_causal", "float_1e9", "masked_fill", "where", "add_100"])
+@pytest.mark.parametrize("name", ["is_causal", "bool", "float", "float_1e9", "masked_fill",
+                                  "masked_fill_lowest", "where", "add", "add_100", "scaled_mask",
+                                  "triu"])
 def test_masks_take_out_later_tokens_on_a_board(call, tmp_path, name):
     exported, run = check(CONSTANTS[name](), scores(0.2))
     exported.save(tmp_path / "m.pte")

@@ -15,6 +15,7 @@ _LAYERS = (_ATEN.linear.default, _ATEN.conv2d.default, _ATEN.conv_transpose2d.in
 # Of the 31 bits of a sum, a bias takes at most these
 _BITS = 28
 _STEPS = 127.5  # of a scale, in the largest weight
+_CUT = 1000  # an observer that cuts off rare values leaves at least this part of a range
 
 
 def widen_scales(prepared: torch.fx.GraphModule) -> None:
@@ -27,13 +28,21 @@ def widen_scales(prepared: torch.fx.GraphModule) -> None:
         if None in observers or bias.op != "get_attr":
             continue
         given, weights = observers
-        scale, _ = given.calculate_qparams()
         bias = constant(prepared, bias).detach().abs().to(torch.float64)
-        least = bias / (scale.double() * 2**_BITS) * _STEPS
         if weights.max_val.numel() == 1:
-            least = least.max().reshape(weights.max_val.shape)
-        least = least.to(weights.max_val.dtype)
-        weights.max_val.copy_(torch.maximum(weights.max_val, least))
+            bias = bias.max().reshape(weights.max_val.shape)
+        largest = torch.maximum(weights.max_val, -weights.min_val)
+        # it takes long to compute a scale: first with one that is less for certain
+        if not hasattr(given, "max_val") or (largest < _least_weight(
+                bias, (given.max_val - given.min_val) / _STEPS / _CUT)).any():
+            scale, _ = given.calculate_qparams()
+            least = _least_weight(bias, scale).to(weights.max_val.dtype)
+            weights.max_val.copy_(torch.maximum(weights.max_val, least))
+
+
+def _least_weight(bias, scale):
+    """Return the largest weight whose scale is wide enough for a bias."""
+    return bias / (scale.double() * 2**_BITS) * _STEPS
 
 
 def _observer(prepared, node):

@@ -36,7 +36,7 @@ def widen_scales(prepared: torch.fx.GraphModule) -> None:
         if not hasattr(given, "max_val") or (largest < _least_weight(
                 bias, (given.max_val - given.min_val) / _STEPS / _CUT)).any():
             scale, _ = given.calculate_qparams()
-            least = _least_weight(bias, scale).to(weights.max_val.dtype)
+            least = _least_weight(bias, scale).to(weights.max_val).reshape(weights.max_val.shape)
             weights.max_val.copy_(torch.maximum(weights.max_val, least))
 
 

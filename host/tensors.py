@@ -72,7 +72,12 @@ def as_array(value, scalar_type):
     bits = DTYPES.get(scalar_type, "uint8")
     if isinstance(value, np.ndarray):
         return value.view(bits)
-    return value.view(getattr(sys.modules["torch"], bits)).numpy()
+    return as_bits(value, bits)
+
+
+def as_bits(tensor, dtype):
+    """A tensor of torch on the CPU as an array of numpy's dtype, with the same bits."""
+    return tensor.view(getattr(sys.modules["torch"], dtype)).numpy()
 
 
 def is_torch(value):

@@ -15,7 +15,7 @@ from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, OPERATO
 from picotorch.module import load_with_exact_memories
 
 from ..twin import open_program
-from . import differences
+from . import arrays, differences
 from .exporting import export_file
 from .samples import Samples, samples_of
 from .state import unchanged
@@ -111,7 +111,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
                    remedy="take the state as an input and return the new one, or export it without "
                    "quantize")
     lowering = imported(Steps())
-    quantize, evaluate = (_samples(arrays, source) for arrays in (wishes.quantize, wishes.evaluate))
+    quantize, evaluate = (_samples(given, source) for given in (wishes.quantize, wishes.evaluate))
     try:
         lowered = _lower(lowering, source, quantize, wishes, steps)
     except (Error, MemoryError):
@@ -127,8 +127,8 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     if entry["missing_operators"]:
         return written, entry | _unknown("not run: kernels are missing")
     with steps.step("comparing it with PyTorch on the twin"):
-        entry |= _compared(lowering, source, lowered,
-                           evaluate or quantize or Samples([list(map(_plain, source.arguments))]))
+        examples = Samples([list(map(arrays.argument, source.arguments))])
+        entry |= _compared(lowering, source, lowered, evaluate or quantize or examples)
     return written, entry
 
 
@@ -160,11 +160,11 @@ def _is_written(node):
     return False
 
 
-def _samples(arrays, source):
-    if arrays is None:
+def _samples(given, source):
+    if given is None:
         return None
     try:
-        return samples_of(arrays, [_plain(value) for value in source.arguments])
+        return samples_of(given, [arrays.argument(value) for value in source.arguments])
     except ValueError as error:
         raise fail(INVALID_ARGUMENT, str(error), "samples",
                    remedy="give arrays in0, in1 ... of (samples, *sizes of the input)") from None
@@ -269,10 +269,5 @@ def _outputs(torch, source, program, evaluated):
     return [{"output": i, **difference.entry()} for i, difference in sorted(found.items())], accuracy
 
 
-def _plain(value):
-    return value.detach().numpy() if hasattr(value, "detach") else value
-
-
 def _tensors(torch, sample):
-    return tuple(torch.from_numpy(np.ascontiguousarray(value)) if np.ndim(value) else
-                 torch.tensor(value) if isinstance(value, np.ndarray) else value for value in sample)
+    return tuple(arrays.tensor(torch, value) for value in sample)

@@ -12,7 +12,7 @@ from picotorch.module import load_with_exact_memories
 
 from ..inputs import checked_inputs, dequantize_array
 from ..instructions import read_instructions
-from ..tensors import from_stored
+from ..tensors import as_numbers, from_stored
 from ..twin import open_program, outputs, set_inputs
 from ..values import TENSOR, Values
 
@@ -62,10 +62,15 @@ class Stepper:
         self.has_jumps = any(one.destination is not None for one in self.instructions)
 
     def run(self, inputs: list) -> list[np.ndarray]:
-        """The outputs for these inputs."""
+        """The outputs for these inputs, as numbers that can be compared."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         self.method.execute()
-        return outputs(self.method, self.meta)
+        return [as_numbers(array, self._scalar_type(i))
+                for i, array in enumerate(outputs(self.method, self.meta))]
+
+    def _scalar_type(self, output):
+        is_tensor = self.meta.output_tag(output) == TENSOR
+        return self.meta.output_tensor_meta(output).scalar_type() if is_tensor else None
 
     def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
         """found(instruction, array) gets what each wanted instruction, by index, computes; of one
@@ -87,7 +92,8 @@ class Stepper:
         if buffer < 0 or info.is_dynamic():
             return None
         memory = self.method.manager.planned_memory.buffers[buffer]
-        return from_stored(memoryview(memory)[offset : offset + info.nbytes()], info)
+        array = from_stored(memoryview(memory)[offset : offset + info.nbytes()], info)
+        return as_numbers(array, info.scalar_type())
 
 
 def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Callable) -> list[dict]:

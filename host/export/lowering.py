@@ -11,7 +11,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 from torch.utils import _pytree
 
-from . import batch_norms, matrix_errors, preparing, recurrent
+from . import arrays, batch_norms, matrix_errors, preparing, recurrent
 
 _ATEN = torch.ops.aten
 
@@ -25,6 +25,9 @@ _CONTIGUOUS_OPERATORS = (
 for _kind in torch.return_types.all_return_types:
     _pytree.SUPPORTED_SERIALIZED_TYPES[_kind] = _pytree.SUPPORTED_SERIALIZED_TYPES[_kind]._replace(
         serialized_type_name=f"torch.return_types.{_kind.__name__}")
+
+# Memory formats besides that of contiguous tensors, by the number of dims
+_CHANNELS_LAST = {4: (torch.channels_last,), 5: (torch.channels_last_3d,)}
 
 # Never computed ahead of time, whatever they take: they make much out of little
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
@@ -60,7 +63,7 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
     """Lower with ExecuTorch's portable operators, and if fuse_rnn with recurrent layers in one
     instruction each. Linear layers stay linear layers, and results of constants alone become
     constants."""
-    exported = _with_batch_norms_in_convolutions(exported)
+    exported = _with_batch_norms_in_convolutions(with_plain_strides(exported))
     exported = matrix_errors.take_apart(exported)
     matrix_errors.into_operators(exported.graph_module)
     _place_copies(exported.graph_module)
@@ -70,6 +73,32 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
     config = EdgeCompileConfig(preserve_ops=[_ATEN.linear.default], _check_ir_validity=False)
     edge = to_edge(traced_from(exported), compile_config=config)
     return finish(edge, reference, {})
+
+
+def with_plain_strides(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Give all inputs, parameters, buffers and constants that are neither contiguous nor channels last
+    a contiguous copy; views have strides that ExecuTorch refuses. So have arrays of numpy, 0 in dims of
+    one element."""
+    signature = exported.graph_signature
+    names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
+             **signature.inputs_to_lifted_tensor_constants}
+    for node in exported.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or _has_plain_strides(value):
+            continue
+        node.meta["val"] = value.new_empty(value.shape)
+        for kept in (exported.state_dict, exported.constants):
+            if names.get(node.name) in kept:
+                old = kept[names[node.name]]
+                new = old.detach().new_empty(old.shape).copy_(old.detach())
+                kept[names[node.name]] = (torch.nn.Parameter(new, old.requires_grad)
+                                          if isinstance(old, torch.nn.Parameter) else new)
+    return exported
+
+
+def _has_plain_strides(value):
+    return any(value.stride() == torch.empty(value.shape, device="meta", memory_format=one).stride()
+               for one in (torch.contiguous_format, *_CHANNELS_LAST.get(value.ndim, ())))
 
 
 def _with_batch_norms_in_convolutions(exported):
@@ -152,7 +181,7 @@ def float_values(reference: torch.fx.GraphModule, arguments: tuple, names: set[s
             outputs = value if isinstance(value, tuple | list) else [value]
             tensors = [one for one in outputs if isinstance(one, torch.Tensor) and one.numel()]
             if node.name in names and tensors:
-                found[node.name] = tensors[0].detach().numpy().copy()
+                found[node.name] = arrays.numbers(tensors[0]).copy()
             return value
 
     flat = torch.utils._pytree.tree_leaves(arguments)
@@ -169,6 +198,7 @@ def finish(edge: EdgeProgramManager, reference, quantized) -> Lowered:
     program = edge.exported_program()
     program = constant_prop_pass.constant_prop_pass(program, _too_large(program))
     edge._edge_programs["forward"] = program
+    _keep_initial_values(program)
     parts = {}
     for number, node in enumerate(program.graph.nodes, 1):
         node.meta["debug_handle"] = number
@@ -179,6 +209,23 @@ def finish(edge: EdgeProgramManager, reference, quantized) -> Lowered:
     return Lowered(bytes(executable.buffer),
                    {i: parts[handle] for i, handle in by_instruction.items() if handle in parts},
                    reference)
+
+
+def _keep_initial_values(program):
+    """Mark the buffers that forward updates, so that ExecuTorch writes their values. Runtimes start a
+    buffer without one at zero."""
+    signature = program.graph_signature
+    updated = set(signature.buffers_to_mutate.values())
+    values = dict(program.named_buffers())
+    for node in program.graph.find_nodes(op="placeholder"):
+        name = signature.inputs_to_buffers.get(node.name)
+        if name in updated and not _is_zero(values[name]):
+            node.meta["et_init_buffer"] = True
+
+
+def _is_zero(tensor):
+    """True where every bit is zero, which -0.0 is not."""
+    return not tensor.detach().contiguous().flatten().view(torch.uint8).any()
 
 
 def _too_large(program):

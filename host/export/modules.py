@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from picotorch import Error
 from picotorch.errors import (
     ACCESS_FAILED,
@@ -20,9 +21,9 @@ from picotorch.errors import (
     fail,
 )
 
-from . import torchvision_operators
+from . import arrays, torchvision_operators
 from .building import Source, cause, explained
-from .state import unchanged
+from .state import assigned_in_place, unchanged
 from .steps import Steps, quiet
 
 
@@ -103,8 +104,9 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
     with steps.step("exporting it with torch.export"):
         torchvision_operators.register(torch)
         try:
-            exported = torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes,
-                                           strict=False)
+            with unchanged(torch, module), assigned_in_place(module):
+                exported = torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes,
+                                               strict=False)
         except Exception as error:
             raise fail(NOT_SUPPORTED, f"torch.export cannot export it: {cause(error)}", name,
                        remedy="keep data out of Python's if and loops: use torch.where, torch.cond, or "
@@ -137,7 +139,7 @@ def _arguments(torch, inputs, name):
         raise fail(INVALID_ARGUMENT, f"example inputs are {type(inputs).__name__}", name,
                    remedy="give a tuple of the arguments of forward")
     return tuple(value if isinstance(value, torch.Tensor | int | float | bool | None.__class__)
-                 else torch.as_tensor(value) for value in inputs)
+                 else arrays.tensor(torch, np.asarray(value)) for value in inputs)
 
 
 def _runner(torch, module):
@@ -145,8 +147,7 @@ def _runner(torch, module):
     def run(arguments):
         with torch.no_grad(), quiet():
             outputs = module(*arguments)
-        return [value.detach().numpy() if isinstance(value, torch.Tensor) else value
-                for value in torch.utils._pytree.tree_leaves(outputs)]
+        return [arrays.numbers(value) for value in torch.utils._pytree.tree_leaves(outputs)]
     return run
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from picotorch import Error
 from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
 
+from . import arrays
 from .building import Source, explained
 from .state import unchanged
 from .steps import Steps, quiet
@@ -83,7 +84,7 @@ def _example_inputs(torch, module, given, name):
         if number is not None and np.ndim(array) == 0:
             inputs.append(number(array))
         else:
-            inputs.append(torch.from_numpy(np.ascontiguousarray(array).reshape(np.shape(array))))
+            inputs.append(arrays.tensor(torch, np.asarray(array)))
     return tuple(inputs)
 
 
@@ -105,8 +106,7 @@ def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
     def run(arguments):
         with torch.no_grad(), quiet():
             outputs = module(*arguments)
-        return [value.detach().numpy() if hasattr(value, "detach") else value
-                for value in _flat(outputs)]
+        return [arrays.numbers(value) for value in _flat(outputs)]
 
     def explain(error, quantized=False):
         return _explained(error, module, converter, inputs, quantized, name)

@@ -1,0 +1,80 @@
+"""picotorch.export.export of modules with state: buffers that forward updates."""
+
+import numpy as np
+import picotorch.export
+import pytest
+from picotorch.host.export.differences import Stepper
+
+
+@pytest.fixture(scope="module")
+def torch():
+    pytest.importorskip("executorch",
+                        reason="executorch is not installed (picotorch[export])")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
+
+
+_UPDATES = {  # of a buffer h of four elements
+    "in place": "self.h.add_(1)", "anew": "self.h = self.h * 2 + 1",
+    "a view": "self.h.view(-1)[1:].mul_(2)",
+    "a slice": "self.h[:, 1:3] = x.to(self.h.dtype)[:, 1:3]",
+    "by index": "self.h.index_copy_(1, torch.tensor([2]), x.to(self.h.dtype)[:, :1])"}
+
+
+def _stateful(torch, initial, update="self.h.add_(1)", persistent=True, depth=0):
+    class State(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("h", initial, persistent=persistent)
+
+        def forward(self, x):
+            exec(update, {"self": self, "x": x, "torch": torch})
+            return self.h.to(torch.float32) + x
+
+    module = State()
+    for _ in range(depth):
+        module = torch.nn.Sequential(module)
+    return module
+
+
+def _check_state(torch, module, x):
+    """The program begins with the module's own state, and again after a reset."""
+    exported = picotorch.export.export(module, x)
+    assert exported.report["outputs"][0]["sqnr"] > 100
+    stepper = Stepper(exported.buffer)
+    wanted = [module(x).detach().numpy() for _ in range(3)]
+    for _ in range(2):
+        for want in wanted:
+            np.testing.assert_array_equal(stepper.run([x.numpy()])[0], want)
+        stepper.method.reset_state()
+    return exported
+
+
+@pytest.mark.parametrize("update", _UPDATES.values(), ids=_UPDATES)
+@pytest.mark.parametrize("persistent, depth", [(True, 0), (False, 2)])
+def test_a_program_starts_with_the_modules_state(torch, update, persistent, depth):
+    """It started with zeros."""
+    initial = torch.tensor([[5.0, -1.0, 0.0, 2.0]])
+    _check_state(torch, _stateful(torch, initial, update, persistent, depth), torch.rand(1, 4))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "int32", "int16", "int8",
+                                   "uint8"])
+def test_the_initial_state_of_every_dtype(torch, dtype):
+    initial = torch.tensor([[5, 1, 0, 2]]).to(getattr(torch, dtype))
+    _check_state(torch, _stateful(torch, initial), torch.rand(1, 4))
+
+
+@pytest.mark.parametrize("initial", [
+    lambda torch: torch.full((1, 1), 3.0).expand(1, 4),
+    lambda torch: torch.arange(8.0).reshape(4, 2)[:, :1].t(),
+    lambda torch: torch.arange(16.0).reshape(1, 16)[:, 3:7],
+    lambda torch: torch.tensor([-0.0] * 4)[None]],
+    ids=["expanded", "transposed", "a slice", "negative zero"])
+def test_the_initial_state_of_views(torch, initial):
+    _check_state(torch, _stateful(torch, initial(torch), "self.h = self.h * 2"), torch.rand(1, 4))
+
+
+def test_an_initial_state_of_zeros_takes_no_bytes(torch):
+    sizes = [len(picotorch.export.export(_stateful(torch, initial), torch.rand(1, 1)).buffer)
+             for initial in (torch.zeros(1, 1), torch.zeros(1, 4096), torch.ones(1, 4096))]
+    assert sizes[1] < sizes[0] + 64 and sizes[2] >= sizes[0] + 4096 * 4

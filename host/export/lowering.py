@@ -9,6 +9,8 @@ import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
+from torch._prims_common import is_contiguous_or_false
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree
 
 from . import arrays, batch_norms, matrix_errors, preparing, recurrent
@@ -26,8 +28,8 @@ for _kind in torch.return_types.all_return_types:
     _pytree.SUPPORTED_SERIALIZED_TYPES[_kind] = _pytree.SUPPORTED_SERIALIZED_TYPES[_kind]._replace(
         serialized_type_name=f"torch.return_types.{_kind.__name__}")
 
-# Memory formats besides that of contiguous tensors, by the number of dims
-_CHANNELS_LAST = {4: (torch.channels_last,), 5: (torch.channels_last_3d,)}
+# The order in memory of tensors that are channels last, by the number of dims
+_CHANNELS_LAST = {4: ((0, 2, 3, 1),), 5: ((0, 2, 3, 4, 1),)}
 
 # Never computed ahead of time, whatever they take: they make much out of little
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
@@ -97,8 +99,18 @@ def with_plain_strides(exported: torch.export.ExportedProgram) -> torch.export.E
 
 
 def _has_plain_strides(value):
-    return any(value.stride() == torch.empty(value.shape, device="meta", memory_format=one).stride()
-               for one in (torch.contiguous_format, *_CHANNELS_LAST.get(value.ndim, ())))
+    return any(_has_order(value, order)
+               for order in (range(value.ndim), *_CHANNELS_LAST.get(value.ndim, ())))
+
+
+def _has_order(value, order):
+    """True where the strides are those of new tensors with the dims in this order in memory."""
+    stride = 1
+    for dim in reversed(order):
+        if not statically_known_true(value.stride(dim) == stride):
+            return False
+        stride = stride * torch.sym_max(value.shape[dim], 1)
+    return True
 
 
 def _with_batch_norms_in_convolutions(exported):
@@ -130,7 +142,7 @@ def _permuted(graph):
     found = set()
     for node in graph.nodes:
         value = node.meta.get("val")
-        is_permuted = isinstance(value, torch.Tensor) and not value.is_contiguous()
+        is_permuted = isinstance(value, torch.Tensor) and not is_contiguous_or_false(value)
         if _makes_permuted(node) or is_permuted and (
                 node.op != "call_function"
                 or not found.isdisjoint(node.all_input_nodes) and not _is_view(node.target)):
@@ -152,7 +164,7 @@ def _is_view(target):
 
 def _copy(graph, node, source):
     value = source.meta.get("val")
-    if isinstance(value, torch.Tensor) and not value.is_contiguous():
+    if isinstance(value, torch.Tensor) and not is_contiguous_or_false(value):
         options = {"memory_format": torch.contiguous_format}
         with graph.inserting_before(node):
             copy = graph.call_function(_ATEN.clone.default, (source,), options)

@@ -70,6 +70,16 @@ class ChipName(click.ParamType):
         return chip.name
 
 
+class Core(Choice):
+    """A core of chips.CORES, by any of its usual names."""
+
+    def __init__(self):
+        super().__init__(chips.CORES)
+
+    def convert(self, value, param, ctx):
+        return super().convert(chips.core_of(value) or value, param, ctx)
+
+
 class PlannedSize(click.ParamType):
     """I=N: N bytes for planned buffer I."""
 

@@ -1,6 +1,7 @@
 """The chips that people have: boards/chips.toml as dataclasses."""
 
 import functools
+import re
 import tomllib
 from dataclasses import dataclass
 
@@ -11,6 +12,15 @@ from ..quantities import parse_bytes, parse_clock
 from .boards import BOARDS_DIR
 
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+
+
+def core_of(text: str) -> str | None:
+    """Return the core of CORES that a name means (m4, M0+, Cortex-M4F), None for no such core."""
+    found = re.fullmatch(r"(?:arm)?(?:cortex)?m(0|3|4|7|33|55)(\+|p|plus)?(f?)",
+                         re.sub(r"[\s_-]", "", str(text).lower()))
+    if found is None or bool(found[2]) != (found[1] == "0") or found[3] and found[1] in ("0", "3"):
+        return None
+    return f"cortex-m{found[1]}{'plus' * bool(found[2])}"
 
 
 @dataclass(frozen=True)

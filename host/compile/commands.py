@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from .. import options, show
-from ..boards import chips
 from ..boards.boards import load_board
 from ..command import Choice, InputFile, OutputFile, command
 from ..drawing import DrawingFile, write_drawing
@@ -26,7 +25,7 @@ from . import c_project, compiling, end_names, rooms, summary
               help="Prepare weights for the core of this board.")
 @click.option("--chip", type=options.ChipName(), metavar="CHIP",
               help="Prepare weights for the core of this chip (picotorch boards --chips).")
-@click.option("--core", type=Choice(chips.CORES), metavar="CORE",
+@click.option("--core", type=options.Core(), metavar="CORE",
               help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTM",

@@ -14,15 +14,16 @@ from picotorch import Error
 from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 from picotorch.module import load_with_exact_memories
 
+from ..tensors import torch_name
 from ..twin import open_program
-from . import arrays, differences
+from ..values import TENSOR, Values
+from . import arrays, differences, torch_errors
 from .exporting import export_file
-from .samples import Samples, samples_of
+from .samples import Unfit, example_samples, samples_of
 from .state import unchanged
 from .steps import Steps, quiet
 
 CORE = "cortex-m4"
-CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 EXTRA = "pip install 'picotorch[export]'"
 
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
@@ -48,21 +49,13 @@ def explained(error: Exception, quantized: bool, name: str) -> Error:
         missing = ", ".join(sorted(set(re.findall(r"'([\w:.]+)'", text))))
         return fail(NOT_SUPPORTED, f"ExecuTorch has no out variant of {missing}", name,
                     remedy="write the module with other operators")
-    return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {cause(error)}", name,
-                remedy=_remedy("module", quantized))
+    what, remedy = torch_errors.lowering_words(error, _remedy("module", quantized))
+    return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {what}", name, remedy=remedy)
 
 
 def _remedy(part, quantized):
     return (f"write the {part} with other operators"
             + (", or export it without --quantize" if quantized else ""))
-
-
-def cause(error: BaseException) -> str:
-    """Return the first line of the error that led to this one."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 class Source(NamedTuple):
@@ -110,8 +103,13 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
                    f"{', '.join(updated)}", source.name,
                    remedy="take the state as an input and return the new one, or export it without "
                    "quantize")
+    _check_dtypes(source, wishes)
+    _check_written(source, wishes)
     lowering = imported(Steps())
-    quantize, evaluate = (_samples(given, source) for given in (wishes.quantize, wishes.evaluate))
+    examples = [arrays.argument(value) for value in source.arguments]
+    quantize = _samples(wishes.quantize, examples, source)
+    evaluate = _samples(wishes.evaluate, examples, source)
+    evaluated = evaluate or quantize or example_samples(examples)
     try:
         lowered = _lower(lowering, source, quantize, wishes, steps)
     except (Error, MemoryError):
@@ -120,16 +118,63 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
         raise source.explain(error, quantize is not None) from None
     with steps.step("planning its memory"):
         written = _replanned(lowered.program, source.name, wishes.int8_io)
-    entry = {"model": source.name, "dtype": "float32" if wishes.quantize is None else "int8",
-             "core": None if wishes.quantize is None else wishes.core,
+    entry = {"model": source.name, "dtype": _dtypes(written) if quantize is None else "int8",
+             "core": None if quantize is None else wishes.core,
              "bytes_before": source.before, "bytes": len(written),
-             **_loaded(written, lowered, wishes)}
+             "warnings": _warnings(quantize, evaluated), **_loaded(written, lowered, wishes)}
     if entry["missing_operators"]:
         return written, entry | _unknown("not run: kernels are missing")
     with steps.step("comparing it with PyTorch on the twin"):
-        examples = Samples([list(map(arrays.argument, source.arguments))])
-        entry |= _compared(lowering, source, lowered, evaluate or quantize or examples)
+        entry |= _compared(lowering, source, lowered, evaluated)
     return written, entry
+
+
+def _warnings(quantize, evaluated):
+    """What samples warn of, each sentence once."""
+    return list(dict.fromkeys([*(quantize.warnings if quantize else ()), *evaluated.warnings]))
+
+
+def _dtypes(program):
+    """The dtypes that a program computes with: of its tensors of floats, or of all without any."""
+    meta = open_program(program).method_meta("forward")
+    values = Values(meta.program, meta.plan)
+    found = {torch_name(values.tensor(i).scalar_type()) for i in range(len(values))
+             if values.kind(i) == TENSOR}
+    floats = {dtype for dtype in found if "float" in dtype}
+    return ", ".join(sorted(floats or found)) or "none"
+
+
+def _check_dtypes(source, wishes):
+    """Raises NotSupported for int8 of inputs and parameters that are not float32."""
+    signature = source.exported.graph_signature
+    names = {*signature.user_inputs, *signature.inputs_to_parameters}
+    dtypes = sorted({str(value.dtype).removeprefix("torch.") for node, value in _inputs(source.exported)
+                     if node.name in names and value.is_floating_point()} - {"float32"})
+    if wishes.quantize is not None and dtypes:
+        raise fail(NOT_SUPPORTED, "int8 programs are quantized from float32, and the module has "
+                   f"{', '.join(dtypes)}", source.name,
+                   remedy="export module.float() with inputs of float32")
+
+
+def _check_written(source, wishes):
+    """Raises NotSupported for inputs and parameters that forward changes in place."""
+    signature = source.exported.graph_signature
+    changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
+    inputs = [name for name in changed if name in signature.user_inputs]
+    parameters = [signature.inputs_to_parameters[name] for name in changed
+                  if name in signature.inputs_to_parameters]
+    if wishes.quantize is None and inputs:
+        raise fail(NOT_SUPPORTED, f"forward changes its input {', '.join(inputs)} in place",
+                   source.name, remedy=f"change a copy: {inputs[0]} = {inputs[0]}.clone()")
+    if parameters:
+        raise fail(NOT_SUPPORTED, f"forward changes its parameter {', '.join(parameters)}", source.name,
+                   remedy="make it a buffer, by register_buffer in the module's __init__")
+
+
+def _inputs(exported):
+    """The placeholders that are tensors, and their values."""
+    return [(node, node.meta["val"]) for node in exported.graph.find_nodes(op="placeholder")
+            if hasattr(node.meta.get("val"), "is_floating_point")]
 
 
 def _has_dynamic_inputs(exported):
@@ -160,14 +205,23 @@ def _is_written(node):
     return False
 
 
-def _samples(given, source):
+def _samples(given, examples, source):
     if given is None:
         return None
     try:
-        return samples_of(given, [arrays.argument(value) for value in source.arguments])
-    except ValueError as error:
-        raise fail(INVALID_ARGUMENT, str(error), "samples",
-                   remedy="give arrays in0, in1 ... of (samples, *sizes of the input)") from None
+        return samples_of(given, examples, _classes(source.exported))
+    except Unfit as error:
+        raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
+
+
+def _classes(exported):
+    """The elements of the first output, None where they are not fixed."""
+    (outputs,) = exported.graph.output_node().args
+    kinds = exported.graph_signature.output_specs
+    first = next((node for node, spec in zip(outputs, kinds, strict=True)
+                  if spec.kind.name == "USER_OUTPUT"), None)
+    count = getattr(getattr(first, "meta", {}).get("val"), "numel", lambda: None)()
+    return count if isinstance(count, int) else None
 
 
 def _lower(lowering, source, quantize, wishes, steps):

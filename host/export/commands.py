@@ -9,7 +9,7 @@ from picotorch.memory import LIMIT
 
 from .. import options, show
 from ..advise import advising
-from ..command import Choice, InputFile, OutputFile, command
+from ..command import InputFile, OutputFile, command
 from ..files import check_output, read_file, write
 from ..npz import read_npz
 from ..run import bundled
@@ -43,7 +43,7 @@ class _Model(InputFile):
               help="The program to write.  [default: MODEL or FUNCTION with .pte]")
 @click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
               help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
-@click.option("--core", type=Choice(building.CORES), metavar="CORE",
+@click.option("--core", type=options.Core(), metavar="CORE",
               help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
               "[default: cortex-m4]")
 @click.option("--evaluate", type=InputFile(), metavar="DATA.NPZ",
@@ -102,6 +102,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
         raise click.UsageError("--core goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
+    if not is_function:
+        modules.check_function(model)
     data = None if is_function else read_file(model)
     kind = None if is_function else torchscript.kind_of(data, model)
     if kind == torchscript.PTE:

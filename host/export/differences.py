@@ -12,7 +12,7 @@ from picotorch.module import load_with_exact_memories
 
 from ..inputs import checked_inputs, dequantize_array
 from ..instructions import read_instructions
-from ..tensors import as_numbers, from_stored
+from ..tensors import as_numbers, from_stored, torch_name
 from ..twin import open_program, outputs, set_inputs
 from ..values import TENSOR, Values
 
@@ -83,6 +83,10 @@ class Stepper:
                 found(instruction, array)
         self.method.reset_execution()
 
+    def dtype(self, index: int) -> str:
+        """The name of the dtype that an instruction computes."""
+        return torch_name(self.values.tensor(self.instructions[index].outputs[0]).scalar_type())
+
     def _output(self, instruction):
         value = next((one for one in instruction.outputs if self.values.kind(one) != TENSOR
                       or self.values.tensor(one).nbytes()), -1)
@@ -122,7 +126,7 @@ def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Call
         stepper.step(sample, set(found), compare)
     return [{"layer": parts[i].module or parts[i].value, "value": parts[i].value,
              "operator": stepper.instructions[i].call,
-             "dtype": "int8" if parts[i].scale is not None else "float32", **difference.entry()}
+             "dtype": "int8" if parts[i].scale is not None else stepper.dtype(i), **difference.entry()}
             for i, difference in sorted(found.items()) if difference.signal or difference.noise]
 
 

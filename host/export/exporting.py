@@ -19,6 +19,8 @@ _TEMP_SIZE = 1 << 20
 def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
     """The bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
     exporter = _Exporter()
+    if data[4:6] != b"ET":
+        raise fail(INVALID_PROGRAM, "is no program (.pte): its identifier is not ET12", name)
     try:
         pte = exporter.deserialize_pte_binary(data)
     except Exception as error:

@@ -1,5 +1,6 @@
 """Modules of Python code, and exported programs (.pt2), as sources of an export."""
 
+import ast
 import functools
 import importlib
 import importlib.util
@@ -22,9 +23,10 @@ from picotorch.errors import (
 )
 
 from . import arrays, torchvision_operators
-from .building import Source, cause, explained
+from .building import Source, explained
 from .state import assigned_in_place, unchanged
 from .steps import Steps, quiet
+from .torch_errors import cause, export_remedy
 
 
 def is_function(text: str) -> bool:
@@ -38,6 +40,30 @@ def source_file(text: str) -> Path | None:
     return Path(file) if file.endswith(".py") else None
 
 
+def check_function(path: Path) -> None:
+    """Raise InvalidArgument for a file of Python code, of which one function has to be named."""
+    if path.suffix == ".py":
+        names = _functions(path)
+        raise fail(INVALID_ARGUMENT, "is Python code, and no function is named", str(path),
+                   remedy="name the function: " + " or ".join(f"{path}:{name}" for name in names)
+                   if names else "add a function that returns (module, example inputs), and name it: "
+                   f"{path}:function")
+
+
+def _functions(path):
+    """The names of a file's functions that can be called without arguments, of which some may return
+    a module."""
+    try:
+        nodes = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)
+            and not node.name.startswith("_")
+            and len(node.args.posonlyargs + node.args.args) <= len(node.args.defaults)
+            and None not in node.args.kw_defaults
+            and any(isinstance(part, ast.Return) and part.value for part in ast.walk(node))]
+
+
 def call_function(text: str) -> tuple:
     """(module, example inputs) that the user's function returns. Raises NotFound where there is no such
     function, InvalidArgument for what it returns or raises otherwise."""
@@ -45,7 +71,17 @@ def call_function(text: str) -> tuple:
     try:
         found = getattr(_import(file), name, None)
         if found is None:
-            raise fail(NOT_FOUND, f"has no {name}", file)
+            names = _functions(Path(file)) if file.endswith(".py") else []
+            raise fail(NOT_FOUND, f"has no {name}", file,
+                       remedy=f"name one of its functions: {', '.join(names)}" if names else
+                       "name a function that returns (module, example inputs)")
+        if hasattr(found, "forward"):
+            made = f"{name}()" if isinstance(found, type) else name
+            raise fail(INVALID_ARGUMENT, "is a module, not a function", text,
+                       remedy=f"add a function that returns ({made}, (example,)), and name it")
+        if not callable(found):
+            raise fail(INVALID_ARGUMENT, f"is {type(found).__name__}, not a function", text,
+                       remedy="name a function that returns (module, example inputs)")
         returned = found()
     except Error:
         raise
@@ -109,8 +145,7 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
                                                strict=False)
         except Exception as error:
             raise fail(NOT_SUPPORTED, f"torch.export cannot export it: {cause(error)}", name,
-                       remedy="keep data out of Python's if and loops: use torch.where, torch.cond, or "
-                       "export the parts") from None
+                       remedy=export_remedy(error)) from None
     return Source(name, exported, run, arguments, _kept(module),
                   functools.partial(explained, name=name))
 

@@ -25,9 +25,38 @@ TORCHSCRIPT, PT2, PTE = "TorchScript", "pt2", "pte"
 _SUFFIXES = (".pt", ".pth", ".ts", ".jit", ".torchscript", ".pt2")
 
 
+_WEIGHTS = ("load its weights in a function that returns (module, example inputs), and export "
+            "file.py:function")
+_REBUILD = f"write the model as an nn.Module, {_WEIGHTS}"
+_FOREIGN = {  # suffix: name of the format, how to export what it has
+    ".onnx": ("ONNX", f"convert it to an nn.Module (package onnx2torch), or {_REBUILD}"),
+    ".tflite": ("TensorFlow Lite", _REBUILD), ".h5": ("HDF5, of Keras", _REBUILD),
+    ".hdf5": ("HDF5, of Keras", _REBUILD), ".keras": ("Keras", _REBUILD),
+    ".pb": ("TensorFlow", _REBUILD), ".mlmodel": ("Core ML", _REBUILD),
+    ".safetensors": ("safetensors, which keeps weights and no code",
+                     f"with module.load_state_dict(safetensors.torch.load_file(path)) {_WEIGHTS}"),
+    ".gguf": ("GGUF, which keeps weights and no code", _REBUILD),
+    ".ckpt": ("a checkpoint, which keeps weights and no code",
+              f"with module.load_state_dict(torch.load(path)[\"state_dict\"]) {_WEIGHTS}"),
+}  # fmt: skip
+_MAGIC = {".tflite": (4, b"TFL3"), ".h5": (0, b"\x89HDF\r\n"), ".gguf": (0, b"GGUF")}
+
+
+def _check_foreign(data, path):
+    """Raise InvalidProgram for a file of another framework, by its first bytes or by its name."""
+    if data[4:6] in (b"ET", b"BP"):
+        return
+    suffix = next((suffix for suffix, (start, magic) in _MAGIC.items()
+                   if data[start : start + len(magic)] == magic), path.suffix.lower())
+    if suffix in _FOREIGN:
+        name, remedy = _FOREIGN[suffix]
+        raise fail(INVALID_PROGRAM, f"is a file of {name}", str(path), remedy=remedy)
+
+
 def kind_of(data: bytes, path: Path) -> str:
     """TORCHSCRIPT for what torch.jit.save wrote, PT2 for what torch.export.save wrote, else PTE. Raises
-    InvalidProgram for another archive, and says what it is."""
+    InvalidProgram for another archive or format, and names it."""
+    _check_foreign(data, path)
     if data[:4] != b"PK\3\4" and path.suffix not in _SUFFIXES:
         return PTE
     try:

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.host.advise import advising
+from picotorch.host.boards import chips
 from picotorch.host.export import building, modules, report, timing
+from picotorch.host.export.arrays import argument
 from picotorch.host.export.samples import LABELS, read_arrays
 from picotorch.host.export.state import unchanged
 from picotorch.host.export.steps import Steps
@@ -25,7 +27,7 @@ from picotorch.host.files import write
 
 __all__ = ["CORES", "Exported", "export"]
 
-CORES = building.CORES
+CORES = chips.CORES
 
 
 @dataclasses.dataclass
@@ -35,8 +37,8 @@ class Exported:
     buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
     buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
-    "accuracy" of "pytorch" and "program", None without labels; "advice" on the module, as picotorch
-    advise gives; "time", an estimate for the core.
+    "accuracy" of "pytorch" and "program", None without labels; "warnings" on the samples; "advice" on
+    the module, as picotorch advise gives; "time", an estimate for the core.
     """
 
     buffer: bytes
@@ -71,6 +73,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
     does not take, NotSupported for what torch.export or ExecuTorch cannot export.
     """
+    core = chips.core_of(core) or core
     if core not in CORES:
         raise fail(INVALID_ARGUMENT, f"none of {', '.join(CORES)}", str(core))
     steps = Steps(tell)
@@ -79,7 +82,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     if labels is not None:
         if evaluated is None:
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
-        evaluated = {**evaluated, LABELS: np.asarray(labels)}
+        evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
     wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn)
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
@@ -96,12 +99,12 @@ def _arrays(samples, name):
     if isinstance(samples, str | Path):
         return read_arrays(Path(samples))
     if isinstance(samples, Mapping):
-        return {key: np.asarray(value) for key, value in samples.items()}
+        return {key: np.asarray(argument(value)) for key, value in samples.items()}
     if not isinstance(samples, Iterable):
         raise fail(INVALID_ARGUMENT, f"is {type(samples).__name__}", name,
                    remedy="give a path, arrays by name, or a list of arguments of forward")
-    rows = [[np.asarray(value) for value in (row if isinstance(row, tuple | list) else (row,))]
-            for row in samples]
+    rows = [[np.asarray(argument(value))
+             for value in (row if isinstance(row, tuple | list) else (row,))] for row in samples]
     if not rows or len({len(row) for row in rows}) != 1:
         raise fail(INVALID_ARGUMENT, "holds no samples of one form", name)
     try:

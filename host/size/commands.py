@@ -7,8 +7,8 @@ import click
 
 from .. import options, show
 from ..boards.boards import load_board
-from ..boards.chips import CORES, Chip
-from ..command import Choice, command
+from ..boards.chips import Chip
+from ..command import command
 from ..run import running
 from . import showing, sizing
 
@@ -21,7 +21,7 @@ from . import showing, sizing
 @click.option("--ram", type=options.MEMORY, metavar="N",
               help="Bytes of RAM, 256K for example; with --chip in place of the chip's.")
 @click.option("--flash", type=options.MEMORY, metavar="N", help="Bytes of flash.")
-@click.option("--core", type=Choice(CORES), metavar="CORE",
+@click.option("--core", type=options.Core(), metavar="CORE",
               help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
 @click.option("--clock", type=options.CLOCK, metavar="CLOCK",
               help="168MHz for example; a number without a unit is in Hz.")

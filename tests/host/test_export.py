@@ -9,7 +9,8 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error, errors
-from picotorch.host.export import building, report, samples, timing
+from picotorch.host.boards import chips
+from picotorch.host.export import building, report, samples, timing, torch_errors
 from picotorch.host.export import modules as modules_module
 from picotorch.host.export.differences import Difference
 from picotorch.host.run import emulator
@@ -122,6 +123,112 @@ def test_samples_that_do_not_fit(arrays, words):
     with pytest.raises(ValueError) as raised:
         samples.samples_of(arrays, [np.zeros((1, 2), np.float32)])
     assert words in str(raised.value)
+
+
+_EXAMPLE = np.zeros((1, 2), np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("value, words", [(np.nan, "NaN"), (np.inf, "an infinite value"),
+                                          (-np.inf, "an infinite value")])
+def test_a_sample_that_is_not_finite_is_named(dtype, value, words):
+    """The exporter failed in torch.histc."""
+    array = np.ones((5, 2), dtype)
+    array[3, 1] = value
+    with pytest.raises(ValueError, match=f"in0 has {words} in sample 3") as raised:
+        samples.samples_of({"in0": array}, [_EXAMPLE])
+    assert "leave this sample out" in raised.value.remedy
+
+
+@pytest.mark.parametrize("array, dtype, words", [
+    (np.full((2, 2), 1e300), np.float32, "in0 has 1e+300 in sample 0, which float32 cannot hold"),
+    (np.array([[1, 2], [0.5, 1]]), np.int64, "in0 has 0.5 in sample 1, which int64 cannot hold"),
+    (np.array([[1, 300]]), np.uint8, "in0 has 300 in sample 0, which uint8 cannot hold")])
+def test_samples_are_not_changed_by_their_conversion(array, dtype, words):
+    with pytest.raises(ValueError) as raised:
+        samples.samples_of({"in0": array}, [_EXAMPLE.astype(dtype)])
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("label", [-1, 10, 255])
+def test_labels_are_classes_of_the_module(label):
+    with pytest.raises(ValueError, match=f"labels has {label} for sample 1.*gives 10 classes"):
+        samples.samples_of({"in0": np.eye(2), "labels": np.array([9, label])}, [_EXAMPLE], 10)
+
+
+@pytest.mark.parametrize("array, example, words", [
+    (np.zeros((4, 2)), _EXAMPLE, ["one value only, 0.0"]),
+    (np.arange(8).reshape(4, 2), _EXAMPLE, []),
+    (np.arange(8, dtype=np.uint8).reshape(4, 2), _EXAMPLE, ["integers from 0 to 7", "in0 / 255.0"]),
+    (np.arange(250, 256).reshape(3, 2), _EXAMPLE, ["integers from 250 to 255", "in0 / 255.0"]),
+    (np.arange(250, 256).reshape(3, 2), _EXAMPLE + 200, []),
+    (np.arange(250, 256).reshape(3, 2), _EXAMPLE.astype(np.int64), []),
+    (np.eye(2, dtype=np.uint8), _EXAMPLE, [])])
+def test_samples_that_are_unlikely_to_be_meant(array, example, words):
+    warnings = samples.samples_of({"in0": array}, [example]).warnings
+    assert len(warnings) == bool(words) and all(word in warnings[0] for word in words)
+
+
+def test_example_inputs_that_are_not_finite_are_a_warning():
+    assert samples.example_samples([_EXAMPLE, _EXAMPLE - np.inf, 3]).warnings == (
+        "example inputs: in1 has an infinite value, so that the comparison with PyTorch means little",)
+
+
+@pytest.mark.parametrize("name, words", {
+    "a.onnx": "ONNX", "a.tflite": "TensorFlow Lite", "a.h5": "HDF5", "a.keras": "Keras",
+    "a.safetensors": "load_state_dict", "a.gguf": "GGUF", "A.ONNX": "ONNX"}.items())
+def test_files_of_other_frameworks_are_named(call, tmp_path, name, words):
+    (tmp_path / name).write_bytes(b"no program at all")
+    result = call("export", tmp_path / name, "-o", tmp_path / "o.pte")
+    assert_error(result, "InvalidProgram", name, words, "(module, example inputs)")
+
+
+@pytest.mark.parametrize("start, words", {
+    b"\0\0\0\0TFL3": "TensorFlow Lite", b"\x89HDF\r\n\x1a\n": "HDF5", b"GGUF": "GGUF"}.items())
+def test_files_of_other_frameworks_are_known_by_their_bytes(call, tmp_path, start, words):
+    (tmp_path / "a.bin").write_bytes(start + bytes(99))
+    result = call("export", tmp_path / "a.bin", "-o", tmp_path / "o.pte")
+    assert_error(result, "InvalidProgram", "a.bin", words)
+
+
+def test_python_code_without_a_function(call, network, tmp_path):
+    result = call("export", network, "-o", tmp_path / "o.pte")
+    assert_error(result, "InvalidArgument", "no function is named", "name the function:",
+                 f"{network}:model or {network}:single", f"{network}:convolutions")
+    (tmp_path / "empty.py").write_text("def _own(): return 1\ndef takes(x): return x\nx = 3\n")
+    result = call("export", tmp_path / "empty.py", "-o", tmp_path / "o.pte")
+    assert_error(result, "InvalidArgument", "add a function that returns (module, example inputs)")
+
+
+@pytest.mark.parametrize("text, core", {
+    "m4": "cortex-m4", "M4": "cortex-m4", "Cortex-M4F": "cortex-m4", "cortex_m7": "cortex-m7",
+    "m0+": "cortex-m0plus", "Cortex-M0+": "cortex-m0plus", "m0plus": "cortex-m0plus",
+    "M55": "cortex-m55", "arm cortex-m33": "cortex-m33", "cortex-m3": "cortex-m3", "m5": None,
+    "m0": None, "m3f": None, "cortex-a5": None, "": None, "m4+": None}.items())
+def test_names_of_cores(text, core):
+    assert chips.core_of(text) == core
+
+
+def test_every_core_has_its_usual_names():
+    for core in chips.CORES:
+        assert chips.core_of(core) == chips.core_of(core.removeprefix("cortex-")) == core
+
+
+@pytest.mark.parametrize("lines, words, remedy", [
+    (["Constraints violated (t)! For more", "  - Not all values of t = L['x'].size()[2] in the specified "
+      "range t <= 16 satisfy the generated guard L['x'].size()[2] != 1.", "", "The error above"], "Not all values of t", "raise min"),
+    (["Constraints violated (t)!", "  - Not all values of t satisfy the generated guard t <= 10",
+      "Suggested fixes:", "  t = Dim('t', max=10)"], "satisfy the generated guard t <= 10",
+     "torch suggests t = Dim('t', max=10)"),
+    (["Constraints violated (t)!", "  - You marked t as dynamic but your code specialized it to be a "
+      "constant (8). If you're using mark_dynamic", "Suggested fixes:", "  t = 8"],
+     "specialized it to be a constant (8)", "no Dim"),
+    (["8 not in range [9, 16]"], "8 not in range", "dynamic_shapes"),
+    (["Could not guard on data-dependent expression u0"], "data-dependent", "torch.where")])
+def test_the_line_of_torchs_error_that_says_what_is_wrong(lines, words, remedy):
+    error = RuntimeError("\n".join(lines))
+    assert words in torch_errors.cause(error) and remedy in torch_errors.export_remedy(error)
+    assert "torch.where" not in torch_errors.export_remedy(error) or remedy == "torch.where"
 
 
 def test_sqnr_is_the_ratio_of_the_squares():
@@ -478,8 +585,10 @@ def test_an_exported_program(call, torch, network, tmp_path):
 @pytest.mark.parametrize("function, words", {
     "fails": ["ValueError: no such weights (line 10)"],
     "single": ["does not return (module, example inputs)"],
+    "Bessel": ["is a module, not a function", "returns (Bessel(), (example,))"],
+    "nn": ["is module, not a function"],
     "wrong": ["forward fails with these inputs"],
-    "none": ["has no none"]}.items())
+    "none": ["has no none", "name one of its functions: model, single"]}.items())
 def test_functions_that_are_wrong(call, torch, network, tmp_path, function, words):
     result = call("export", f"{network}:{function}", "-o", tmp_path / "o.pte")
     assert_error(result, "NotFound" if function == "none" else "InvalidArgument", "net.py", *words)

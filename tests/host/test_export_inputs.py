@@ -1,0 +1,132 @@
+"""picotorch.export.export with inputs of all dtypes and strides, and results sized by data."""
+
+import numpy as np
+import picotorch.export
+import pytest
+from picotorch import Error
+
+
+@pytest.fixture(scope="module")
+def torch():
+    pytest.importorskip("executorch",
+                        reason="executorch is not installed (picotorch[export])")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
+
+
+_ARRAYS = {
+    "newaxis": lambda: np.zeros((8, 8), np.float32)[None, None],
+    "broadcast": lambda: np.broadcast_to(np.float32(3), (1, 1, 8, 8)),
+    "negative": lambda: np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)[:, :, ::-1, ::-1],
+    "transposed": lambda: np.arange(64, dtype=np.float32).reshape(8, 8, 1, 1).T,
+    "steps": lambda: np.arange(128, dtype=np.float32).reshape(1, 1, 8, 16)[..., ::2]}
+
+
+@pytest.mark.parametrize("is_torch", [True, False])
+@pytest.mark.parametrize("array", _ARRAYS.values(), ids=_ARRAYS)
+def test_inputs_of_any_strides(torch, array, is_torch):
+    """Some had "0 in strides", or strides that torch has not."""
+    value = array()
+    if is_torch and min(value.strides) >= 0:
+        is_expanded = not value.flags.writeable
+        value = torch.tensor(3.0).expand(1, 1, 8, 8) if is_expanded else torch.from_numpy(value)
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU())
+    report = picotorch.export.export(module, (value,), evaluate=[value, value]).report
+    assert report["checked"] == "executed" and report["outputs"][0]["sqnr"] > 100
+
+
+@pytest.mark.parametrize("kept", ["parameter", "buffer", "constant"])
+def test_weights_of_any_strides(torch, kept):
+    weights = torch.from_numpy(np.arange(16, dtype=np.float32).reshape(4, 4)[None, None])
+
+    class Kept(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            if kept == "parameter":
+                self.weights = torch.nn.Parameter(weights)
+            elif kept == "buffer":
+                self.register_buffer("weights", weights)
+            else:
+                self.weights = weights
+
+        def forward(self, x):
+            return torch.nn.functional.conv2d(x, self.weights)
+
+    report = picotorch.export.export(Kept(), torch.rand(1, 1, 8, 8)).report
+    assert report["outputs"][0]["sqnr"] > 100
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+def test_the_dtype_of_the_module_is_reported(torch, dtype):
+    """It was float32 whatever the module was, and bfloat16 was refused."""
+    given = torch.rand(2, 6).to(getattr(torch, dtype))
+    module = torch.nn.Linear(6, 2).to(given.dtype)
+    report = picotorch.export.export(module, given, evaluate=[given, given]).report
+    assert report["dtype"] == dtype and {layer["dtype"] for layer in report["layers"]} == {dtype}
+    assert report["outputs"][0]["sqnr"] > 40
+    with pytest.raises(Error, match=f"NotSupported.*has {dtype}; export module.float()"):
+        picotorch.export.export(module, given, quantize=[given])
+
+
+def test_several_dtypes_are_reported(torch):
+    class Mixed(torch.nn.Module):
+        def forward(self, x, y):
+            return x.double() + 1, y * 2
+
+    report = picotorch.export.export(Mixed(), (torch.rand(3), torch.rand(3).bfloat16())).report
+    assert report["dtype"] == "bfloat16, float32, float64"
+
+
+_SIZED_BY_DATA = {
+    "nonzero": lambda torch, x: torch.nonzero(x > 0), "where": lambda torch, x: torch.where(x > 0)[1],
+    "masked_select": lambda torch, x: torch.masked_select(x, x > 0) * 2,
+    "index": lambda torch, x: x[x[:, 0] > 1], "unique": lambda torch, x: torch.unique(x),
+    "linear": lambda torch, x: torch.nn.functional.linear(x.t()[x[0] > 0], torch.ones(3, 2)),
+    "cat": lambda torch, x: torch.cat([x[x > 0], x[0]]), "sum": lambda torch, x: x[x > 0].sum()}
+
+
+def _module(torch, function):
+    class Module(torch.nn.Module):
+        def forward(self, *arguments):
+            return function(torch, *arguments)
+
+    return Module()
+
+
+@pytest.mark.parametrize("function", _SIZED_BY_DATA.values(), ids=_SIZED_BY_DATA)
+def test_sizes_that_depend_on_the_data(torch, function):
+    """The export failed with "Could not guard on data-dependent expression"."""
+    x = torch.tensor([[1.0, -2, 3, 0, 1], [2, 2, -1, -1, 5]])
+    report = picotorch.export.export(_module(torch, function), x).report
+    assert report["checked"] == "executed" and report["outputs"][0]["largest"] == 0
+
+
+def test_sizes_without_a_bound(torch):
+    with pytest.raises(Error, match="depends on data and has no bound; .*torch._check"):
+        picotorch.export.export(_module(torch, lambda torch, x: torch.bincount(x)), torch.arange(4))
+
+
+@pytest.mark.parametrize("change", ["x.add_(1)", "x[0] = 2", "x.view(-1).mul_(2)"])
+def test_inputs_that_forward_changes(torch, change):
+    """The message was of other sizes than PyTorch's."""
+    def forward(torch, x):
+        exec(change, {"x": x})
+        return x * 2
+
+    with pytest.raises(Error, match="NotSupported.*changes its input .* in place; .*clone()"):
+        picotorch.export.export(_module(torch, forward), torch.rand(4))
+
+
+def test_the_wrong_range_of_a_dynamic_size(torch):
+    module = torch.nn.Sequential(torch.nn.Conv1d(3, 4, 3, padding=1, stride=2))
+    sizes = ({2: torch.export.Dim("t", min=1, max=16)},)
+    with pytest.raises(Error, match="Not all values of t .* satisfy the generated guard.*; raise min"):
+        picotorch.export.export(module, torch.rand(1, 3, 8), dynamic_shapes=sizes)
+
+
+def test_warnings_of_samples_are_reported(torch):
+    images = np.random.default_rng(0).integers(0, 256, (8, 6), np.uint8)
+    module = torch.nn.Linear(6, 2)
+    for options in ({"quantize": {"in0": images}}, {"evaluate": {"in0": images}}):
+        report = picotorch.export.export(module, torch.rand(1, 6), **options).report
+        assert len(report["warnings"]) == 1 and "raw pixels" in report["warnings"][0]
+    assert picotorch.export.export(module, torch.rand(1, 6)).report["warnings"] == []

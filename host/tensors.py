@@ -59,8 +59,11 @@ def output_array(value, index):
 
 def as_array(value, scalar_type):
     """An input as an array; of bits where it is a tensor of torch or an array of ml_dtypes of a type
-    that numpy has not. Raises InvalidArgument where the program's type is another."""
+    that numpy has not. Raises InvalidArgument where the program's type is another, and ValueError for
+    a tensor without data."""
     if hasattr(value, "cpu"):  # a tensor of torch, on any device
+        if getattr(value, "is_meta", False):
+            raise ValueError("it is on device meta, and only CPU and CUDA tensors have data")
         value = value.detach().cpu()
     name = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if name not in _NAMES:

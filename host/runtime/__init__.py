@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import picotorch
 from picotorch.errors import (
     ACCESS_FAILED,
@@ -40,7 +41,7 @@ from picotorch.host.profile import etdump, intermediate
 from picotorch.host.profile.etdump import Execution
 from picotorch.host.run import bundled
 from picotorch.host.run.request import read_events
-from picotorch.host.tensors import as_torch, from_bfloat16, is_torch, to_bfloat16
+from picotorch.host.tensors import as_torch, from_bfloat16, from_stored, is_torch, to_bfloat16
 from picotorch.host.twin import open_data, output, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.memory import buffer_size
@@ -73,23 +74,21 @@ class Method:
         self._trace = trace
 
     @raises(RuntimeFailure)
-    def execute(self, inputs: Sequence[Any], *, torch: bool | None = None) -> list[Any]:
+    def execute(self, inputs: Any, *, torch: bool | None = None) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such. With `torch` they
-        are tensors of torch; without a word about it, if an input is one.
+        are tensors of torch; without a word about it, if an input is one. inputs: a list or tuple; of a
+        single input, the array will do.
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
         program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
         what a kernel answers. Threads execute the methods of a program one after the other.
         """
-        if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
-            raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")
         if not isinstance(torch, bool | None):
             raise fail(INVALID_TYPE, "is neither None nor a bool", "torch", remedy="leave it out")
-        checked = checked_inputs(self._meta, inputs)
-        self._check_contiguous(checked, inputs)
+        checked = self.checked(inputs)
         if torch is None:
-            torch = any(map(is_torch, inputs))
+            torch = is_torch(inputs) or any(map(is_torch, inputs))
         with self._lock:
             set_inputs(self._method, self._meta, checked)
             if self._trace is None:
@@ -97,6 +96,29 @@ class Method:
             else:
                 self._trace.execute(self._method)
             return [self._output(i, torch) for i in range(self._meta.num_outputs())]
+
+    @raises(RuntimeFailure)
+    def checked(self, inputs: Any) -> list[Any]:
+        """The inputs as arrays and numbers. Raises what execute raises for other inputs."""
+        if is_torch(inputs) or isinstance(inputs, np.ndarray):
+            inputs = [inputs]
+        if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
+            raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")
+        checked = checked_inputs(self._meta, inputs)
+        self._check_contiguous(checked, inputs)
+        return checked
+
+    @raises(RuntimeFailure)
+    def get_attribute(self, name: str, *, torch: bool = False) -> Any:
+        """The values now of the parameter or buffer of this fully qualified name, a new array, or a
+        tensor of torch. Raises NotFound where the program has no such name."""
+        need(name, str, "name")
+        with self._lock:
+            found = self._method.get_attribute(name)
+            info = next(info for info in map(self._meta.attribute_tensor_meta,
+                                             range(self._meta.num_attributes())) if info.name() == name)
+            array = from_stored(found.data, info, found.sizes())
+        return as_torch(array, info.scalar_type()) if torch else array
 
     def _output(self, i, torch):
         value = output(self._method, self._meta, i)
@@ -161,14 +183,20 @@ class Trace:
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program, data_map=None, record: Record | None = None,
-                 threads: int = 1):
+    def __init__(self, program: picotorch.Program, files: Sequence[bytes] = (),
+                 record: Record | None = None, threads: int = 1):
         self._program = program
         self._threads = threads
-        self._data_map = data_map
+        self._files = files
         self._methods: dict[str, Method] = {}
         self._record = record
         self._lock = threading.RLock()  # methods may share buffers, and they share the record
+
+    @functools.cached_property
+    @raises(RuntimeFailure)
+    def data_map(self):
+        """The data map of the .ptd files. Raises InvalidArgument, NotFound, InvalidExternalData."""
+        return open_data(self._files)
 
     @property
     def method_names(self) -> set[str]:
@@ -201,7 +229,7 @@ class Program:
         meta = self._program.method_meta(name)
         trace = None if self._record is None else Trace(meta, self._record)
         method = load_with_exact_memories(
-            self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
+            self._program, name, data_map=self.data_map, event_tracer=trace and trace.tracer,
             planned=planned)
         method.library.threads = self._threads
         return Method(method, self._lock, trace)
@@ -271,16 +299,18 @@ class Runtime:
         if not isinstance(data_path, list | tuple):
             data_path = [] if data_path is None else [data_path]
         files = [read_file(_path(path, "data_path")) for path in data_path]
-        return opened(found, files, verification, enable_etdump is True, debug_buffer_size, threads)
+        program = opened(found, files, verification, enable_etdump is True, debug_buffer_size, threads)
+        program.data_map  # noqa: B018 -- opened now, for its errors
+        return program
 
 
 def opened(found: bytes, files: list[bytes], verification: Verification, is_recorded: bool,
            debug_buffer_size: int, threads: int = 1) -> Program:
-    """The program of these bytes, with those of .ptd files."""
+    """The program of these bytes, with those of .ptd files, which load_method opens."""
     record = Record(debug_buffer_size)
     buffer_size(found, "program")
     loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
-    return Program(picotorch.Program.load(loader, verification.value), open_data(files),
+    return Program(picotorch.Program.load(loader, verification.value), files,
                    record if is_recorded else None, threads)
 
 

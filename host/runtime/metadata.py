@@ -1,6 +1,7 @@
 """Metadata as executorch.runtime gives it, over picotorch's own."""
 
 from picotorch import method_meta, tensor
+from picotorch.host.values import TENSOR, kind_name
 
 from .exceptions import WrongIndex, raises
 
@@ -71,5 +72,14 @@ class MethodMeta:
         return TensorInfo(self._meta.attribute_tensor_meta(index))
 
     def __repr__(self):
+        meta = self._meta
+        inputs = [self._described(meta.input_tag(i), meta.input_tensor_meta, i)
+                  for i in range(self.num_inputs())]
+        outputs = [self._described(meta.output_tag(i), meta.output_tensor_meta, i)
+                   for i in range(self.num_outputs())]
         return (f"MethodMeta(name={self.name()!r}, num_inputs={self.num_inputs()}, "
-                f"num_outputs={self.num_outputs()})")
+                f"input_tensor_meta={inputs}, num_outputs={self.num_outputs()}, "
+                f"output_tensor_meta={outputs})")
+
+    def _described(self, tag, tensor_meta, index):
+        return repr(TensorInfo(tensor_meta(index))) if tag == TENSOR else kind_name(tag)

@@ -10,23 +10,29 @@ those of picotorch run.
 
 import importlib.util
 import os
-from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from picotorch.errors import INVALID_STATE, fail
+from picotorch.errors import INVALID_ARGUMENT, INVALID_STATE, fail, need
+from picotorch.host.files import read_file
 
 from . import Method, MethodMeta, Program, Runtime, TensorInfo, Verification, opened
 from .exceptions import RuntimeFailure, raises
 
-__all__ = ["ExecuTorchMethod", "ExecuTorchModule", "ExecuTorchProgram", "MethodMeta", "TensorInfo",
-           "Verification", "_get_operator_names", "_get_registered_backend_names", "_is_available",
-           "_load_for_executorch", "_load_for_executorch_from_buffer", "_load_program",
-           "_load_program_from_buffer"]
+__all__ = ["BundledModule", "ExecuTorchMethod", "ExecuTorchModule", "ExecuTorchProgram", "MethodMeta",
+           "TensorInfo", "Verification", "_get_operator_names", "_get_registered_backend_names",
+           "_is_available", "_load_bundled_program_from_buffer", "_load_for_executorch",
+           "_load_for_executorch_from_buffer", "_load_for_executorch_from_bundled_program",
+           "_load_program", "_load_program_from_buffer"]
 
 
-def _execute(method: Method, inputs: Sequence[Any]) -> list[Any]:
-    return method.execute(inputs, torch=importlib.util.find_spec("torch") is not None)
+def _execute(method: Method, inputs: Any) -> list[Any]:
+    return method.execute(inputs, torch=_has_torch())
+
+
+def _has_torch():
+    return importlib.util.find_spec("torch") is not None
 
 
 class _Loaded:
@@ -50,12 +56,12 @@ class ExecuTorchModule(_Loaded):
         return list(self._program.ordered_names)
 
     @raises(RuntimeFailure)
-    def run_method(self, method_name: str, inputs: Sequence[Any] = (),
+    def run_method(self, method_name: str, inputs: Any = (),
                    clone_outputs: bool = True) -> list[Any]:
         self._program.metadata(method_name)  # of an unknown one a RuntimeError
         return _execute(self._program.load_method(method_name), inputs)
 
-    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+    def forward(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:
         return self.run_method("forward", inputs)
 
     __call__ = forward
@@ -66,11 +72,12 @@ class ExecuTorchMethod:
 
     def __init__(self, method: Method):
         self._method = method
-        self._inputs: Sequence[Any] = ()
+        self._inputs: Any = ()
         self._outputs: list[Any] | None = None
 
-    def set_inputs(self, inputs: Sequence[Any]) -> None:
-        """Keep inputs for execute, which checks them."""
+    def set_inputs(self, inputs: Any) -> None:
+        """Check inputs, and keep them for execute."""
+        self._method.checked(inputs)
         self._inputs = inputs
 
     def execute(self) -> None:
@@ -82,7 +89,7 @@ class ExecuTorchMethod:
             raise fail(INVALID_STATE, "has not been executed", "method", remedy="call execute first")
         return list(self._outputs)
 
-    def call(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
+    def call(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:
         self.set_inputs(inputs)
         self.execute()
         return self.get_outputs()
@@ -92,6 +99,10 @@ class ExecuTorchMethod:
     def method_meta(self) -> MethodMeta:
         return self._method.metadata
 
+    def get_attribute(self, name: str) -> Any:
+        """Return the values of a mutable buffer whose name the program has. Raises NotFound."""
+        return self._method.get_attribute(name, torch=_has_torch())
+
 
 class ExecuTorchProgram(_Loaded):
     """Made by _load_program."""
@@ -99,7 +110,12 @@ class ExecuTorchProgram(_Loaded):
     def num_methods(self) -> int:
         return len(self._program.ordered_names)
 
+    @raises(RuntimeFailure)
     def get_method_name(self, method_index: int) -> str:
+        need(method_index, int, "method_index")
+        if not 0 <= method_index < self.num_methods():
+            raise fail(INVALID_ARGUMENT, f"the program has {self.num_methods()} methods", "method",
+                       method_index, remedy="count from 0")
         return self._program.ordered_names[method_index]
 
     @raises(RuntimeFailure)
@@ -126,6 +142,29 @@ def _load_for_executorch_from_buffer(
                                    enable_etdump, debug_buffer_size))
 
 
+class BundledModule:
+    """Made by _load_bundled_program_from_buffer: the bytes of a .bpte file."""
+
+    def __init__(self, buffer: bytes):
+        self.buffer = buffer
+
+
+def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 0) -> BundledModule:
+    """Keep a .bpte file's bytes. non_const_pool_size: of no effect, memories have exact sizes."""
+    return BundledModule(buffer)
+
+
+@raises(RuntimeFailure)
+def _load_for_executorch_from_bundled_program(
+        module: BundledModule, data_map_buffer: bytes | str | PathLike | None = None,
+        enable_etdump: bool = False, debug_buffer_size: int = 0) -> ExecuTorchModule:
+    """data_map_buffer: the bytes of a .ptd file, or its path."""
+    if isinstance(data_map_buffer, str | PathLike):
+        data_map_buffer = read_file(Path(data_map_buffer))
+    return _load_for_executorch_from_buffer(module.buffer, data_map_buffer, enable_etdump,
+                                            debug_buffer_size)
+
+
 def _load_program(path: str | PathLike, enable_etdump: bool = False, debug_buffer_size: int = 0,
                   program_verification: Verification = Verification.Minimal,
                   data_path: str | PathLike | None = None) -> ExecuTorchProgram:
@@ -136,10 +175,11 @@ def _load_program(path: str | PathLike, enable_etdump: bool = False, debug_buffe
 _load_program_from_buffer = _load_program
 
 
+@raises(RuntimeFailure)
 def _open(program, data_path, is_recorded, debug_buffer_size, verification):
-    return Runtime.get().load_program(
-        program, verification=verification, enable_etdump=is_recorded,
-        debug_buffer_size=debug_buffer_size, data_path=data_path)
+    found = program if isinstance(program, bytes | bytearray) else read_file(Path(program))
+    files = [] if data_path is None else [read_file(Path(data_path))]
+    return opened(found, files, Verification[verification.name], is_recorded, debug_buffer_size)
 
 
 def _get_operator_names() -> list[str]:

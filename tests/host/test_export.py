@@ -215,8 +215,9 @@ def test_every_core_has_its_usual_names():
 
 
 @pytest.mark.parametrize("lines, words, remedy", [
-    (["Constraints violated (t)! For more", "  - Not all values of t = L['x'].size()[2] in the specified "
-      "range t <= 16 satisfy the generated guard L['x'].size()[2] != 1.", "", "The error above"], "Not all values of t", "raise min"),
+    (["Constraints violated (t)! For more", "  - Not all values of t = L['x'].size()[2] in the "
+      "specified range t <= 16 satisfy the generated guard L['x'].size()[2] != 1.", "", "The error"],
+     "Not all values of t", "raise min"),
     (["Constraints violated (t)!", "  - Not all values of t satisfy the generated guard t <= 10",
       "Suggested fixes:", "  t = Dim('t', max=10)"], "satisfy the generated guard t <= 10",
      "torch suggests t = Dim('t', max=10)"),

@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.runtime import Verification, portable_lib
+from picotorch.runtime import Runtime, Verification, portable_lib
 from support import fixture_store
 from support.fixture_store import assert_close
 
@@ -115,3 +115,92 @@ def test_its_calls_take_what_those_of_executorch_take():
         documented = getattr(lib, name).__doc__.partition("->")[0]
         for parameter in inspect.signature(getattr(portable_lib, name)).parameters:
             assert f"{parameter}:" in documented
+
+
+# ---- as ExecuTorch's own tests use it
+
+
+@pytest.mark.parametrize("call", {
+    "module": lambda path, x: portable_lib._load_for_executorch(path)(x),
+    "forward": lambda path, x: portable_lib._load_for_executorch(path).forward(x),
+    "run_method": lambda path, x: portable_lib._load_for_executorch(path).run_method("forward", x),
+    "method": lambda path, x: portable_lib._load_program(path).load_method("forward")(x),
+    "call": lambda path, x: portable_lib._load_program(path).load_method("forward").call(x),
+    "runtime": lambda path, x: Runtime.get().load_program(path).load_method("forward").execute(x),
+}.items(), ids=lambda item: item[0])
+def test_a_single_input_needs_no_list(call):
+    fixture = fixture_store.load("ds_cnn")
+    run = fixture.runs[0]
+    assert_outputs(fixture, run, call[1](fixture.path, inputs_of(run)[0]))
+
+
+def test_the_repr_of_a_method_has_its_tensors():
+    info = "TensorInfo(sizes=[5], dtype=Float, is_memory_planned=True, nbytes=20)"
+    meta = portable_lib._load_program(fixture_store.load("add2_5").path).method_meta("forward")
+    assert repr(meta) == (f"MethodMeta(name='forward', num_inputs=2, input_tensor_meta=['{info}', "
+                          f"'{info}'], num_outputs=1, output_tensor_meta=['{info}'])")
+    for fixture in fixture_store.load_all():
+        program = portable_lib._load_program(fixture.path)
+        for name in fixture.methods:
+            assert repr(program.method_meta(name)).startswith(f"MethodMeta(name={name!r}, num_inputs=")
+
+
+def test_the_state_of_a_method_by_name():
+    fixture = fixture_store.load("external_state")
+    program = portable_lib._load_program(fixture.path, data_path=fixture.data_paths[0])
+    method = program.load_method("forward")
+    before = np.asarray(method.get_attribute("total"))
+    method(inputs_of(fixture.runs[0]))
+    assert before.shape == np.asarray(method.get_attribute("total")).shape
+    assert not np.array_equal(before, np.asarray(method.get_attribute("total")))
+    with pytest.raises(RuntimeError, match="NotFound.*nix"):
+        method.get_attribute("nix")
+
+
+def test_the_index_of_a_method():
+    program = portable_lib._load_program(fixture_store.load("two_methods").path)
+    for index in (2, -1, 1 << 40):
+        with pytest.raises(RuntimeError, match="the program has 2 methods"):
+            program.get_method_name(index)
+    with pytest.raises(TypeError):
+        program.get_method_name("forward")
+
+
+def test_inputs_are_checked_when_they_are_set():
+    method = portable_lib._load_program(fixture_store.load("add2_5").path).load_method("forward")
+    for inputs in ([], [np.ones(5, np.float32)], [np.ones(4, np.float32)] * 2, [object()] * 2):
+        with pytest.raises(RuntimeError):
+            method.set_inputs(inputs)
+
+
+@pytest.mark.skipif(not TORCH, reason="needs torch")
+def test_a_tensor_without_data_is_named():
+    import torch
+
+    module = portable_lib._load_for_executorch(fixture_store.load("add2_5").path)
+    with pytest.raises(RuntimeError, match="input 0: .*is on device meta, and only CPU and CUDA tensors"):
+        module.forward([torch.ones(5, device="meta"), torch.ones(5)])
+
+
+@pytest.mark.parametrize("data", [b"", b"short", b"invalid" * 40], ids=["empty", "short", "no .ptd file"])
+def test_a_wrong_data_map_fails_when_it_is_needed(data, tmp_path):
+    fixture = fixture_store.load("external_weights")
+    (tmp_path / "a.ptd").write_bytes(data)
+    for module in (portable_lib._load_for_executorch_from_buffer(fixture.path.read_bytes(), data),
+                   portable_lib._load_for_executorch(fixture.path, tmp_path / "a.ptd")):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="data file"):
+                module.forward(inputs_of(fixture.runs[0]))
+    with pytest.raises(RuntimeError, match="data file"):
+        Runtime.get().load_program(fixture.path, data_path=tmp_path / "a.ptd")
+
+
+def test_a_bundled_program():
+    fixture = fixture_store.load("external_weights")
+    module = portable_lib._load_bundled_program_from_buffer(fixture.path.read_bytes())
+    for data in (fixture.data_paths[0], fixture.data_paths[0].read_bytes()):
+        loaded = portable_lib._load_for_executorch_from_bundled_program(module, data)
+        assert_outputs(fixture, fixture.runs[0], loaded.forward(inputs_of(fixture.runs[0])))
+    with pytest.raises(RuntimeError):
+        portable_lib._load_for_executorch_from_bundled_program(module).forward(
+            inputs_of(fixture.runs[0]))

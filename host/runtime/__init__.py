@@ -23,7 +23,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import picotorch
 from picotorch.errors import (
     ACCESS_FAILED,
@@ -76,8 +75,8 @@ class Method:
     @raises(RuntimeFailure)
     def execute(self, inputs: Any, *, torch: bool | None = None) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such. With `torch` they
-        are tensors of torch; without a word about it, if an input is one. inputs: a list or tuple; of a
-        single input, the array will do.
+        are tensors of torch; without a word about it, if an input is one. inputs: a list or tuple, or
+        the tensor of torch that is the only one.
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
@@ -100,7 +99,7 @@ class Method:
     @raises(RuntimeFailure)
     def checked(self, inputs: Any) -> list[Any]:
         """The inputs as arrays and numbers. Raises what execute raises for other inputs."""
-        if is_torch(inputs) or isinstance(inputs, np.ndarray):
+        if is_torch(inputs):
             inputs = [inputs]
         if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
             raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")

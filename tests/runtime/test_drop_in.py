@@ -1,5 +1,6 @@
 """picotorch.runtime in place of executorch.runtime: the same exceptions, and ExecuTorch's own tests."""
 
+import contextlib
 import importlib.util
 import io
 import types
@@ -154,3 +155,22 @@ def test_executorch_own_tests_pass_with_the_import_changed():
     unittest.TestSuite(tests).run(result)
     assert not result.errors + result.failures, result
     assert not result.skipped
+
+
+@needs_executorch
+def test_executorch_own_tests_of_its_bindings_pass():
+    """Except for those that fail with ExecuTorch's own runtime, too, or need a device."""
+    folder = importlib.util.find_spec("executorch.extension.pybindings").submodule_search_locations[0]
+    with open(f"{folder}/test/test_pybindings.py") as file:
+        text = file.read()
+    old = "from executorch.extension.pybindings import portable_lib as runtime"
+    assert old in text
+    module = types.ModuleType("test_pybindings")
+    exec(text.replace(old, "from picotorch.runtime import portable_lib as runtime"), module.__dict__)
+    result = unittest.TestResult()
+    with contextlib.redirect_stdout(io.StringIO()):
+        unittest.defaultTestLoader.loadTestsFromModule(module).run(result)
+    failed = {test.id().split(".")[-1] for test, _ in result.errors + result.failures}
+    assert result.testsRun > 35
+    assert failed <= {"test_quantized_ops", "test_method_quantized_ops",
+                      "test_program_loads_when_one_method_is_device_planned"}, result

@@ -120,6 +120,7 @@ def test_its_calls_take_what_those_of_executorch_take():
 # ---- as ExecuTorch's own tests use it
 
 
+@pytest.mark.skipif(not TORCH, reason="needs torch")
 @pytest.mark.parametrize("call", {
     "module": lambda path, x: portable_lib._load_for_executorch(path)(x),
     "forward": lambda path, x: portable_lib._load_for_executorch(path).forward(x),
@@ -178,11 +179,11 @@ def test_a_tensor_without_data_is_named():
     import torch
 
     module = portable_lib._load_for_executorch(fixture_store.load("add2_5").path)
-    with pytest.raises(RuntimeError, match="input 0: .*is on device meta, and only CPU and CUDA tensors"):
+    with pytest.raises(RuntimeError, match="input 0: .*is on device meta, and only CPU and CUDA"):
         module.forward([torch.ones(5, device="meta"), torch.ones(5)])
 
 
-@pytest.mark.parametrize("data", [b"", b"short", b"invalid" * 40], ids=["empty", "short", "no .ptd file"])
+@pytest.mark.parametrize("data", [b"", b"short", b"invalid" * 40], ids=["empty", "short", "invalid"])
 def test_a_wrong_data_map_fails_when_it_is_needed(data, tmp_path):
     fixture = fixture_store.load("external_weights")
     (tmp_path / "a.ptd").write_bytes(data)

@@ -125,6 +125,15 @@ class Tensor:
     def detach(self):
         return self
 
+    resolve_conj = resolve_neg = detach
+
+    @property
+    def dtype(self):
+        return self.array.dtype
+
+    def reshape(self, sizes):
+        return Tensor(self.array.reshape(sizes))
+
     def numpy(self):
         return self.array
 
@@ -139,12 +148,16 @@ from_numpy = Tensor
 no_grad = __import__("contextlib").nullcontext
 """
 CONVERTER = """
+import types
+
 class TS2EPConverter:
     def __init__(self, module, inputs):
         pass
 
     def convert(self):
-        pass
+        return types.SimpleNamespace(
+            graph=types.SimpleNamespace(find_nodes=lambda op: ()),
+            graph_signature=types.SimpleNamespace(user_inputs=(), inputs_to_parameters={}))
 
 _tree_map_with_path = None
 """

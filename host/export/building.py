@@ -130,12 +130,12 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
 
 
 def _warnings(quantize, evaluated):
-    """What samples warn of, each sentence once."""
+    """Return the warnings on the samples, each sentence once."""
     return list(dict.fromkeys([*(quantize.warnings if quantize else ()), *evaluated.warnings]))
 
 
 def _dtypes(program):
-    """The dtypes that a program computes with: of its tensors of floats, or of all without any."""
+    """Return the dtypes that a program computes with: of its tensors of floats, or of all without any."""
     meta = open_program(program).method_meta("forward")
     values = Values(meta.program, meta.plan)
     found = {torch_name(values.tensor(i).scalar_type()) for i in range(len(values))

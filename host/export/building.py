@@ -135,7 +135,7 @@ def _warnings(quantize, evaluated):
 
 
 def _dtypes(program):
-    """Return the dtypes that a program computes with: of its tensors of floats, or of all without any."""
+    """Return the dtypes of a program's tensors of floats, or of all tensors where it has none."""
     meta = open_program(program).method_meta("forward")
     values = Values(meta.program, meta.plan)
     found = {torch_name(values.tensor(i).scalar_type()) for i in range(len(values))

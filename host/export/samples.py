@@ -103,9 +103,11 @@ def _parts(array, sizes, name):
 
 def _converted(part, name, example):
     """Convert samples to the dtype of their example. Raises Unfit for NaN, infinity, and what the
-    dtype cannot hold."""
+    dtype cannot hold. A mask, to be added to scores, may have infinities."""
     with np.errstate(over="ignore", invalid="ignore"):
         converted = part.astype(example.dtype)
+    if _is_mask(part) and _is_float(converted):
+        return converted
     for k in range(len(part)):
         bad = _not_finite(part[k])
         if bad is not None:
@@ -121,6 +123,11 @@ def _converted(part, name, example):
 
 def _is_float(array):
     return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+
+
+def _is_mask(array):
+    """Return True for an array of zeros and -inf alone."""
+    return bool(((array == 0) | (array == -np.inf)).all()) and bool((array == 0).any())
 
 
 def _not_finite(array):

@@ -140,6 +140,11 @@ def test_a_sample_that_is_not_finite_is_named(dtype, value, words):
     assert "leave this sample out" in raised.value.remedy
 
 
+def test_a_mask_of_minus_infinity_is_a_sample():
+    mask = np.float32([[[0, -np.inf]], [[0, 0]]])
+    assert np.array_equal(samples.samples_of({"in0": mask}, [_EXAMPLE]).inputs, mask[:, None])
+
+
 @pytest.mark.parametrize("array, dtype, words", [
     (np.full((2, 2), 1e300), np.float32, "in0 has 1e+300 in sample 0, which float32 cannot hold"),
     (np.array([[1, 2], [0.5, 1]]), np.int64, "in0 has 0.5 in sample 1, which int64 cannot hold"),

@@ -276,13 +276,15 @@ def _unknown(reason):
 
 
 def _compared(lowering, source, lowered, evaluated):
-    def reference(sample, wanted):
-        return lowering.float_values(lowered.reference, _tensors(lowering.torch, sample), wanted)
+    def values_of(graph):
+        return graph and (lambda sample, wanted: lowering.float_values(
+            graph, _tensors(lowering.torch, sample), wanted))
 
     try:
         with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
-            layers = differences.layers(lowered.program, lowered.parts,
-                                        evaluated.inputs[:_LAYER_SAMPLES], reference)
+            layers = differences.layers(
+                lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
+                values_of(lowered.reference), values_of(lowered.fake_quantized))
         outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
     except _OtherSizes as error:
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",

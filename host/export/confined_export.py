@@ -106,7 +106,8 @@ _ENTRY = {  # the entry of building.build
     "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "checked": str,
     "samples": int, "layer_samples": int, "accuracy": {"pytorch": float, "program": float},
     "outputs": [{"output": int, **_DIFFERENCE}],
-    "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE}],
+    "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
+                "fake_sqnr": float}],
 }  # fmt: skip
 
 

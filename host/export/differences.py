@@ -73,26 +73,30 @@ class Stepper:
         return self.meta.output_tensor_meta(output).scalar_type() if is_tensor else None
 
     def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
-        """found(instruction, array) gets what each wanted instruction, by index, computes; of one
-        with several outputs, the first that has elements. The method must have no jumps."""
+        """Call found(index, k, array) with output k of each instruction whose index is wanted, those in
+        a list of tensors one by one. The method must have no jumps."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         for instruction in self.instructions:
             self.method.step()
-            array = self._output(instruction) if instruction.index in wanted else None
-            if array is not None:
-                found(instruction, array)
+            if instruction.index not in wanted:
+                continue
+            for k, tensor in enumerate(self._outputs(instruction)):
+                array = self._read(tensor)
+                if array is not None:
+                    found(instruction.index, k, array)
         self.method.reset_execution()
 
-    def dtype(self, index: int) -> str:
-        """The name of the dtype that an instruction computes."""
-        return torch_name(self.values.tensor(self.instructions[index].outputs[0]).scalar_type())
+    def dtype(self, index: int, k: int) -> str:
+        """Return the name of the dtype of output k of an instruction."""
+        tensor = self._outputs(self.instructions[index])[k]
+        return torch_name(self.values.tensor(tensor).scalar_type())
 
-    def _output(self, instruction):
-        value = next((one for one in instruction.outputs if self.values.kind(one) != TENSOR
-                      or self.values.tensor(one).nbytes()), -1)
-        if value < 0 or self.values.kind(value) != TENSOR:
-            return None
-        info, (buffer, offset) = self.values.tensor(value), self.values.planned(value)
+    def _outputs(self, instruction):
+        """Return the tensors that an instruction computes, those of a list one by one."""
+        return [i for output in instruction.outputs for i in self.values.tensors(output)]
+
+    def _read(self, tensor):
+        info, (buffer, offset) = self.values.tensor(tensor), self.values.planned(tensor)
         if buffer < 0 or info.is_dynamic():
             return None
         memory = self.method.manager.planned_memory.buffers[buffer]
@@ -100,34 +104,54 @@ class Stepper:
         return as_numbers(array, info.scalar_type())
 
 
-def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Callable) -> list[dict]:
-    """The difference of each layer, in the order of the program. Of several instructions that compute
-    one value, the last is taken.
+def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Callable,
+           fake_quantized: Callable | None = None) -> list[dict]:
+    """Return the difference of each layer, in the order of the program. Of several instructions that
+    compute one value, the last is taken.
 
-    parts: lowering.Part by index of instruction. reference(sample, names) gives {name: array}.
+    parts: lowering.Part by index of instruction. reference(sample, names) returns {name: array}, and
+    fake_quantized(sample, names) the same of the graph whose values are rounded to integers; "fake_sqnr"
+    is the SQNR of the latter, None for a program of floats.
     """
     stepper = Stepper(program)
     if not parts or stepper.has_jumps:
         return []
-    last = {part.value: i for i, part in parts.items() if part.value
-            and not _is_conversion(stepper.instructions[i].call)}
-    found = {i: Difference() for i in last.values()}
+    last = {value: (i, k) for i, part in parts.items()
+            if not _is_conversion(stepper.instructions[i].call)
+            for k, value in enumerate(part.values) if value}
+    names = {place: value for value, place in last.items()}
+    found = {place: (Difference(), Difference()) for place in names}
     for sample in samples:
         expected = reference(sample, set(last))
+        rounded = fake_quantized(sample, set(last)) if fake_quantized else {}
 
-        def compare(instruction, array, expected=expected):
-            part = parts[instruction.index]
+        def compare(i, k, array, expected=expected, rounded=rounded):
+            part, name = parts[i], names.get((i, k))
+            want = expected.get(name)
             if part.scale is not None and array.dtype.kind == "i":
                 array = dequantize_array(array, part.scale, part.zero_point)
-            want = expected.get(part.value)
-            if want is not None and want.size == array.size and array.dtype.kind == "f":
-                found[instruction.index].add(want, array.reshape(want.shape))
+            if want is None or want.size != array.size or array.dtype.kind != "f":
+                return
+            program, fake = found[i, k]
+            program.add(want, array.reshape(want.shape))
+            if name in rounded:
+                fake.add(want, _rounded(rounded[name], part))
 
-        stepper.step(sample, set(found), compare)
-    return [{"layer": parts[i].module or parts[i].value, "value": parts[i].value,
+        stepper.step(sample, {i for i, _ in names}, compare)
+    return [{"layer": parts[i].module or names[i, k], "value": names[i, k],
              "operator": stepper.instructions[i].call,
-             "dtype": "int8" if parts[i].scale is not None else stepper.dtype(i), **difference.entry()}
-            for i, difference in sorted(found.items()) if difference.signal or difference.noise]
+             "dtype": "int8" if parts[i].scale is not None else stepper.dtype(i, k),
+             **difference.entry(), "fake_sqnr": fake.entry()["sqnr"] if fake_quantized else None}
+            for (i, k), (difference, fake) in sorted(found.items())
+            if difference.signal or difference.noise]
+
+
+def _rounded(array, part):
+    """Return what is left of floats as integers of 8 bits with the part's scale, and dequantized."""
+    if part.scale is None:
+        return array
+    integers = np.clip(np.round(array / part.scale) + part.zero_point, -128, 127)
+    return ((integers - part.zero_point) * part.scale).astype(array.dtype)
 
 
 def _is_conversion(operator):

@@ -3,6 +3,7 @@
 Importing it imports torch and executorch, which takes seconds.
 """
 
+import operator
 from typing import NamedTuple
 
 import torch
@@ -36,25 +37,33 @@ _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.defau
 
 
 class Part(NamedTuple):
-    """The value that an instruction computes.
+    """The values that an instruction computes.
 
-    module: path of the module that it comes from, "" for the outermost. value: name in the float graph
-    of the value that its output stands for, "" for none. scale, zero_point: of an output of integers.
+    module: path of the module that it comes from, "" for the outermost. values: by output, the name in
+    the float graph of the value that it stands for, as value_name gives it, "" for none. scale,
+    zero_point: of outputs of integers.
     """
 
     module: str
-    value: str
+    values: tuple[str, ...]
     scale: float | None = None
     zero_point: int = 0
+
+    @property
+    def value(self) -> str:
+        """Return the name of the first value, "" without any."""
+        return next(filter(None, self.values), "")
 
 
 class Lowered(NamedTuple):
     """program: the bytes of a .pte. parts: by the index of the instruction. reference: the float graph
-    that `parts` names values of."""
+    that `parts` names values of. fake_quantized: the same graph, in which quantized values are rounded
+    to integers and are floats again; None for a float32 program."""
 
     program: bytes
     parts: dict[int, Part]
     reference: torch.fx.GraphModule
+    fake_quantized: torch.fx.GraphModule | None = None
 
 
 # ---- float32
@@ -182,45 +191,51 @@ def traced_from(exported):
 # ---- what PyTorch computes
 
 
-def float_values(reference: torch.fx.GraphModule, arguments: tuple, names: set[str]) -> dict:
-    """{name: array} of the tensors of these names that the float graph computes; of several outputs,
-    the first that has elements."""
+def value_name(node: torch.fx.Node) -> str:
+    """Return the name of a node's value: "topk[1]" for the second result of an operator, "add" of one
+    with a single result."""
+    if node.target is operator.getitem:
+        return f"{value_name(node.args[0])}[{node.args[1]}]"
+    return node.name
+
+
+def float_values(graph: torch.fx.GraphModule, arguments: tuple, names: set[str]) -> dict:
+    """Return {name: array} of the tensors of these names that a graph of floats computes."""
     found = {}
 
     class Interpreter(torch.fx.Interpreter):
         def run_node(self, node):
             value = super().run_node(node)
-            outputs = value if isinstance(value, tuple | list) else [value]
-            tensors = [one for one in outputs if isinstance(one, torch.Tensor) and one.numel()]
-            if node.name in names and tensors:
-                found[node.name] = arrays.numbers(tensors[0]).copy()
+            if (name := value_name(node)) in names and isinstance(value, torch.Tensor) and value.numel():
+                found[name] = arrays.numbers(value).copy()
             return value
 
     flat = torch.utils._pytree.tree_leaves(arguments)
     with torch.no_grad():
-        Interpreter(reference).run(*flat)
+        Interpreter(graph).run(*flat)
     return found
 
 
 # ---- after
 
 
-def finish(edge: EdgeProgramManager, reference, quantized) -> Lowered:
-    """Lower the edge program. quantized: {name of a value: {(scale, zero point)}}."""
+def finish(edge: EdgeProgramManager, reference, quantized, fake_quantized=None) -> Lowered:
+    """Lower the edge program. quantized: {name of a value: {(scale, zero point)}}. fake_quantized: see
+    Lowered."""
     program = edge.exported_program()
     program = constant_prop_pass.constant_prop_pass(program, _too_large(program))
     edge._edge_programs["forward"] = program
     _keep_initial_values(program)
-    parts = {}
+    parts, named = {}, {node.name: node for node in reference.graph.nodes}
     for number, node in enumerate(program.graph.nodes, 1):
         node.meta["debug_handle"] = number
         if node.op == "call_function":
-            parts[number] = _part(node, reference, quantized)
+            parts[number] = _part(node, named, quantized)
     executable = edge.to_executorch()
     by_instruction = executable.debug_handle_map["forward"]
     return Lowered(bytes(executable.buffer),
                    {i: parts[handle] for i, handle in by_instruction.items() if handle in parts},
-                   reference)
+                   reference, fake_quantized)
 
 
 def _keep_initial_values(program):
@@ -258,14 +273,74 @@ def _nbytes(node):
                if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape))
 
 
-def _part(node, reference, quantized):
+def _part(node, named, quantized):
+    """named: {name: node} of the float graph."""
     module = next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0]
-    value = _source(node)
+    values = _values(node, named)
     found = node.meta.get("output_qparams")
     if not found:
-        return Part(module, value)
+        return Part(module, tuple(value_name(value) if value else "" for value in values))
     parameters = float(found[0].scale), int(found[0].zp)
-    return Part(module, _with_activation(value, parameters, reference, quantized), *parameters)
+    return Part(module, tuple(_with_activation(value, parameters, quantized) for value in values),
+                *parameters)
+
+
+def _values(node, named):
+    """Return the node of the float graph that each output stands for, None for those without."""
+    if not isinstance(node.meta.get("val"), list | tuple):
+        return (_value(node, named),)
+    found = [None] * len(node.meta["val"])
+    for user in node.users:
+        if user.target is operator.getitem:
+            found[user.args[1]] = _value(user, named)
+    return tuple(found)
+
+
+def _value(node, named):
+    """Return the node of the float graph that a node computes, or helps to compute; of an operator with
+    several results, the result that the users of the node take there, None if they take another or more
+    than one."""
+    source = named.get(_source(node))
+    if source is None or not _has_results(source):
+        return source
+    found = {result for user in node.users for result in _taken(node, user, source, named)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _has_results(node):
+    return any(user.target is operator.getitem for user in node.users)
+
+
+def _taken(node, user, source, named):
+    """Return the results of `source`, of the float graph, that the node may be, as this user of the node
+    takes them."""
+    name = _source(user)
+    if name == source.name:  # the node is a step of the operator
+        return set()
+    same = named.get(name) if user.op != "output" else next(
+        (one for one in named.values() if one.op == "output"), None)
+    if same is None:  # a step of the lowering, a quantization for instance
+        return {result for further in user.users
+                for result in _taken(user, further, source, named)}
+    theirs, ours = _tensors_of(same), _tensors_of(user)
+    if user.op == "output":  # states that the program keeps come before the outputs
+        ours = ours[len(ours) - len(theirs):]
+    if len(theirs) == len(ours):
+        pairs = zip(ours, theirs, strict=True)
+        return {result for one, result in pairs if one is node and _is_result(result, source)}
+    results = {result for result in theirs if _is_result(result, source)}
+    return results if len(results) == 1 else set()
+
+
+def _is_result(node, source):
+    return node.target is operator.getitem and node.args[0] is source
+
+
+def _tensors_of(node):
+    """Return the nodes that a node takes, in order, one that it takes twice twice."""
+    found = []
+    torch.fx.node.map_arg((node.args, node.kwargs), found.append)
+    return found
 
 
 def _source(node):
@@ -276,12 +351,11 @@ def _source(node):
     return name
 
 
-def _with_activation(name, parameters, reference, quantized):
-    """The value behind this one that is quantized so: an activation that was fused with it."""
-    nodes = {node.name: node for node in reference.graph.nodes}
-    node = nodes.get(name)
+def _with_activation(node, parameters, quantized):
+    """Return the name of the value from this one on that is quantized so: an activation that was fused
+    with it."""
     while node is not None:
         if parameters in quantized.get(node.name, ()):
-            return node.name
+            return value_name(node)
         node = next(iter(node.users)) if len(node.users) == 1 else None
     return ""

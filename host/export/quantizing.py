@@ -105,7 +105,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
                                  CortexMTargetConfig.from_target_string(core))
     edge._edge_programs["forward"] = manager.transform()
     movers.check(edge.exported_program().graph)
-    return finish(edge, reference, quantized)
+    return finish(edge, reference, quantized, converted)
 
 
 def _functional(exported):

@@ -1,0 +1,101 @@
+"""What the report of an export says: each value beside the value of PyTorch's that it stands for."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def torch():
+    pytest.importorskip("executorch",
+                        reason="executorch is not installed (picotorch[export])")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
+
+
+def _scaled(parts):
+    """Give each part a user of its own, which tells them apart."""
+    return [part * (k + 2.0) for k, part in enumerate(parts)]
+
+
+SEVERAL_OUTPUTS = {  # a function of (torch, x), x of sizes 2, 4, 4
+    "aminmax": lambda torch, x: list(torch.aminmax(x, dim=1)),
+    "broadcast_tensors": lambda torch, x: _scaled(torch.broadcast_tensors(x, x[:, :1])),
+    "chunk": lambda torch, x: _scaled(x.chunk(2, 1)),
+    "cummax": lambda torch, x: list(x.cummax(1)),
+    "for": lambda torch, x: _scaled(list(x)),
+    "hsplit": lambda torch, x: _scaled(torch.hsplit(x, 2)),
+    "kthvalue": lambda torch, x: list(x.kthvalue(2, 1)),
+    "max": lambda torch, x: list(x.max(1)),
+    "max_pool2d": lambda torch, x: list(
+        torch.nn.functional.max_pool2d(x, 2, return_indices=True)),
+    "median": lambda torch, x: list(x.median(1)),
+    "meshgrid": lambda torch, x: _scaled(torch.meshgrid(x[0, 0], x[0, 1], indexing="ij")),
+    "min": lambda torch, x: list(x.min(1)),
+    "mode": lambda torch, x: list(x.mode(1)),
+    "nested": lambda torch, x: _scaled(
+        [part for half in x.chunk(2, 1) for part in half.unbind(2)]),
+    "qr": lambda torch, x: list(torch.linalg.qr(x[0])),
+    "sort": lambda torch, x: list(x.sort(1)),
+    "split": lambda torch, x: _scaled(x.split(2, 1)),
+    "split into other sizes": lambda torch, x: _scaled(x.split([1, 3], 1)),
+    "std_mean": lambda torch, x: list(torch.std_mean(x, 1)),
+    "swapped": lambda torch, x: list(reversed(x.unbind(1))),
+    "tensor_split": lambda torch, x: _scaled(torch.tensor_split(x, 3, 1)),
+    "together": lambda torch, x: torch.cat(list(reversed(x.unbind(1))), -1),
+    "topk": lambda torch, x: list(x.topk(2, 1)),
+    "unbind": lambda torch, x: _scaled(x.unbind(1)),
+    "unbind into users of two": lambda torch, x: x.unbind(1)[1] - x.unbind(1)[0],
+    "var_mean": lambda torch, x: list(torch.var_mean(x, 1)),
+}
+
+
+def _exported(torch, function, sizes, **options):
+    from picotorch.export import export
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(sizes[-1], sizes[-1])
+
+        def forward(self, x):
+            return function(torch, self.first(x))
+
+    torch.manual_seed(0)
+    samples = torch.randn(16, *sizes)
+    quantize = {"in0": samples.numpy()} if options.pop("is_int8", False) else None
+    return export(Net().eval(), (samples[0],), quantize=quantize, **options)
+
+
+@pytest.mark.parametrize("name", SEVERAL_OUTPUTS)
+def test_each_output_of_an_operator_is_compared_with_its_own_value(torch, name):
+    report = _exported(torch, SEVERAL_OUTPUTS[name], (2, 4, 4)).report
+    layers = report["layers"]
+    assert len(layers) > 1, "nothing is compared but the first layer"
+    assert all(layer["sqnr"] is not None and layer["sqnr"] > 100 for layer in layers), layers
+    assert len({layer["value"] for layer in layers}) == len(layers)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("fuse_rnn", [False, True])
+def test_the_states_of_recurrent_layers_are_compared_with_states(torch, kind, fuse_rnn):
+    layer = getattr(torch.nn, kind)(4, 4, batch_first=True, bidirectional=True)
+
+    def function(torch, x):
+        output, states = layer(x)
+        return [output, *(states if kind == "LSTM" else [states])]
+
+    layers = _exported(torch, function, (2, 4, 4), fuse_rnn=fuse_rnn).report["layers"]
+    assert len(layers) > 2 and all(layer["sqnr"] > 100 for layer in layers), layers
+
+
+@pytest.mark.parametrize("name", ["unbind", "split", "aminmax", "std_mean", "topk", "swapped"])
+def test_int8_stays_near_to_plain_fake_quantization(torch, name):
+    layers = _exported(torch, SEVERAL_OUTPUTS[name], (2, 4, 4), is_int8=True).report["layers"]
+    assert len(layers) > 1
+    for layer in layers:
+        assert layer["sqnr"] > 30 and abs(layer["sqnr"] - layer["fake_sqnr"]) < 1, layer
+
+
+def test_float32_has_no_fake_quantization(torch):
+    layers = _exported(torch, SEVERAL_OUTPUTS["split"], (2, 4, 4)).report["layers"]
+    assert {layer["fake_sqnr"] for layer in layers} == {None}
+    assert np.isfinite([layer["sqnr"] for layer in layers]).all()

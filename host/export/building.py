@@ -17,7 +17,7 @@ from picotorch.module import load_with_exact_memories
 from ..tensors import torch_name
 from ..twin import open_program
 from ..values import TENSOR, Values
-from . import arrays, differences, torch_errors
+from . import arrays, differences, report, torch_errors
 from .exporting import export_file
 from .samples import Unfit, example_samples, samples_of
 from .state import unchanged
@@ -126,6 +126,8 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
         return written, entry | _unknown("not run: kernels are missing")
     with steps.step("comparing it with PyTorch on the twin"):
         entry |= _compared(lowering, source, lowered, evaluated)
+    entry["warnings"] += report.layer_warnings(entry["layers"])
+    entry["verdict"] = report.verdict(entry["outputs"])
     return written, entry
 
 
@@ -272,7 +274,7 @@ def _memory(program):
 
 def _unknown(reason):
     return {"checked": reason, "samples": 0, "layer_samples": 0, "layers": [], "outputs": [],
-            "accuracy": None}
+            "accuracy": None, "verdict": "unknown"}
 
 
 def _compared(lowering, source, lowered, evaluated):

@@ -62,9 +62,11 @@ class _Model(InputFile):
 @click.option("--unconfined", is_flag=True,
               help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
               "confine it.")
+@click.option("--accept-unusable", is_flag=True,
+              help="End with status 0 even if an output is too far from PyTorch's to be of use.")
 @options.as_json
 def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, inputs, unconfined,
-           as_json):
+           accept_unusable, as_json):
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -80,7 +82,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
     flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
     --int8-io the inputs and outputs of a quantized program are the integers themselves;
     method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. A
-    program with operators that have no kernel is written, but the exit status is 1. Needs the packages
+    program with operators that have no kernel is written, but the exit status is 1; one whose
+    outputs are far from PyTorch's is written, but the exit status is 3. Needs the packages
     torch and executorch (pip install 'picotorch[export]').
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
@@ -139,6 +142,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
     show.entry(entry, as_json, text)
     if entry.get("missing_operators"):
         sys.exit(1)
+    if entry.get("verdict") == "unusable" and not accept_unusable:
+        sys.exit(report.UNUSABLE)
 
 
 def _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined):

@@ -103,8 +103,9 @@ def _read_answer(answer, name):
 _DIFFERENCE = {"sqnr": float, "largest": float, "magnitude": float}
 _ENTRY = {  # the entry of building.build
     "model": str, "dtype": str, "core": str, "bytes_before": int, "bytes": int, "method_pool": int,
-    "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "checked": str,
-    "samples": int, "layer_samples": int, "accuracy": {"pytorch": float, "program": float},
+    "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "verdict": str,
+    "checked": str, "samples": int, "layer_samples": int,
+    "accuracy": {"pytorch": float, "program": float},
     "outputs": [{"output": int, **_DIFFERENCE}],
     "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
                 "fake_sqnr": float}],

@@ -110,8 +110,8 @@ def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Call
     compute one value, the last is taken.
 
     parts: lowering.Part by index of instruction. reference(sample, names) returns {name: array}, and
-    fake_quantized(sample, names) the same of the graph whose values are rounded to integers; "fake_sqnr"
-    is the SQNR of the latter, None for a program of floats.
+    fake_quantized(sample, names) the same of the graph whose values are rounded to integers.
+    "fake_sqnr" is the SQNR of the latter, None for a program of floats.
     """
     stepper = Stepper(program)
     if not parts or stepper.has_jumps:

@@ -206,7 +206,8 @@ def float_values(graph: torch.fx.GraphModule, arguments: tuple, names: set[str])
     class Interpreter(torch.fx.Interpreter):
         def run_node(self, node):
             value = super().run_node(node)
-            if (name := value_name(node)) in names and isinstance(value, torch.Tensor) and value.numel():
+            name = value_name(node)
+            if name in names and isinstance(value, torch.Tensor) and value.numel():
                 found[name] = arrays.numbers(value).copy()
             return value
 
@@ -312,8 +313,7 @@ def _has_results(node):
 
 
 def _taken(node, user, source, named):
-    """Return the results of `source`, of the float graph, that the node may be, as this user of the node
-    takes them."""
+    """Return the results of `source`, of the float graph, that the node may be by this user of it."""
     name = _source(user)
     if name == source.name:  # the node is a step of the operator
         return set()

@@ -5,12 +5,51 @@ import click
 from .. import show
 
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
+_ENOUGH = 30  # dB, of a layer: what it loses above that does not matter
 _ROUGH = 20  # dB: the error is a tenth of the values, as root mean squares
 _ADVICE = 2  # lines of advice in a report
 _REMEDIES = {  # for outputs far from PyTorch's
     "float32": "write the layer that differs with other operators",
-    "int8": "calibrate with more samples; write the first layer with a low SQNR with other operators; "
-            "or export it without --quantize"}
+    "int8": "write the first layer with a low SQNR with other operators, or export it without "
+            "--quantize"}
+
+
+UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
+_POOR = 10  # dB, of a layer: the error is a third of its values
+_BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
+_NAMED = 3  # layers in a warning
+
+
+def verdict(outputs: list[dict]) -> str:
+    """Return "good", "rough" or "unusable", by the worst of a program's outputs; "unknown" without."""
+    if not outputs:
+        return "unknown"
+    if any(map(is_far, outputs)):
+        return "unusable"
+    return "rough" if any(output["sqnr"] < _ROUGH for output in outputs) else "good"
+
+
+def layer_warnings(layers: list[dict]) -> list[str]:
+    """Return a warning of layers far below plain fake quantization, and one of other layers that are
+    poor, each with the first of them in the order of the program."""
+    below = [layer for layer in layers if None not in (layer["sqnr"], layer["fake_sqnr"])
+             and layer["sqnr"] < layer["fake_sqnr"] - _BELOW_FAKE and layer["sqnr"] < _ENOUGH]
+    poor = [layer for layer in layers if layer not in below and layer["dtype"] == "int8"
+            and (layer["sqnr"] is None or layer["sqnr"] < _POOR)]
+    found = []
+    if below:
+        found.append("layers are less exact than plain fake quantization makes them: " + _first(
+            [f"{_label(layer, layers)} ({_decibels(layer['sqnr'])} instead of "
+             f"{_decibels(layer['fake_sqnr'])})" for layer in below]))
+    if poor:
+        found.append(f"layers have an SQNR below {_POOR} dB, which outputs may hide: " + _first(
+            [f"{_label(layer, layers)} ({_decibels(layer['sqnr'])})" for layer in poor]))
+    return found
+
+
+def _first(texts):
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more
 
 
 def show_text(entry: dict) -> None:
@@ -27,6 +66,8 @@ def show_text(entry: dict) -> None:
         _show_layers(entry)
         _show_outputs(entry)
         _show_time(entry.get("time"))
+    for warning in entry.get("warnings", []):
+        show.line(f"WARNING: {warning}")
     _show_advice(entry.get("advice", []))
 
 

@@ -44,6 +44,11 @@ class Exported:
     buffer: bytes
     report: dict[str, Any]
 
+    @property
+    def verdict(self) -> str:
+        """Return "good", "rough", "unusable" or, without a comparison, "unknown"."""
+        return self.report["verdict"]
+
     def save(self, path: str | Path) -> None:
         """Writes the program whole or not at all. Raises AccessFailed; NotSupported for a FIFO or a
         device."""

@@ -297,7 +297,8 @@ def test_the_report_names_a_replaced_file_and_gives_advice(capsys):
 
 
 @pytest.mark.parametrize("dtype, words", [
-    ("int8", "calibrate with more samples"), ("float32", "is: write the layer that differs with ")])
+    ("int8", "write the first layer with a low SQNR"),
+    ("float32", "is: write the layer that differs with ")])
 def test_the_advice_for_an_output_far_from_pytorch(capsys, dtype, words):
     outputs = [{"output": 0, "sqnr": None, "largest": 1.0, "magnitude": 1.0}]
     report.show_text({**REPORT, "outputs": outputs, "dtype": dtype})
@@ -324,7 +325,8 @@ def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch,
 def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
     torch = SimpleNamespace(from_numpy=lambda array: array, nn=SimpleNamespace(Module=dict))
     source = SimpleNamespace(name="net", run=lambda sample: [np.zeros(shape) for shape in shapes])
-    lowered = SimpleNamespace(program=fixture_store.load("add_1").pte, parts={}, reference=None)
+    lowered = SimpleNamespace(program=fixture_store.load("add_1").pte, parts={}, reference=None,
+                              fake_quantized=None)
     evaluated = samples.Samples([[np.ones(1, np.float32)]])
     with pytest.raises(Error, match="NotSupported.*net: the program computes other sizes") as raised:
         building._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from picotorch.host.export import commands, report
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +100,41 @@ def test_float32_has_no_fake_quantization(torch):
     layers = _exported(torch, SEVERAL_OUTPUTS["split"], (2, 4, 4)).report["layers"]
     assert {layer["fake_sqnr"] for layer in layers} == {None}
     assert np.isfinite([layer["sqnr"] for layer in layers]).all()
+
+
+def _layer(sqnr, fake_sqnr, name="softmax", dtype="int8"):
+    return {"layer": name, "value": name, "operator": "o", "dtype": dtype, "sqnr": sqnr,
+            "fake_sqnr": fake_sqnr, "largest": 1.0, "magnitude": 1.0}
+
+
+@pytest.mark.parametrize("sqnr, fake_sqnr, words", [
+    (1.7, 30.1, ["softmax (1.7 dB instead of 30.1 dB)"]), (20.0, 24.0, ["20.0 dB instead of 24.0 dB"]),
+    (8.9, 9.0, ["below 10 dB", "softmax (8.9 dB)"]), (None, 30.0, ["below 10 dB", "softmax (-)"]),
+    (22.0, 24.0, []), (50.0, 60.0, []), (35.0, None, [])])
+def test_an_inner_layer_that_is_poor_is_a_warning(sqnr, fake_sqnr, words):
+    found = report.layer_warnings([_layer(sqnr, fake_sqnr), _layer(36.0, 36.1, "linear")])
+    assert len(found) == bool(words)
+    assert all(word in found[0] for word in words) and "linear" not in "".join(found)
+
+
+@pytest.mark.parametrize("sqnrs, verdict", [
+    ([14.9, 40.0], "unusable"), ([None], "unusable"), ([19.0, 40.0], "rough"), ([25.0], "good"),
+    ([], "unknown")])
+def test_the_verdict_is_that_of_the_worst_output(sqnrs, verdict):
+    assert report.verdict([{"output": 0, "sqnr": sqnr} for sqnr in sqnrs]) == verdict
+
+
+def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_path):
+    entry = {"model": "net", "dtype": "int8", "core": "cortex-m4", "bytes_before": 1, "bytes": 1,
+             "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "layers": [],
+             "checked": "executed", "samples": 1, "layer_samples": 1, "accuracy": None,
+             "warnings": ["a warning"], "verdict": "unusable",
+             "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
+    monkeypatch.setattr(commands, "_export_function", lambda *arguments: (b"program", dict(entry)))
+    monkeypatch.setattr(commands.advising, "advise_export", lambda program: [])
+    monkeypatch.setattr(commands.timing, "estimated", lambda program, core: None)
+    path = tmp_path / "o.pte"
+    for options, status in ((), 3), (["--json"], 3), (["--accept-unusable"], 0):
+        result = call("export", "net.py:model", "-o", path, *options)
+        assert result[0] == status and path.read_bytes() == b"program", result
+        assert "a warning" in result[1]

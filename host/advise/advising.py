@@ -68,14 +68,34 @@ class _Method(NamedTuple):
         return self.values.tensor(index).dtype == "Float"
 
     def is_int8(self) -> bool:
-        return any(_is_int8(one) for one in self.instructions)
+        """Return whether a part was quantized, if only tensors between layers of floats."""
+        return any(_is_int8(one) or _is_conversion(one) for one in self.instructions)
 
 
 def advise_export(model: bytes) -> list[dict]:
     """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
     left in float. Raise NotFound, InvalidProgram."""
     found = _read(open_program(model).method_meta("forward"))
-    return [one for rule in (_unrolled, _float_layers) for one in rule(found)]
+    return [one for rule in (_unrolled, _float_layers, _conversions)
+            for one in rule(found)]
+
+
+def int8_share(model: bytes) -> dict:
+    """Count what of the method "forward" is int8: "layers" and "macs" of "all_layers" and "all_macs".
+    Conversions between int8 and float are no layers. Raise NotFound, InvalidProgram."""
+    found = _read(open_program(model).method_meta("forward"))
+    shares = dict.fromkeys(("layers", "all_layers", "macs", "all_macs"), 0)
+    for one in found.instructions:
+        outputs = found.tensors(one.outputs)
+        if not outputs or _is_conversion(one) or one.call.startswith("executorch_prim"):
+            continue
+        is_int8, macs = found.values.tensor(outputs[0]).dtype == "Char", macs_of(one, found.values)
+        shares["all_layers"] += 1
+        shares["all_macs"] += macs
+        if is_int8:
+            shares["layers"] += 1
+            shares["macs"] += macs
+    return shares
 
 
 def advise(model: bytes, name: str, method: str) -> dict:
@@ -84,8 +104,8 @@ def advise(model: bytes, name: str, method: str) -> dict:
     most multiply-accumulates. Raise NotFound, InvalidProgram."""
     meta = open_program(model).method_meta(method)
     found = _read(meta)
-    rules = (_delegates, _copied_constants, _unrolled, _float_layers, _slow_first_layer, _idle_copies,
-             _float_weights, _float_ends)
+    rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
+             _idle_copies, _float_weights, _float_ends)
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
@@ -179,10 +199,24 @@ def _float_layers(method):
         if (outputs and method.is_float(outputs[0]) and not _is_end(one)
                 and not one.call.startswith(_NO_LAYERS)):
             by_call[one.call].append(one)
+    total = sum(macs_of(one, method.values) for one in method.instructions)
     for call, found in by_call.items():
-        yield _advice(f"int8 leaves {call.removesuffix('.out')} in float", found,
+        macs = sum(macs_of(one, method.values) for one in found)
+        share = f", {100 * macs / total:.0f} % of the MACs" if macs else ""
+        yield _advice(f"int8 leaves {call.removesuffix('.out')} in float{share}", found,
                       sum(sum(map(method.nbytes, method.tensors(one.outputs))) for one in found),
                       _FLOAT_LAYERS.get(call, _ANOTHER_LAYER))
+
+
+def _conversions(method):
+    """Find operators inside of the program that dequantize for layers of floats, or quantize what these
+    compute."""
+    found = [one for one in method.instructions if _is_conversion(one) and not _is_at_end(method, one)]
+    if len(found) > 1:
+        count = sum(math.prod(method.values.tensor(one.outputs[0]).sizes()) for one in found)
+        yield _advice(f"{len(found)} operators convert {count:,} values between int8 and float", found,
+                      0, "put layers of floats next to each other, or replace them by layers that are "
+                      "int8; export without --quantize if most layers stay in float")
 
 
 def _unrolled(method):
@@ -243,23 +277,33 @@ def _float_weights(method):
 def _float_ends(method):
     """Operators that quantize inputs and dequantize outputs of an int8 program."""
     ends = {*method.inputs, *method.outputs}
-    writers = defaultdict(list)  # in an image other tensors may be one with an input or output
-    for one in method.instructions:
-        for output in one.outputs:
-            writers[output].append(one.index)
-    found = [one for one in method.instructions if method.is_int8() and _is_end(one) and (
-        any(i in method.inputs and not any(step < one.index for step in writers[i])
-            for i in one.arguments[:1])
-        or any(i in method.outputs and writers[i][-1] == one.index for i in one.outputs))]
+    found = [one for one in method.instructions
+             if method.is_int8() and _is_end(one) and _is_at_end(method, one)]
     floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
     if found and floats:
         yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),
                       "export with --int8-io, if the sensor gives integers: fewer bytes, less work")
 
 
+def _is_at_end(method, instruction):
+    """Return whether an instruction takes an input or writes an output. In an image other tensors may
+    be one with these."""
+    def writers(value):
+        return [one.index for one in method.instructions if value in one.outputs]
+
+    return (any(i in method.inputs and not any(step < instruction.index for step in writers(i))
+                for i in instruction.arguments[:1])
+            or any(i in method.outputs and writers(i)[-1] == instruction.index
+                   for i in instruction.outputs))
+
+
 def _is_int8(instruction):
     return (instruction.call.startswith("cortex_m::") and not _is_end(instruction)
             and "quantize_per_tensor" not in instruction.call)
+
+
+def _is_conversion(instruction):
+    return "quantize_per_tensor" in instruction.call or _is_end(instruction)
 
 
 def _is_end(instruction):

@@ -137,6 +137,7 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
     if kind != torchscript.PTE:
         entry["replaced"] = replaced
         entry["advice"] = advising.advise_export(written)
+        entry["int8"] = advising.int8_share(written)
         entry["time"] = timing.estimated(written, wishes.core)
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)

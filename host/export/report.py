@@ -56,6 +56,7 @@ def show_text(entry: dict) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, {_compared(entry['bytes'], entry['bytes_before'])}"
               + (" (an older file was replaced)" if entry.get("replaced") else ""))
+    _show_int8(entry)
     _show_memory(entry)
     if entry["missing_operators"]:
         show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
@@ -69,6 +70,17 @@ def show_text(entry: dict) -> None:
     for warning in entry.get("warnings", []):
         show.line(f"WARNING: {warning}")
     _show_advice(entry.get("advice", []))
+
+
+def _show_int8(entry):
+    share = entry.get("int8")
+    if share is None or entry.get("dtype") != "int8":
+        return
+    macs = (f" and {100 * share['macs'] / share['all_macs']:.0f} % of the multiply-accumulates"
+            if share["all_macs"] else "")
+    show.line(f"int8: {share['layers']} of {share['all_layers']} layers{macs}")
+    if entry["bytes"] > entry["bytes_before"]:
+        show.line("WARNING: the int8 program is larger than the float weights of the module")
 
 
 def _compared(now, before):

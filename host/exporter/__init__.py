@@ -37,8 +37,9 @@ class Exported:
     buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
     buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
-    "accuracy" of "pytorch" and "program", None without labels; "warnings" on the samples; "advice" on
-    the module, as picotorch advise gives; "time", an estimate for the core.
+    "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
+    "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
+    module, as picotorch advise gives; "time", an estimate for the core.
     """
 
     buffer: bytes
@@ -94,6 +95,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
                                           dynamic_shapes)
         program, found = building.build(source, wishes, steps)
     return Exported(program, {**found, "advice": advising.advise_export(program),
+                              "int8": advising.int8_share(program),
                               "time": timing.estimated(program, core)})
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
-from picotorch.host.advise.advising import advise
+from picotorch.host.advise.advising import advise, int8_share
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.inspect.lifetimes import lifetimes
 from picotorch.host.instructions import JUMP_FALSE_CALL, read_instructions
@@ -46,6 +46,21 @@ def test_layers_that_int8_leaves_in_float(call):
     advice = found(call, TRANSFORMER)
     assert advice["int8 leaves aten::native_layer_norm in float"]["instructions"] == [2, 28]
     assert "int8 leaves aten::mul in float" in advice
+
+
+def test_layers_in_float_and_conversions_between_them_are_counted(call):
+    """A program whose layers all stay in float, between conversions."""
+    advice = found(call, TRANSFORMER)
+    assert any(what.endswith("values between int8 and float") for what in advice)
+
+
+def test_the_share_of_int8(call):
+    shares = int8_share(fixture_store.load("int8_ds_cnn").pte)
+    assert shares["macs"] == shares["all_macs"] > 0 and shares["layers"] == shares["all_layers"] > 1
+    shares = int8_share(TRANSFORMER.read_bytes())
+    assert 0 < shares["layers"] < shares["all_layers"] and shares["macs"] == shares["all_macs"]
+    shares = int8_share(fixture_store.load("add_1").pte)
+    assert shares["layers"] == 0 < shares["all_layers"]
 
 
 def test_delegates_are_named_and_what_to_export_instead(call):

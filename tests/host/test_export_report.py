@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from picotorch.host.export import commands, report
+from support import fixture_store
 
 
 @pytest.fixture(scope="module")
@@ -125,16 +126,17 @@ def test_the_verdict_is_that_of_the_worst_output(sqnrs, verdict):
 
 
 def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_path):
+    program = fixture_store.load("add_1").pte
     entry = {"model": "net", "dtype": "int8", "core": "cortex-m4", "bytes_before": 1, "bytes": 1,
              "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "layers": [],
              "checked": "executed", "samples": 1, "layer_samples": 1, "accuracy": None,
              "warnings": ["a warning"], "verdict": "unusable",
              "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
-    monkeypatch.setattr(commands, "_export_function", lambda *arguments: (b"program", dict(entry)))
+    monkeypatch.setattr(commands, "_export_function", lambda *arguments: (program, dict(entry)))
     monkeypatch.setattr(commands.advising, "advise_export", lambda program: [])
     monkeypatch.setattr(commands.timing, "estimated", lambda program, core: None)
     path = tmp_path / "o.pte"
     for options, status in ((), 3), (["--json"], 3), (["--accept-unusable"], 0):
         result = call("export", "net.py:model", "-o", path, *options)
-        assert result[0] == status and path.read_bytes() == b"program", result
+        assert result[0] == status and path.read_bytes() == program, result
         assert "a warning" in result[1]

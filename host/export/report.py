@@ -79,8 +79,6 @@ def _show_int8(entry):
     macs = (f" and {100 * share['macs'] / share['all_macs']:.0f} % of the multiply-accumulates"
             if share["all_macs"] else "")
     show.line(f"int8: {share['layers']} of {share['all_layers']} layers{macs}")
-    if entry["bytes"] > entry["bytes_before"]:
-        show.line("WARNING: the int8 program is larger than the float weights of the module")
 
 
 def _compared(now, before):

@@ -71,6 +71,15 @@ class Source(NamedTuple):
     explain: Callable[[Exception, bool], Error]
 
 
+class Built(NamedTuple):
+    """program: the bytes of a .pte. entry: what is known of it. float_program: the same module in
+    float32, to compare an int8 program with; None for any other, and where it cannot be lowered."""
+
+    program: bytes
+    entry: dict
+    float_program: bytes | None = None
+
+
 def imported(steps: Steps):
     """lowering, which imports torch and executorch. Raises NotFound without the extra."""
     try:
@@ -90,8 +99,8 @@ def _quantizing():
                    remedy="pip install --no-deps tosa-tools==2026.5.0") from None
 
 
-def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
-    """The bytes of the program, and what is known of it. Raises InvalidArgument for samples of other
+def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
+    """Lower a program, and compare it with its module. Raises InvalidArgument for samples of other
     sizes than the inputs, NotSupported for what a program cannot hold, and for int8 of inputs with
     dynamic sizes."""
     if wishes.quantize is not None and _has_dynamic_inputs(source.exported):
@@ -123,12 +132,24 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
              "bytes_before": source.before, "bytes": len(written),
              "warnings": _warnings(quantize, evaluated), **_loaded(written, lowered, wishes)}
     if entry["missing_operators"]:
-        return written, entry | _unknown("not run: kernels are missing")
+        return Built(written, entry | _unknown("not run: kernels are missing"))
     with steps.step("comparing it with PyTorch on the twin"):
         entry |= _compared(lowering, source, lowered, evaluated)
     entry["warnings"] += report.layer_warnings(entry["layers"])
     entry["verdict"] = report.verdict(entry["outputs"])
-    return written, entry
+    return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
+
+
+def _in_float(lowering, source, wishes, steps):
+    """Return the module's float32 program, None where ExecuTorch cannot lower it."""
+    try:
+        with steps.step("lowering it in float32, to compare"):
+            lowered = lowering.lower_float(source.exported, wishes.fuse_rnn)
+            return _replanned(lowered.program, source.name, False)
+    except MemoryError:
+        raise
+    except Exception:
+        return None
 
 
 def _warnings(quantize, evaluated):
@@ -317,14 +338,15 @@ def _outputs(torch, source, program, evaluated):
             raise _OtherSizes(f"{_sizes(given)} instead of {_sizes(wanted)}")
         for i, (want, have) in enumerate(zip(wanted, given, strict=True)):
             if isinstance(want, np.ndarray):
-                found.setdefault(i, differences.Difference()).add(want, np.asarray(have))
+                kind = differences.Difference if want.dtype.kind == "f" else differences.Equality
+                found.setdefault(i, kind()).add(want, np.asarray(have))
         if evaluated.labels is not None:
             for side, outputs in enumerate((wanted, given)):
                 right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
     count = len(evaluated.inputs)
     accuracy = None if evaluated.labels is None else {
         "pytorch": right[0] / count, "program": right[1] / count}
-    return [{"output": i, **difference.entry()} for i, difference in sorted(found.items())], accuracy
+    return [{"output": i, "equal": None, **difference.entry()} for i, difference in sorted(found.items())], accuracy
 
 
 def _tensors(torch, sample):

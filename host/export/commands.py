@@ -8,12 +8,11 @@ import click
 from picotorch.memory import LIMIT
 
 from .. import options, show
-from ..advise import advising
 from ..command import InputFile, OutputFile, command
 from ..files import check_output, read_file, write
 from ..npz import read_npz
 from ..run import bundled
-from . import building, confined_export, exporting, modules, report, timing, torchscript
+from . import building, completing, confined_export, exporting, modules, report, torchscript
 from .samples import read_arrays
 from .steps import Steps
 
@@ -124,21 +123,16 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        written, entry = _export_function(str(model), wishes, Steps(tell))
+        built = _export_function(str(model), wishes, Steps(tell))
     elif kind == torchscript.PTE:
-        written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
+        built = building.Built(*exporting.export_file(bundled.program_of(data), str(model), int8_io))
     else:
         given = list(shapes) or (None if kind == torchscript.PT2 else [])
         given = given if inputs is None else read_npz(inputs, [LIMIT])
-        written, entry = confined_export.export_file(data, kind, str(model), given, wishes, tell,
-                                                     unconfined)
-    write(output, written)
-    entry["output"] = str(output)
-    if kind != torchscript.PTE:
-        entry["replaced"] = replaced
-        entry["advice"] = advising.advise_export(written)
-        entry["int8"] = advising.int8_share(written)
-        entry["time"] = timing.estimated(written, wishes.core)
+        built = confined_export.export_file(data, kind, str(model), given, wishes, tell, unconfined)
+    write(output, built.program)
+    entry = built.entry if kind == torchscript.PTE else completing.complete(built, wishes.core)
+    entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
     if entry.get("missing_operators"):

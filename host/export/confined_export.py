@@ -3,7 +3,7 @@
 Reading such a file and running its module runs operators that the file names, and some of these write
 files. So they run confined; see confined. The request goes to the process's stdin as an .npz file;
 what it prints are messages, each a line of JSON: {"tell": text} for a step, and in the end {"error":
-code, "message": text} or {"program": base64, "entry": ...}. Nothing of what comes back is taken on
+code, "message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. Nothing of what comes back is taken on
 trust: it is text, numbers, and the bytes of a program.
 """
 
@@ -25,14 +25,14 @@ from picotorch.memory import LIMIT
 from .. import child, show
 from ..npz import storable
 from . import building, confined, modules, torchscript
-from .building import Wishes
+from .building import Built, Wishes
 from .steps import Steps
 
-_LONGEST = 2 * LIMIT  # bytes of a message
+_LONGEST = 4 * LIMIT  # bytes of a message
 
 
 def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
-                tell: Callable | None = None, unconfined: bool = False) -> tuple[bytes, dict]:
+                tell: Callable | None = None, unconfined: bool = False) -> Built:
     """Do what building.build does, for the file's module, in a process that can write only to its own
     temporary folder. given: the example inputs, arrays, None for those of the file.
 
@@ -93,11 +93,13 @@ def _printable(text):
 
 
 def _read_answer(answer, name):
-    """(program, entry). Raise the Error that it reports; TypeError and such for anything else."""
+    """Return what was built. Raise the Error that it reports; TypeError and such for anything else."""
     if "error" in answer:
         raise fail(int(answer["error"]), str(answer["message"]))
-    program = base64.b64decode(answer["program"])
-    return program, {**_checked(answer["entry"], _ENTRY), "model": name, "bytes": len(program)}
+    program, float_program = (answer[key] and base64.b64decode(answer[key])
+                              for key in ("program", "float_program"))
+    entry = {**_checked(answer["entry"], _ENTRY), "model": name, "bytes": len(program)}
+    return Built(program, entry, float_program)
 
 
 _DIFFERENCE = {"sqnr": float, "largest": float, "magnitude": float}
@@ -106,7 +108,7 @@ _ENTRY = {  # the entry of building.build
     "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "verdict": str,
     "checked": str, "samples": int, "layer_samples": int,
     "accuracy": {"pytorch": float, "program": float},
-    "outputs": [{"output": int, **_DIFFERENCE}],
+    "outputs": [{"output": int, **_DIFFERENCE, "equal": float}],
     "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
                 "fake_sqnr": float}],
 }  # fmt: skip
@@ -139,8 +141,10 @@ def main() -> None:
     with np.load(io.BytesIO(sys.stdin.buffer.read())) as arrays:
         request = dict(arrays)
     try:
-        program, entry = _export(request, options, Steps(lambda text: say(tell=text)))
-        say(program=base64.b64encode(program).decode(), entry=entry)
+        built = _export(request, options, Steps(lambda text: say(tell=text)))
+        program, float_program = (part and base64.b64encode(part).decode()
+                                  for part in (built.program, built.float_program))
+        say(program=program, float_program=float_program, entry=built.entry)
     except Error as error:
         say(error=error.code, message=error.message)
     except Exception as error:

@@ -51,6 +51,23 @@ class Difference:
         return 10 * math.log10(self.signal / self.noise) if self.signal else -_SILENT
 
 
+class Equality(Difference):
+    """The difference of integers or booleans, with "equal", the share of those that are as expected: an
+    index or a class that is another one may differ by any number."""
+
+    def __init__(self):
+        super().__init__()
+        self.equal = self.count = 0
+
+    def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        super().add(expected, found)
+        self.equal += int((expected == found).sum())
+        self.count += expected.size
+
+    def entry(self) -> dict:
+        return {**super().entry(), "equal": self.equal / self.count if self.count else 1.0}
+
+
 class Stepper:
     """The method "forward" of a program, one instruction at a time."""
 

@@ -5,19 +5,19 @@ import click
 from .. import show
 
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
+_EQUAL = 0.8  # share of the integers of an output that are PyTorch's
 _ENOUGH = 30  # dB, of a layer: what it loses above that does not matter
 _ROUGH = 20  # dB: the error is a tenth of the values, as root mean squares
 _ADVICE = 2  # lines of advice in a report
-_REMEDIES = {  # for outputs far from PyTorch's
-    "float32": "write the layer that differs with other operators",
-    "int8": "write the first layer with a low SQNR with other operators, or export it without "
-            "--quantize"}
-
+_REMEDY = "write the layer that differs with other operators"  # for outputs far from PyTorch's
+_INT8_REMEDY = ("write the first layer with a low SQNR with other operators, or export it without "
+                "--quantize")
 
 UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
 _POOR = 10  # dB, of a layer: the error is a third of its values
 _BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
 _NAMED = 3  # layers in a warning
+_WITHOUT = "export it without --quantize"
 
 
 def verdict(outputs: list[dict]) -> str:
@@ -26,7 +26,7 @@ def verdict(outputs: list[dict]) -> str:
         return "unknown"
     if any(map(is_far, outputs)):
         return "unusable"
-    return "rough" if any(output["sqnr"] < _ROUGH for output in outputs) else "good"
+    return "rough" if any(map(_is_rough, outputs)) else "good"
 
 
 def layer_warnings(layers: list[dict]) -> list[str]:
@@ -44,6 +44,19 @@ def layer_warnings(layers: list[dict]) -> list[str]:
     if poor:
         found.append(f"layers have an SQNR below {_POOR} dB, which outputs may hide: " + _first(
             [f"{_label(layer, layers)} ({_decibels(layer['sqnr'])})" for layer in poor]))
+    return found
+
+
+def comparison_warnings(entry: dict) -> list[str]:
+    """Return a warning where an int8 program is larger, and one where it is slower than in float32."""
+    found, other = [], entry["float32"]
+    if entry["bytes"] > other["bytes"]:
+        found.append(f"the int8 program is larger than in float32: {show.size(entry['bytes'])} instead "
+                     f"of {show.size(other['bytes'])}; {_WITHOUT}")
+    cycles, float_cycles = entry["time"]["cycles"], other["time"]["cycles"]
+    if None not in (cycles, float_cycles) and cycles > float_cycles:
+        found.append(f"the int8 program is slower than in float32: about {entry['time']['ms']:.3g} ms "
+                     f"instead of {other['time']['ms']:.3g} ms; {_WITHOUT}")
     return found
 
 
@@ -78,7 +91,15 @@ def _show_int8(entry):
         return
     macs = (f" and {100 * share['macs'] / share['all_macs']:.0f} % of the multiply-accumulates"
             if share["all_macs"] else "")
-    show.line(f"int8: {share['layers']} of {share['all_layers']} layers{macs}")
+    show.line(f"{share['layers']} of {share['all_layers']} layers{macs} run in int8"
+              + _instead(entry.get("time"), entry.get("float32")))
+
+
+def _instead(time, other):
+    if time is None or other is None or None in (time["instructions"], other["time"]["instructions"]):
+        return ""
+    return (f"; {time['instructions']:,} instructions instead of {other['time']['instructions']:,} in "
+            "float32")
 
 
 def _compared(now, before):
@@ -128,15 +149,15 @@ def _show_outputs(entry):
     for output in entry["outputs"]:
         subject = (f"output {output['output']} differs" if len(entry["outputs"]) > 1 else
                    "outputs differ")
+        measure = (f"SQNR {_decibels(output['sqnr'])}" if output.get("equal") is None
+                   else f"{100 * output['equal']:.3g} % are equal")
         show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
-                  f"{output['magnitude']:.3g} (SQNR {_decibels(output['sqnr'])})")
+                  f"{output['magnitude']:.3g} ({measure})")
     far = [output for output in entry["outputs"] if is_far(output)]
     if far:
-        has_none = any(output["sqnr"] is None for output in far)
-        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with an SQNR below {_FAR} dB"
-                  f"{' or values that are not finite' if has_none else ''}. Do not use this program as "
-                  f"it is: {_REMEDIES[entry['dtype']]}")
-    rough = [output for output in entry["outputs"] if not is_far(output) and output["sqnr"] < _ROUGH]
+        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with {_reasons(far)}. Do not "
+                  f"use this program as it is: {_INT8_REMEDY if entry['dtype'] == 'int8' else _REMEDY}")
+    rough = [output for output in entry["outputs"] if not is_far(output) and _is_rough(output)]
     if rough:
         show.line(f"WARNING: output {_numbers(rough)} has an SQNR below {_ROUGH} dB: its errors are "
                   "more than a tenth of its values. Check the accuracy with --evaluate and labels")
@@ -145,13 +166,31 @@ def _show_outputs(entry):
         click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
 
 
+def _reasons(far):
+    floats = [output for output in far if output.get("equal") is None]
+    found = []
+    if floats:
+        found.append(f"an SQNR below {_FAR} dB")
+    if any(output["sqnr"] is None for output in floats):
+        found.append("values that are not finite")
+    if len(floats) < len(far):
+        found.append(f"less than {100 * _EQUAL:.0f} % of its integers equal")
+    return " or ".join(found)
+
+
 def _numbers(outputs):
     return ", ".join(str(output["output"]) for output in outputs)
 
 
 def is_far(output: dict) -> bool:
     """True for an output that is too far from PyTorch's to be of use, or not finite where that is."""
+    if output.get("equal") is not None:
+        return output["equal"] < _EQUAL
     return output["sqnr"] is None or output["sqnr"] < _FAR
+
+
+def _is_rough(output):
+    return output.get("equal") is None and output["sqnr"] < _ROUGH
 
 
 def _show_advice(advice):

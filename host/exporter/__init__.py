@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
-from picotorch.host.advise import advising
 from picotorch.host.boards import chips
-from picotorch.host.export import building, modules, report, timing
+from picotorch.host.export import building, completing, modules, report
 from picotorch.host.export.arrays import argument
 from picotorch.host.export.samples import LABELS, read_arrays
 from picotorch.host.export.state import unchanged
@@ -39,7 +38,8 @@ class Exported:
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
     "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
     "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
-    module, as picotorch advise gives; "time", an estimate for the core.
+    module, as picotorch advise gives; "time", an estimate for the core; "float32", the
+    "bytes" and "time" of the same module in float32, None unless this program is int8.
     """
 
     buffer: bytes
@@ -93,10 +93,8 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)
-        program, found = building.build(source, wishes, steps)
-    return Exported(program, {**found, "advice": advising.advise_export(program),
-                              "int8": advising.int8_share(program),
-                              "time": timing.estimated(program, core)})
+        built = building.build(source, wishes, steps)
+    return Exported(built.program, completing.complete(built, core))
 
 
 def _arrays(samples, name):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from picotorch.host.export import commands, report
+from picotorch.host.export import building, commands, report
 from support import fixture_store
 
 
@@ -132,11 +132,50 @@ def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_pa
              "checked": "executed", "samples": 1, "layer_samples": 1, "accuracy": None,
              "warnings": ["a warning"], "verdict": "unusable",
              "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
-    monkeypatch.setattr(commands, "_export_function", lambda *arguments: (program, dict(entry)))
-    monkeypatch.setattr(commands.advising, "advise_export", lambda program: [])
-    monkeypatch.setattr(commands.timing, "estimated", lambda program, core: None)
+    monkeypatch.setattr(commands, "_export_function",
+                        lambda *arguments: building.Built(program, entry))
+    monkeypatch.setattr(commands.completing.timing, "estimated", lambda program, core: None)
     path = tmp_path / "o.pte"
     for options, status in ((), 3), (["--json"], 3), (["--accept-unusable"], 0):
         result = call("export", "net.py:model", "-o", path, *options)
         assert result[0] == status and path.read_bytes() == program, result
         assert "a warning" in result[1]
+
+
+@pytest.mark.parametrize("equal, verdict", [(0.79, "unusable"), (0.81, "good"), (1.0, "good")])
+def test_integers_are_judged_by_how_many_are_equal(equal, verdict):
+    """A class that is another one may be any number away."""
+    assert report.verdict([{"output": 0, "sqnr": 3.0, "equal": equal}]) == verdict
+
+
+def _times(cycles):
+    return {"cycles": cycles, "instructions": cycles, "ms": cycles and cycles / 1e5}
+
+
+@pytest.mark.parametrize("size, cycles, words", [
+    (10, 1000, []), (30, 1000, ["larger than in float32: 30 B instead of 20 B"]),
+    (10, 3000, ["slower than in float32: about 0.03 ms instead of 0.02 ms"]), (10, None, []),
+    (30, 3000, ["larger", "slower"])])
+def test_int8_that_is_larger_or_slower_is_a_warning(size, cycles, words):
+    found = report.comparison_warnings({
+        "bytes": size, "time": _times(cycles), "float32": {"bytes": 20, "time": _times(2000)}})
+    assert len(found) == len(words)
+    assert all(word in text for word, text in zip(words, found, strict=True))
+
+
+def test_the_report_compares_int8_with_float32(torch, capsys):
+    """A long first convolution of one channel takes more instructions in int8."""
+    from picotorch.export import export
+
+    torch.manual_seed(0)
+    samples = torch.randn(4, 1, 1, 640)
+    exported = export(torch.nn.Conv1d(1, 16, 256, 128, bias=False).eval(), (samples[0],),
+                      quantize={"in0": samples[:, 0].numpy()})
+    other = exported.report["float32"]
+    assert other["bytes"] > len(exported.buffer)
+    exported.show()
+    text = capsys.readouterr().out
+    assert "1 of 1 layers and 100 % of the multiply-accumulates run in int8; " in text
+    assert f"instead of {other['time']['instructions']:,} in float32" in text
+    is_slower = exported.report["time"]["cycles"] > other["time"]["cycles"]
+    assert ("slower than in float32" in text) == is_slower

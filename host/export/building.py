@@ -346,7 +346,8 @@ def _outputs(torch, source, program, evaluated):
     count = len(evaluated.inputs)
     accuracy = None if evaluated.labels is None else {
         "pytorch": right[0] / count, "program": right[1] / count}
-    return [{"output": i, "equal": None, **difference.entry()} for i, difference in sorted(found.items())], accuracy
+    entries = [{"output": i, "equal": None, **found[i].entry()} for i in sorted(found)]
+    return entries, accuracy
 
 
 def _tensors(torch, sample):

@@ -7,8 +7,11 @@ from .building import Built
 
 
 def complete(built: Built, core: str) -> dict:
-    """Return the entry of a program with "advice", "int8", "time" on this core and "float32", which has
-    the "bytes" and the "time" of the same module in float32, None where there is none to compare with."""
+    """Return the entry of a program with "advice", "int8", "time" on this core and "float32".
+
+    "float32" has the "bytes" and the "time" of the same module in float32; it is None where there is no
+    such program to compare with.
+    """
     program, entry, float_program = built
     entry = {**entry, "advice": advising.advise_export(program),
              "int8": advising.int8_share(program), "time": timing.estimated(program, core),

@@ -3,8 +3,8 @@
 Reading such a file and running its module runs operators that the file names, and some of these write
 files. So they run confined; see confined. The request goes to the process's stdin as an .npz file;
 what it prints are messages, each a line of JSON: {"tell": text} for a step, and in the end {"error":
-code, "message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. Nothing of what comes back is taken on
-trust: it is text, numbers, and the bytes of a program.
+code, "message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. Nothing
+of what comes back is taken on trust: it is text, numbers, and the bytes of programs.
 """
 
 import base64

@@ -155,8 +155,9 @@ def _show_outputs(entry):
                   f"{output['magnitude']:.3g} ({measure})")
     far = [output for output in entry["outputs"] if is_far(output)]
     if far:
-        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with {_reasons(far)}. Do not "
-                  f"use this program as it is: {_INT8_REMEDY if entry['dtype'] == 'int8' else _REMEDY}")
+        remedy = _INT8_REMEDY if entry["dtype"] == "int8" else _REMEDY
+        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with {_reasons(far)}. Do "
+                  f"not use this program as it is: {remedy}")
     rough = [output for output in entry["outputs"] if not is_far(output) and _is_rough(output)]
     if rough:
         show.line(f"WARNING: output {_numbers(rough)} has an SQNR below {_ROUGH} dB: its errors are "

@@ -168,7 +168,8 @@ class Lowering(types.ModuleType):
     def lower_float(self, exported, fuse_rnn):
         with open(os.environ["TMPDIR"] + "/as_flatc_does", "w"):
             program = open({model!r}, "rb").read()
-        return types.SimpleNamespace(program=program, parts={{}}, reference=None)
+        return types.SimpleNamespace(program=program, parts={{}}, reference=None,
+                                     fake_quantized=None)
 
     @property
     def torch(self):
@@ -194,7 +195,8 @@ def export(call, tmp_path, monkeypatch):
             (tmp_path / "modules" / name).write_text(text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
         path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
-        return call("export", path, "--shape", "1", "-o", tmp_path / "o.pte", *options)
+        return call("export", path, "--shape", "1", "-o", tmp_path / "o.pte",
+                    "--accept-unusable", *options)
     return run
 
 

@@ -17,7 +17,7 @@ from ..firmware import romfs
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
-from .files import Tell, copy_files, do, free_in, remove_part
+from .files import Tell, copy_files, do, free_in, recover
 from .link import BLOCK, Link
 from .room import SPARE
 from .serial_ports import resolve
@@ -42,6 +42,7 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     needed = 0 if methods is None else _heap_for(files, path, methods, to_romfs)
     wanted = installing.wanted_by({str(path): open_program(model)}, needed)
     with Link(port, patience) as link:
+        installing.put_back(link)
         found = installing.find(link)
         if not installing.is_needed(link, found, wanted):
             return _deploy(link, files, path, folder, to_romfs, needed, tell)
@@ -86,17 +87,17 @@ def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: T
     paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
         do(link, "making the folder", "make_folder", folder)
-    for path in paths:
-        remove_part(link, path)
-    free = free_in(link, folder or ".")
-    if free is None:
+    if free_in(link, folder or ".") is None:
         raise fail(NOT_FOUND, "the firmware has no file system", link.name,
                    remedy="deploy with --romfs, or flash a firmware that has one")
+    main = next(iter(paths))
+    recover(link, main, paths)
+    free = free_in(link, folder or ".")
     needed = sum(map(len, paths.values()))
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=needed, available=free,
                    remedy="remove files there, or deploy with --romfs")
-    copy_files(link, paths, tell)
+    copy_files(link, main, paths, tell)
     return list(paths), False
 
 

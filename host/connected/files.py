@@ -1,7 +1,7 @@
 """Files on a connected board."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from picotorch.errors import ACCESS_FAILED, fail
 
@@ -13,8 +13,13 @@ Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 def do(link: Link, doing: str, function: str, *arguments):
     """Return the first line that a function of on_board/files.py prints."""
-    link.send_module(ON_BOARD / "files.py")
-    said = link.do(doing, call(function, *arguments), "files")
+    return _do(link, doing, function, *arguments, module="files")
+
+
+def _do(link, doing, function, *arguments, module):
+    for name in ("replacing", "files"):
+        link.send_module(ON_BOARD / f"{name}.py")
+    said = link.do(doing, call(function, *arguments), module)
     return said[0] if said else None
 
 
@@ -28,17 +33,18 @@ def is_there(link: Link, path: str, data: bytes) -> bool:
     return do(link, f"looking for {path}", "checksum", path) == (len(data), zlib.crc32(data))
 
 
-def remove_part(link: Link, path: str) -> None:
-    """Removes what an earlier try, that broke, has left of a file."""
-    do(link, "removing the rest of an earlier try", "remove", path + ".part")
+def recover(link: Link, main: str, paths: Iterable[str]) -> None:
+    """Repair what an earlier call of copy_files, with the same `main`, left when it was interrupted."""
+    _do(link, "removing the rest of an earlier try", "recover", main, list(paths), module="replacing")
 
 
-def copy_files(link: Link, files: dict[str, bytes], tell: Tell) -> None:
-    """Writes files under other names, checks what is there, and only then gives all their names: what
-    breaks before leaves the files that were there, and no mixture."""
+def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> None:
+    """Replace a set of files as one. `main`: the path by which recover() finds what an interruption
+    left. The files are written under other names and checked, and only then renamed: what breaks
+    before leaves the old files, and what interrupts the renaming leaves them to recover()."""
     for path, data in files.items():
         _write_part(link, data, path, tell)
-    do(link, "renaming the files", "replace_all", list(files))
+    _do(link, "renaming the files", "replace_all", main, list(files), module="replacing")
 
 
 def _write_part(link, data, path, tell):
@@ -47,6 +53,6 @@ def _write_part(link, data, path, tell):
     link.put(f"copying {path}", data, lambda sent: tell(path, sent, len(data)))
     do(link, f"closing {path}", "end")
     if not is_there(link, part, data):
-        do(link, "removing the bad copy", "remove", part)
+        _do(link, "removing the bad copy", "remove", part, module="replacing")
         raise fail(ACCESS_FAILED, f"the copy of {path} differs from the file", link.name,
                    remedy="try again; if it happens again, its flash is worn out")

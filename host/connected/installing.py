@@ -10,7 +10,7 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED,
 
 from ..firmware import kernels_in_flash, native_module, rp2, selective
 from ..operators import common_operators, in_words, known_operators, needed_operators
-from .files import Tell, copy_files, do, free_in, is_there, remove_part
+from .files import Tell, copy_files, do, free_in, is_there, recover
 from .link import Link
 from .session import facts_of, machine_of, version_of
 
@@ -91,6 +91,11 @@ class Installed:
         """List the missing operators and features, in words."""
         known = features if self.features is None else self.features
         return in_words(set(operators) - self.operators, set(features) - set(known))
+
+
+def put_back(link: Link) -> None:
+    """Put back the old files if an install() was interrupted, before anything imports them."""
+    do(link, "looking for an interrupted deploy", "put_back_library", MODULE)
 
 
 def find(link: Link) -> Installed:
@@ -196,13 +201,13 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
     do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
              for path in sorted((BUILD / "picotorch").glob("*.mpy"))}
-    files[f"{folder}/{MODULE}"] = module.file.read_bytes()  # last: with it the runtime can be imported
-    for path in files:
-        remove_part(link, path)
+    main = f"{folder}/{MODULE}"
+    files[main] = module.file.read_bytes()
+    recover(link, main, files)
     files = {path: data for path, data in files.items() if not is_there(link, path, data)}
     _check("file system", sum(map(len, files.values())), free_in(link, folder) or 0,
            "remove files there")
-    copy_files(link, files, tell)
+    copy_files(link, main, files, tell)
     return list(files), module
 
 

@@ -34,6 +34,7 @@ BUILD = ROOT / "build" / "natmod"
 SELECTED = BUILD / "selected"
 MODULE = "_picotorch.mpy"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
+_REPLACING = Path(__file__).resolve().parents[1] / "connected" / "on_board" / "replacing.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 _CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
@@ -263,6 +264,14 @@ def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
                    str(path), remedy="move it, or name another folder with --output")
 
 
+def installer() -> str:
+    """Return install.py with the functions that it imports from replacing.py, and with empty tables."""
+    first = "EEXIST ="  # behind the imports
+    _, _, functions = _REPLACING.read_text().partition(first)
+    return INSTALL.read_text().replace("from replacing import recover, replace_all\n",
+                                       first + functions.rstrip() + "\n\n")
+
+
 def _of_install(output, arches, runtime, flash, remedy):
     runs = {number: [arch for arch in arches_for(number) if arch in arches]
             for number in sorted({*ARCHES.values(), *_THUMB})}
@@ -270,7 +279,7 @@ def _of_install(output, arches, runtime, flash, remedy):
     modules = {number: [path.parent.name, path.stat().st_size, heap_of(path)]
                for number, path in paths.items()}
     texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
-    text = INSTALL.read_text()
+    text = installer()
     for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
         text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
     for name, value in (("HEAP_BESIDE", HEAP_BESIDE), ("MPY", MPY)):

@@ -2,12 +2,16 @@
 
     mpremote mount . run install.py
 
-What does not fit is refused before anything is copied. `picotorch natmod` writes the tables below.
+What does not fit is refused before anything is copied. Files are replaced when all are copied: after an
+interruption run it again. `picotorch natmod` writes the tables below, and replacing.py in place of its
+import.
 """
 
 import gc
 import os
 import sys
+
+from replacing import recover, replace_all
 
 # Number of the architecture in sys.implementation._mpy: folder of the fastest module for it, bytes of
 # its file, bytes of the heap.
@@ -82,6 +86,11 @@ def install(source=".", target=None):
         check_flash()
     gc.collect()
     check("heap", in_heap + HEAP_BESIDE, gc.mem_free(), REMEDY)
+    main = target + "/_picotorch.mpy"
+    sources = {main: source + "/" + folder + "/_picotorch.mpy"}
+    for name in RUNTIME:
+        sources[target + "/" + name] = source + "/" + name
+    recover(main, list(sources))
     blocks = os.statvfs(target.rsplit("/", 1)[0] or "/")
     check("file system", size + sum(RUNTIME.values()), blocks[0] * blocks[3],
           "remove files there, or " + REMEDY)
@@ -90,9 +99,9 @@ def install(source=".", target=None):
             os.mkdir(path)
         except OSError:
             pass  # it is there
-    copy(source + "/" + folder + "/_picotorch.mpy", target + "/_picotorch.mpy")
-    for name in RUNTIME:
-        copy(source + "/" + name, target + "/" + name)
+    for path in sources:
+        copy(sources[path], path + ".part")
+    replace_all(main, list(sources))
     print("picotorch for %s is in %s" % (folder, target))
 
 

@@ -125,7 +125,8 @@ def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
 
     with link.Link(board.port) as conversation:
         files.do(conversation, "", "make_folder", "/mixed")
-        files.copy_files(conversation, {path: path.encode() for path in paths}, lambda *told: None)
+        files.copy_files(conversation, paths[0], {path: path.encode() for path in paths},
+                         lambda *told: None)
     before = there()
     with monkeypatch.context() as patch, pytest.raises(Error) as raised:
         patch.setattr(link, "PATIENCE", 2.5)

@@ -324,5 +324,6 @@ def test_the_version_of_a_module_is_what_is_asked_for():
     ([""], "/lib"),
 ])
 def test_install_finds_the_folder_of_libraries(path, wanted):
-    names = runpy.run_path(str(native_module.INSTALL))
+    names = {"__name__": "install"}
+    exec(native_module.installer(), names)
     assert names["library"](path) == wanted

@@ -53,7 +53,7 @@ def has(board, tmp_path, monkeypatch):
                 files.do(conversation, "", "make_folder", "/lib/picotorch")
                 runtime = {f"/lib/picotorch/{file.name}": file.read_bytes()
                            for file in (tmp_path / "picotorch").iterdir()}
-                files.copy_files(conversation, {**runtime, path: OLD}, lambda *told: None)
+                files.copy_files(conversation, path, {**runtime, path: OLD}, lambda *told: None)
 
     return says
 

@@ -1,7 +1,9 @@
 """Files and the ROMFS partition of the board, for deploy."""
 
 import gc
+import sys
 
+import replacing
 from link import crc32, read_checksum, say, store_with
 
 try:
@@ -69,21 +71,12 @@ def checksum(path):
     say(found)
 
 
-def replace_all(paths):
-    """Gives files that were written as .part their names; those that had them go."""
-    for path in paths:
-        try:
-            os.rename(path + ".part", path)
-        except OSError:  # FAT does not replace
-            os.remove(path)
-            os.rename(path + ".part", path)
-
-
-def remove(path):
-    try:
-        os.remove(path)
-    except OSError:
-        pass
+def put_back_library(name):
+    """Put back the old files of a library of which a replacement was interrupted: what it is in is a
+    folder of sys.path."""
+    if os is not None:
+        for folder in sys.path:
+            replacing.put_back((folder + "/" if folder else "") + name)
 
 
 # ---- ROMFS

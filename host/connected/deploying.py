@@ -17,12 +17,14 @@ from ..firmware import romfs
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
+from .answers import OneOf
 from .files import Tell, copy_files, do, free_in, recover
 from .link import BLOCK, Link
 from .room import SPARE
 from .serial_ports import resolve
 from .session import begin, call, heap_of
 
+_LARGEST = 1 << 26  # bytes of a partition
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 
@@ -56,7 +58,7 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
 
 def _deploy(link, files, path, folder, to_romfs, needed, tell):
     found = begin(link)
-    (free,) = link.do("measuring the heap", "gc.collect()\nsay(gc.mem_free())")  # with picotorch in it
+    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
     if needed > free:
         remedy = ("take a smaller model, or a board with more memory" if to_romfs
                   else "deploy it with --romfs, where it is used in place")
@@ -108,11 +110,13 @@ def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: T
                 ) -> tuple[list[str], bool]:
     """A new image with the files that are in it, and these. Its first block is written last: where
     that does not happen the board finds no ROMFS, rather than half of one."""
-    partition = do(link, "looking for a ROMFS", "open_rom")
+    partition = do(link, "looking for a ROMFS", "open_rom", shape=OneOf(None, (int, int, bool)))
     if partition is None:
         raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
                    remedy="deploy without --romfs, or flash a firmware that has one")
     size, block, in_place = partition
+    if not 0 < block <= size <= _LARGEST:
+        raise link.refused(f"a ROMFS of {size} bytes in blocks of {block}")
     folders = [*filter(None, (folder or "").removeprefix("/rom").split("/"))]
     paths = {"/".join([*folders, name]): data for name, data in files.items()}
     rom = _rom_files(link, size)
@@ -143,20 +147,21 @@ def _put(files, path, data, board):
 
 def _rom_files(link, size):
     """The files that are there already, {} where there is no image."""
-    head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files"))
+    head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files",
+                            each=bytes))
     length = romfs.size_of(head)
     if not 0 < length <= size:
         return {}
     try:
         return romfs.read(b"".join(_read_rom(link, length)))
-    except ValueError:
+    except (ValueError, IndexError, RecursionError):
         return {}
 
 
 def _read_rom(link, length):
     for start in range(0, length, BLOCK):
         yield from link.do("reading the ROMFS", call("read_rom", start, min(BLOCK, length - start)),
-                           "files")
+                           "files", each=bytes)
 
 
 def _write_rom(link, image, size, block, tell):
@@ -167,7 +172,7 @@ def _write_rom(link, image, size, block, tell):
         do(link, "erasing the ROMFS", "erase_rom", start, part)
     link.put("writing the ROMFS", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
     link.put("writing the ROMFS", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
-    if do(link, "checking the ROMFS", "end_rom", len(image)) != zlib.crc32(image):
+    if do(link, "checking the ROMFS", "end_rom", len(image), shape=int) != zlib.crc32(image):
         raise fail(ACCESS_FAILED, "the ROMFS differs from the data sent", link.name,
                    remedy="try again; if it happens again, its flash is worn out")
 

@@ -5,37 +5,43 @@ from collections.abc import Callable, Iterable
 
 from picotorch.errors import ACCESS_FAILED, fail
 
-from .link import ON_BOARD, Link
+from .answers import OneOf
+from .link import NOTHING, ON_BOARD, Link
 from .session import call
 
 Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 
-def do(link: Link, doing: str, function: str, *arguments):
-    """Return the first line that a function of on_board/files.py prints."""
-    return _do(link, doing, function, *arguments, module="files")
-
-
-def _do(link, doing, function, *arguments, module):
+def do(link: Link, doing: str, function: str, *arguments, shape: object = NOTHING,
+       module: str = "files") -> object:
+    """Call a function of a module in on_board/. Return the value that it says, of this shape
+    (answers.py); None if it says nothing, which is the default."""
     for name in ("replacing", "files"):
         link.send_module(ON_BOARD / f"{name}.py")
-    said = link.do(doing, call(function, *arguments), module)
-    return said[0] if said else None
+    if shape is NOTHING:
+        link.do(doing, call(function, *arguments), module)
+        return None
+    return link.ask(doing, call(function, *arguments), shape, module)
 
 
 def free_in(link: Link, folder: str) -> int | None:
     """Free bytes, None without a file system."""
-    return do(link, "reading the free space", "free", folder)
+    return do(link, "reading the free space", "free", folder, shape=OneOf(None, int))
 
 
 def is_there(link: Link, path: str, data: bytes) -> bool:
     """Return whether the board has this file with these bytes."""
-    return do(link, f"looking for {path}", "checksum", path) == (len(data), zlib.crc32(data))
+    return checksum(link, path) == (len(data), zlib.crc32(data))
+
+
+def checksum(link: Link, path: str) -> tuple[int, int] | None:
+    """Return size and checksum of a file on the board, None if it does not exist."""
+    return do(link, f"looking for {path}", "checksum", path, shape=OneOf(None, (int, int)))
 
 
 def recover(link: Link, main: str, paths: Iterable[str]) -> None:
     """Repair what an earlier call of copy_files, with the same `main`, left when it was interrupted."""
-    _do(link, "removing the rest of an earlier try", "recover", main, list(paths), module="replacing")
+    do(link, "removing the rest of an earlier try", "recover", main, list(paths), module="replacing")
 
 
 def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> None:
@@ -44,7 +50,7 @@ def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> No
     before leaves the old files, and what interrupts the renaming leaves them to recover()."""
     for path, data in files.items():
         _write_part(link, data, path, tell)
-    _do(link, "renaming the files", "replace_all", main, list(files), module="replacing")
+    do(link, "renaming the files", "replace_all", main, list(files), module="replacing")
 
 
 def _write_part(link, data, path, tell):
@@ -53,6 +59,6 @@ def _write_part(link, data, path, tell):
     link.put(f"copying {path}", data, lambda sent: tell(path, sent, len(data)))
     do(link, f"closing {path}", "end")
     if not is_there(link, part, data):
-        _do(link, "removing the bad copy", "remove", part, module="replacing")
+        do(link, "removing the bad copy", "remove", part, module="replacing")
         raise fail(ACCESS_FAILED, f"the copy of {path} differs from the file", link.name,
                    remedy="try again; if it happens again, its flash is worn out")

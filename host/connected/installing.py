@@ -10,6 +10,7 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED,
 
 from ..firmware import kernels_in_flash, native_module, rp2, selective
 from ..operators import common_operators, in_words, known_operators, needed_operators
+from .answers import OneOf
 from .files import Tell, copy_files, do, free_in, is_there, recover
 from .link import Link
 from .session import facts_of, machine_of, version_of
@@ -104,8 +105,9 @@ def find(link: Link) -> Installed:
     if version is None:
         return Installed()
     names = {operator.number: name for name, operator in known_operators().items()}
-    path, flash, numbers, behind = link.do("reading its list of kernels",
-                                           _MODULE.format(1 + max(names)))[0]
+    path, flash, numbers, behind = link.ask(
+        "reading its list of kernels", _MODULE.format(1 + max(names)),
+        (OneOf(None, str), bool, [int], OneOf(None, bytes)))
     return Installed(version, path, flash,
                      frozenset(names[number] for number in numbers if number in names),
                      None if behind is None else native_module.features_of(behind))
@@ -197,7 +199,7 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
     facts = facts_of(link)
     module = choose(facts, found, wanted, link.name)
     _check("heap", _heap_for(module, wanted), facts["heap_free"], _more_heap(found, facts["machine"]))
-    folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
+    folder = found.folder if found.path else link.ask("reading sys.path", _LIBRARY, str)
     do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
              for path in sorted((BUILD / "picotorch").glob("*.mpy"))}

@@ -28,8 +28,10 @@ from picotorch.errors import (
 from serial import SerialException
 
 from ..run.request import ANSWER as PATIENCE
+from . import answers
 from .transport import NoAnswer, Transport, fault_of_address
 
+NOTHING = answers.OneOf()
 ON_BOARD = Path(__file__).resolve().parent / "on_board"
 BLOCK = 1024  # bytes of data in a message
 TRIES = 3  # to get the prompt of a busy board, and to send what did not arrive as it was sent
@@ -143,7 +145,7 @@ class Link:
         if answer != str(zlib.crc32(source.encode())).encode():
             raise self._damaged(f"{answer[-60:]!r}")
         self._execute("exec(_s, _pt)\ndel _s, crc32")
-        (self._base64,) = self.do(self._doing, "say(a2b_base64 is not None)")
+        self._base64 = self.ask(self._doing, "say(a2b_base64 is not None)", bool)
 
     def _prompt(self):
         for left in reversed(range(TRIES)):
@@ -165,12 +167,21 @@ class Link:
 
     # ---- messages
 
-    def do(self, doing: str, source: str, space: str = "", patience: float | None = None) -> list:
-        """Has a text executed; returns what it said. `doing` is for errors: "... while {doing}"."""
+    def do(self, doing: str, source: str, space: str = "", patience: float | None = None,
+           each: object = NOTHING) -> list:
+        """Execute a text on the board; return what it said: any number of values, each of this shape
+        (answers.py). `doing` is for errors: "... while {doing}"."""
         self._doing = doing
         data = source.encode()
         call = f"_pt['do']({zlib.crc32(data)}, {data!r}, {space!r})"
-        return self._guarded(lambda: self._answer(call, patience or self._patience))
+        return self._guarded(lambda: self._answer(call, patience or self._patience, each))
+
+    def ask(self, doing: str, source: str, shape: object, space: str = "") -> object:
+        """Execute a text on the board; return the one value that it said, of this shape."""
+        said = self.do(doing, source, space, each=shape)
+        if len(said) != 1:
+            raise self.refused(f"{len(said)} values")
+        return said[0]
 
     def put(self, doing: str, data: bytes, tell: Callable[[int], None] | None = None,
             offset: int = 0) -> None:
@@ -210,7 +221,7 @@ class Link:
                 raise self._raised(text)
         raise self._damaged(text)
 
-    def _answer(self, call, patience):
+    def _answer(self, call, patience, each=NOTHING):
         """The lines that say() wrote, checked."""
         said, checksum = [], 0
         lines = self._execute(call, patience).decode("utf-8", "backslashreplace").splitlines()
@@ -223,7 +234,12 @@ class Link:
                 self.log.append(line)
         if end != f"pt:={len(said)} {checksum:08x}":
             raise self._damaged(f"{end[-60:]!r}")
-        return [ast.literal_eval(line) for line in said]
+        for i, line in enumerate(said):
+            try:
+                said[i] = answers.read(line, each)
+            except answers.NotAnAnswer:
+                raise self.refused(line) from None
+        return said
 
     # ---- errors
 
@@ -282,19 +298,24 @@ class Link:
         return fail(ACCESS_FAILED, f"the answer is damaged while {self._doing}: {printable(text)}",
                     self.name, remedy="try again; if it happens again, try another cable")
 
+    def refused(self, text: str) -> Error:
+        """Return the error of an answer that is whole, but of no use to picotorch."""
+        return fail(ACCESS_FAILED, f"answered {printable(text)} while {self._doing}", self.name,
+                    remedy="reset it, and try again; if it happens again, flash its firmware again")
+
     def _largest_block(self):
         """Return the bytes of the largest free block of the board's heap, -1 if it does not answer."""
         try:
             with self._transport.patience(self._patience):
                 printed, raised = self._transport.exec_raw(_LARGEST_BLOCK, timeout=None)
-            return -1 if raised else int(printed)
-        except (OSError, SerialException, TransportError, ValueError):
+            return int(printed) if not raised and re.fullmatch(rb"\s*\d{1,18}\s*", printed) else -1
+        except (OSError, SerialException, TransportError):
             return -1
 
     def _raised(self, last):
         """The error of an exception on the board; `last` is the last line of its traceback."""
         if last.startswith("MemoryError"):
-            found = re.search(r"allocating (\d+) bytes", last)
+            found = re.search(r"allocating (\d{1,18}) bytes", last)
             return fail(MEMORY_ALLOCATION_FAILED,
                         f"{self.name}: has not that much in one piece while {self._doing}", "heap",
                         requested=int(found[1]) if found else -1, available=self._largest_block(),
@@ -304,8 +325,8 @@ class Link:
             return fail(INVALID_STATE, f"was interrupted while {self._doing}", self.name,
                         remedy="close other programs that use the port, and try again")
         if last.startswith("OSError"):
-            found = re.search(r"\d+", last)
-            why = os.strerror(int(found[0])) if found else last
+            found = re.search(r"\b\d{1,5}\b", last)
+            why = os.strerror(int(found[0])) if found else printable(last)
             return fail(ACCESS_FAILED, f"{why} while {self._doing}", self.name,
                         remedy="check its file system: is it full, does the folder exist?")
         return fail(INTERNAL, f"while {self._doing}: {printable(last)}", self.name,
@@ -327,6 +348,8 @@ def _is_terminal(path):
 
 
 def printable(text: str) -> str:
+    """Return the end of a text from a board, with escapes for what would control a terminal."""
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[-201:])
     return text if len(text) < 200 else "..." + text[-200:]
 
 

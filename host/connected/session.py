@@ -1,13 +1,14 @@
 """Runs a request on a connected board: the runner of the firmware, sent over the raw REPL."""
 
 import dataclasses
+import re
 import zlib
 from pathlib import Path, PurePath
 
 import picotorch
 from picotorch import Error
 from picotorch.errors import (
-    INVALID_STATE,
+    ACCESS_FAILED,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     NOT_SUPPORTED,
@@ -21,7 +22,8 @@ from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_r
 from ..run.runner_log import log_of
 from ..twin import open_data, open_program
 from ..values import TENSOR
-from .link import ON_BOARD, Link
+from .answers import OneOf
+from .link import ON_BOARD, Link, printable
 from .serial_ports import resolve
 
 FROZEN = Path(__file__).resolve().parents[2] / "port" / "firmware" / "frozen"
@@ -41,28 +43,48 @@ def run(request: Request, port: str) -> Result:
         _put_together(link, request, found)
         if wishes:
             link.do("loading the model", "wish()", "task", request.patience or PATIENCE)
-        said = link.do("running the model", "run()", "task", request.patience or PATIENCE)
-        files = _files(said)
-        (measured,) = link.do("reading the clock", f"say(ticks_in({_MEASURED_US}))", "board")
-        (found.clock_hz,) = link.do("reading the clock", _CLOCK)
-        result.log = list(link.log)
+        said = link.do("running the model", "run()", "task", request.patience or PATIENCE,
+                       each=OneOf((str, int), bytes))
+        measured = link.ask("reading the clock", f"say(ticks_in({_MEASURED_US}))", (int, int), "board")
+        found.clock_hz = link.ask("reading the clock", _CLOCK, OneOf(None, int))
+        result.log = [printable(line) for line in link.log]
+    try:
+        _read(request, result, _files(said), measured)
+    except Exception as error:  # what a board says may be anything
+        raise fail(ACCESS_FAILED, f"answered with a report that cannot be read: {_named(error)}",
+                   link.name, remedy="reset it, and try again; if it happens again, deploy or flash "
+                                     "picotorch again") from None
+    return result
+
+
+def _named(error):
+    return printable(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
+
+
+def _read(request, result, files, measured):
+    """Read the files of a run into its result. Raises anything."""
+    if len(files["report"]) > _LONGEST_REPORT:
+        raise ValueError(f"{len(files['report'])} bytes")
     report = read_report(files)
+    for name, text in report.items():
+        if len(text) > _LONGEST_NUMBER and re.fullmatch("[-+]?(0x)?[0-9a-fA-F_]+", text):
+            raise ValueError(f"{name} is a number of {len(text)} digits")
+    found = result.connected
     read_files(request, result, report, files)
     _read_times(found, report, *measured)
     found.heap_free["set up"] = int(report["heap_free"]) if "heap_free" in report else None
     result.log += log_of(request, result)
-    return result
 
 
 def version_of(link: Link) -> str | None:
     """Return the version of picotorch on a board, or None if it has none."""
-    return link.do("looking for picotorch", _WHAT)[0][2]
+    return link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
 
 
 def begin(link: Link) -> Connected:
     """Return the facts of the board. Raises NotFound without picotorch there, NotSupported for another
     version of it."""
-    (machine, free, version), = link.do("identifying the board", _WHAT)
+    machine, free, version = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
     if version is None:
         raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
                    remedy="picotorch deploy copies it there where there is a native module for it, and "
@@ -75,7 +97,7 @@ def begin(link: Link) -> Connected:
 
 def machine_of(link: Link) -> str:
     """Return the name that the board has for itself."""
-    return link.do("identifying the board", _WHAT)[0][0]
+    return link.ask("identifying the board", _WHAT, _WHAT_SHAPE)[0]
 
 
 _WHAT = """\
@@ -88,7 +110,9 @@ except ImportError:
     _version = None
 say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
 """
-
+_WHAT_SHAPE = (str, int, OneOf(None, str))
+_LONGEST_REPORT = 1 << 20  # bytes
+_LONGEST_NUMBER = 20  # characters, of 64 bits
 
 _RESERVE = """\
 gc.collect()
@@ -124,7 +148,9 @@ say(_facts)
 def facts_of(link: Link) -> dict:
     """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
     romfs, None without a file system, without a ROMFS partition that is a memory."""
-    return link.do("identifying the board", _FACTS)[0]
+    return link.ask("identifying the board", _FACTS, {
+        "machine": str, "platform": str, "version": str, "mpy": OneOf(None, int), "heap_free": int,
+        "files_free": OneOf(None, int), "romfs": OneOf(None, int)})
 
 
 _CLOCK = """\
@@ -159,14 +185,14 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
     link.do("measuring the heap", "del _reserved\ngc.collect()")
     sections = make_job(request).sections()
     model = sections.pop("model")
-    (found.model_at,) = link.do("looking for the model", call(
-        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), "task")
+    found.model_at = link.ask("looking for the model", call(
+        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), OneOf(None, str), "task")
     needed = sum(map(len, sections.values())) + memory_of(request)
     if found.model_at is None:
         _check_heap(link, needed + len(model), found.machine)
         _send(link, "model", model)
     else:
-        (found.in_place,) = link.do("reading the model", call("use", found.model_at), "task")
+        found.in_place = link.ask("reading the model", call("use", found.model_at), bool, "task")
         _check_heap(link, needed, found.machine)
     for name, data in sections.items():
         _send(link, name, data)
@@ -205,7 +231,7 @@ def heap_of(request: Request) -> int:
 
 def _check_heap(link, needed, machine):
     """Raises MemoryAllocationFailed before much is sent that will not fit."""
-    (free,) = link.do("measuring the heap", "gc.collect()\nsay(gc.mem_free())", "task")
+    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int, "task")
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little", "heap", requested=needed,
                    available=free, remedy="deploy the model to flash (picotorch deploy --romfs), or "
@@ -213,19 +239,19 @@ def _check_heap(link, needed, machine):
 
 
 def _files(said: list) -> dict[str, bytes]:
-    """The files that write_file() told of: (name, size), then their bytes."""
-    files, name, size = {}, None, 0
+    """The files that write_file() told of: (name, size), then their bytes. Raises ValueError."""
+    files, sizes, name = {}, {}, None
     for one in said:
         if isinstance(one, tuple):
-            name, size = one
-            files[name] = b""
+            name, sizes[name] = one
+            files[name] = []
+        elif name is None:
+            raise ValueError("bytes of no file")
         else:
-            files[name] += one
-        if len(files[name]) > size:
-            break
-    if "report" not in files or len(files["report"]) != size:
-        raise fail(INVALID_STATE, "the runner did not report", "board",
-                   remedy="this is a fault of picotorch: please report it")
+            files[name].append(one)
+    files = {name: b"".join(parts) for name, parts in files.items()}
+    if "report" not in files or any(len(files[name]) != size for name, size in sizes.items()):
+        raise ValueError("it is not whole")
     return files
 
 

@@ -10,6 +10,7 @@ from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 from serial import SerialException
 
+MOST = 1 << 26  # bytes of an answer: outputs as large as a board's memory
 _SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 
 
@@ -77,7 +78,7 @@ class Transport(SerialTransport):
         end = time.monotonic() + (timeout_overall or self.serial.timeout)
         while not received.endswith(ending):
             byte = self.serial.read(1)
-            if not byte or time.monotonic() > end:
+            if not byte or time.monotonic() > end or len(received) >= MOST:
                 raise NoAnswer(bytes(received))
             received += byte
         return bytes(received)

@@ -437,7 +437,7 @@ def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_mo
                                       lambda *told: None)
         for path in paths:
             source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
-            assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
+            assert files.checksum(conversation, path) == (len(source), zlib.crc32(source))
     assert paths == ["/lib/picotorch/__init__.mpy", "/lib/picotorch/errors.mpy", "/lib/_picotorch.mpy"]
 
 
@@ -455,7 +455,7 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
         (*_, path), chosen = installing.install(conversation, installing.Installed(), wanted,
                                                 lambda *told: None)
         module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
-        assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
+        assert files.checksum(conversation, path) == (len(module), zlib.crc32(module))
     assert len(module) < 100_000 and not chosen.small
 
 
@@ -497,7 +497,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
     assert call("deploy", SMALL, "--port", board.port, "--json")[0] == 1  # still without picotorch
     with link.Link(board.port) as conversation:
         data = small.read_bytes()
-        assert files.do(conversation, "", "checksum", "/lib/_picotorch.mpy") == (len(data),
+        assert files.checksum(conversation, "/lib/_picotorch.mpy") == (len(data),
                                                                                  zlib.crc32(data))
     has_facts(monkeypatch, mpy=mpy, heap_free=90_000)
     status, out, _ = call("size", SMALL, "--port", board.port, "--fail-on", "fit")
@@ -515,13 +515,13 @@ def test_a_micropython_that_loads_other_native_modules(call, board, native_modul
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
     with link.Link(board.port) as conversation:
-        before = files.do(conversation, "", "checksum", "/lib/_picotorch.mpy")
+        before = files.checksum(conversation, "/lib/_picotorch.mpy")
     for command in ("deploy", "size"):
         assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
                      "MicroPython 1.23 or newer is needed for a native module, "
                      f"this one loads .mpy {loads}; flash a newer one")
     with link.Link(board.port) as conversation:
-        assert files.do(conversation, "", "checksum", "/lib/_picotorch.mpy") == before
+        assert files.checksum(conversation, "/lib/_picotorch.mpy") == before
 
 
 def test_a_micropython_that_loads_later_native_modules(call, board, native_modules, monkeypatch):

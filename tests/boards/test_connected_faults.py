@@ -121,7 +121,7 @@ def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
 
     def there():
         with link.Link(board.port) as conversation:
-            return [files.do(conversation, "", "checksum", path) for path in paths]
+            return [files.checksum(conversation, path) for path in paths]
 
     with link.Link(board.port) as conversation:
         files.do(conversation, "", "make_folder", "/mixed")

@@ -60,7 +60,7 @@ def has(board, tmp_path, monkeypatch):
 
 def on_board(board, path):
     with link.Link(board.port) as conversation:
-        return files.do(conversation, "", "checksum", path)
+        return files.checksum(conversation, path)
 
 
 def checksum(data):

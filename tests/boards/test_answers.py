@@ -1,0 +1,188 @@
+"""A connected board may answer anything: the error names the board, after a time that is bounded."""
+
+import random
+import time
+import zlib
+
+import pytest
+from picotorch.host.connected import answers, link, session
+from support.calling import assert_error
+from support.fixture_store import FOLDER
+from support.wire import Board
+
+MODEL = FOLDER / "add_5" / "model.pte"
+HOSTILE = {
+    "deep": "(" * 5000,
+    "deep and whole": "[" * 90 + "]" * 90,
+    "minus signs": "-" * 10_000 + "1",
+    "a chain": "1" + "-1" * 5000,
+    "indexes": "[1]" * 3000,
+    "large number": "9" * 5000,
+    "large hexadecimal number": "0x" + "f" * 5000,
+    "number of 64 bits": str(1 << 63),
+    "negative": "-1",
+    "float": "1e999",
+    "complex": "1j",
+    "NUL": "\0",
+    "NUL in text": r"'\x00'",
+    "surrogate": r"'\ud800'",
+    "escape sequence": r"'\x1b[2J'",
+    "bad escape": r"'\xZZ'",
+    "long": "'" + "a" * 100_000 + "'",
+    "empty": "",
+    "code": "__import__('os').system('true')",
+    "call": "1(2)",
+    "set": "{1, 2}",
+    "unhashable key": "{[]: 1}",
+    "ellipsis": "...",
+    "spaces": "  1",
+    "None": "None",
+    "text": "'text'",
+    "bytes": "b'bytes'",
+    "tuple": "(1, 2, 3)",
+    "wrong types": "('a', 'b', 'c')",
+    "empty tuple": "()",
+    "dict": "{'machine': 1}",
+    "true": "True",
+    "a name and its size": "('report', 3)",
+}
+SHAPES = [int, str, bytes, bool, None, (int, int), [int], answers.OneOf(None, str), {"a": int},
+          (str, int, answers.OneOf(None, str)), answers.OneOf((str, int), bytes)]
+
+
+def conforms(value, shape):
+    """As answers.py says, in other words."""
+    if isinstance(shape, answers.OneOf):
+        return any(conforms(value, one) for one in shape.shapes)
+    if isinstance(shape, (tuple, list)):
+        of_items = shape if isinstance(shape, tuple) else shape * len(value or ())
+        return isinstance(value, type(shape)) and len(value) == len(of_items) and all(
+            map(conforms, value, of_items))
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and set(value) == set(shape) and all(
+            conforms(value[key], shape[key]) for key in shape)
+    return value is None if shape is None else type(value) is shape
+
+
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_line_is_of_the_shape_or_no_answer(line, shape):
+    started = time.process_time()
+    try:
+        assert conforms(answers.read(line, shape), shape)
+    except answers.NotAnAnswer:
+        pass
+    assert time.process_time() - started < 1
+
+
+def test_random_lines_are_of_the_shape_or_no_answer():
+    r = random.Random(1)
+    tokens = ["(", ")", "[", "]", "{", "}", ",", ":", "1", "-", "0", "'a'", "b'\\xff'", "None", "True",
+              " ", "'", '"', "\\", "\n", "\0", "é", "\udc80", "lambda", "*", "1_0", "1.", "e", "'\\N{BEL}'"]
+    for _ in range(20_000):
+        line = "".join(r.choices(tokens, k=r.randrange(12)))
+        for shape in r.choices(SHAPES, k=2):
+            try:
+                assert conforms(answers.read(line, shape), shape)
+            except answers.NotAnAnswer:
+                pass
+
+
+@pytest.mark.parametrize("value, shape", [
+    (0, int), ((1 << 63) - 1, int), ("a 'quoted' \"é\"", str), (b"\x00'\"\\\xff", bytes), (True, bool),
+    (None, answers.OneOf(None, int)), (("a", 5), answers.OneOf((str, int), bytes)),
+    (("/lib/m.mpy", False, list(range(400)), None),
+     (answers.OneOf(None, str), bool, [int], answers.OneOf(None, bytes))), ({"a": 1}, {"a": int}),
+])
+def test_an_answer_is_read(value, shape):
+    assert answers.read(repr(value), shape) == value
+
+
+# ---- commands on a board whose answers are replaced
+
+
+@pytest.fixture(scope="module")
+def board():
+    with Board() as board:
+        yield board
+
+
+@pytest.fixture
+def replace_answer(monkeypatch):
+    """replace_answer(i, line): the i-th answer with a value says this instead, with right checksums."""
+    def replace(i, line):
+        execute, replace.seen = link.Link._execute, 0
+
+        def other(self, *arguments):
+            printed = execute(self, *arguments)
+            if b"pt:" in printed and b"pt:=0 " not in printed:
+                replace.seen += 1
+                if replace.seen == i:
+                    data = line.encode("utf-8", "backslashreplace")
+                    said = data.decode().splitlines() or [""]
+                    checksum = zlib.crc32("".join(said).encode())
+                    return b"".join(b"pt:%s\n" % one.encode() for one in said) + (
+                        b"pt:=%d %08x\n" % (len(said), checksum))
+            return printed
+
+        monkeypatch.setattr(link.Link, "_execute", other)
+
+    return replace
+
+
+@pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
+@pytest.mark.parametrize("kind", ["deep", "minus signs", "large number", "surrogate", "long", "float",
+                                  "empty tuple", "a name and its size"])
+def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp_path, command, kind):
+    model = [] if command == "selftest" else [MODEL]
+    report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
+    monkeypatch.setattr("picotorch.host.connected.selftest.MODELS", ("add_5",))
+    i = 0
+    while True:
+        i += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(link.Link, "_execute", link.Link._execute)  # is set back
+            replace_answer(i, HOSTILE[kind])
+            started = time.monotonic()
+            failed = call(command, *model, "--port", board.port, *report)
+        if replace_answer.seen < i:
+            break
+        assert time.monotonic() - started < 60
+        if failed[0] == 0 or (command == "selftest" and failed[0] == 1 and not failed[2]):
+            continue  # a shape that was right
+        assert_error(failed, "AccessFailed", f"board at {board.port}", "answered ")
+        assert "fault of picotorch" not in failed[2]
+    assert i > 3
+
+
+REPORTS = [b"code", b"code=" + b"9" * 5000, b"code=0x" + b"f" * 5000, b"\xff\xfe",
+           b"code=0\npool_used=1", b"code=0\nexecuted=1", b"code=0\nexecuted=9999999999", b"load=x", b"us_load=1",
+           b"heap_free=1e9", b"code=0\noutput0=" + b"(" * 5000, b"", b"=" * 100]
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda one: repr(one[:30]))
+def test_a_report_that_cannot_be_read(call, board, monkeypatch, report):
+    def files(said):
+        return {"report": report}
+
+    monkeypatch.setattr(session, "_files", files)
+    failed = call("run", MODEL, "--port", board.port)
+    if failed[0]:
+        assert "fault of picotorch" not in failed[2]
+        assert_error(failed, "AccessFailed", f"board at {board.port}", "answered with a report")
+
+
+@pytest.mark.parametrize("said", [[b"bytes first"], [], [("report", 5), b"1234"],
+                                  [("report", 5), b"123456"], [("pool", 1), b"1"], [("report", 1 << 62)]])
+def test_files_that_are_not_whole(said):
+    with pytest.raises(ValueError):
+        session._files(said)
+
+
+@pytest.mark.parametrize("last", ["MemoryError: memory allocation failed, allocating " + "9" * 5000
+                                  + " bytes", "OSError: " + "9" * 5000, "OSError: 99999999999999",
+                                  "OSError: \x1b[2J", "ValueError: \0\x1b]0;\ud800", "MemoryError", ""])
+def test_an_exception_of_a_board_is_shown_without_what_controls_a_terminal(board, last):
+    with link.Link(board.port) as conversation:
+        message = str(conversation._raised(last))
+    assert message.isprintable() and len(message) < 700

@@ -257,7 +257,7 @@ def machine(tmp_path, monkeypatch):
         core.registers = [Register(operation), Register(0x800)]
         core.PC = Register(0x101)
         core.hooks[0x100](core, 0x100)
-        assert core.PC == 0x102
+        assert core.PC == 0x103
         return core.registers[0]
 
     return types.SimpleNamespace(core=core, call=call, log=log, scope=scope)

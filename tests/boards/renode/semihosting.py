@@ -100,7 +100,7 @@ def serve(cpu, address):
     if operation in operations:
         result = operations[operation](cpu)
     cpu.SetRegister(0, RegisterValue.Create(result, 32))
-    cpu.PC = RegisterValue.Create((int(cpu.PC.RawValue) & ~1) + BREAKPOINT_SIZE, 32)
+    cpu.PC = RegisterValue.Create((int(cpu.PC.RawValue) | 1) + BREAKPOINT_SIZE, 32)
 
 
 def mc_semihosting(folder, command_line, code, size):

@@ -17,9 +17,8 @@
         }                               \
     } while (0)
 
-// Of functions that return an error code: a caller that ignores it is a warning of the compiler. A
-// kernel tries such a call with PT_TRY or returns what it returns, so that nothing is done behind
-// the first error.
+// Makes the compiler warn of a caller that ignores an error code. A kernel passes the code up, by
+// PT_TRY or by returning it, so that nothing is done behind the first error.
 #define PT_MUST_USE __attribute__((warn_unused_result))
 
 #ifdef __cplusplus

@@ -274,7 +274,7 @@ static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, p
     return PT_ERROR_OK;
 }
 
-// Elements of a tensor along a dim. A number has one: so many topk gives of it, whatever its k.
+// Counts the elements of a tensor along a dim. A number has one, which topk returns whatever its k.
 static int32_t length_along(const pt_tensor *t, uint32_t dim) {
     return t->rank ? t->sizes[dim] : 1;
 }

@@ -84,7 +84,7 @@ class _Written(io.RawIOBase):
 
 
 def module_on(disk, source=REPLACING):
-    """The names of a board's program that sees this disk. It is loaded anew: the board has started."""
+    """Load the program of a board that sees this disk, as after a start; return its names."""
     names = {"open": disk.open, "__name__": "module"}
     exec(_compiled(source), names)
     names["os"] = disk
@@ -110,7 +110,7 @@ def deploy(disk, paths, content):
 
 
 def whole(disk, paths, had):
-    """Which set is there: "old", "new", or None for a mixture."""
+    """Return the set that is there, "old" or "new", None for a mixture."""
     for content, its in (("old", had), ("new", paths)):
         if all(disk.files.get(path) == f"{content} {path}".encode() for path in its):
             return content

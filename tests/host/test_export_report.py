@@ -1,4 +1,4 @@
-"""What the report of an export says: each value beside the value of PyTorch's that it stands for."""
+"""The report of an export compares each value with the value of PyTorch's that it stands for."""
 
 import numpy as np
 import pytest

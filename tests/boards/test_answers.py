@@ -133,7 +133,7 @@ def replace_answer(monkeypatch):
 
 KINDS = ["deep", "minus signs", "large number", "surrogate", "long", "float", "empty tuple",
          "a name and its size"]
-MOST = 14  # answers of a command that are replaced
+MAX_ANSWERS = 14  # of a command that are replaced
 
 
 @pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
@@ -142,7 +142,7 @@ def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp
     model = [] if command == "selftest" else [MODEL]
     report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
     monkeypatch.setattr("picotorch.host.connected.selftest.MODELS", ("add_5",))
-    for i in range(1, MOST):
+    for i in range(1, MAX_ANSWERS):
         with monkeypatch.context() as patch:
             patch.setattr(link.Link, "_execute", link.Link._execute)  # is set back
             replace_answer(i, HOSTILE[KINDS[i % len(KINDS)]])

@@ -24,8 +24,8 @@
 #undef MICROPY_MODULE_FROZEN_STR
 #define MICROPY_MODULE_FROZEN_STR (0)
 
-// Python around load and execute takes 10 % fewer instructions for 1,130 bytes, which the prompt with
-// all kernels does not have on mps3-an547.
+// Python around load and execute takes 10 % fewer instructions for 1,130 bytes, which the prompt
+// with all kernels does not have on mps3-an547.
 #define MICROPY_OPT_COMPUTED_GOTO (!PT_REPL)
 #define MICROPY_OPT_LOAD_ATTR_FAST_PATH (1)
 #define MICROPY_OPT_MAP_LOOKUP_CACHE (1)

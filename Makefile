@@ -161,7 +161,7 @@ reliability: all-firmware ## Run the tests that try to break it, and write the f
 
 .PHONY: hostile-calls
 hostile-calls: python ## Call all operators at the boundary of sizes and numbers, with sanitizers (CALLS=200000 KIND=boundary|hostile); goes on where it was ended
-	.venv/bin/python tests/hostile/run_calls.py --kind $(KIND) --calls $(CALLS)
+	.venv/bin/python tests/support/run_hostile_calls.py --kind $(KIND) --calls $(CALLS)
 
 .PHONY: images
 images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test: a part of them)

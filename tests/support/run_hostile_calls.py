@@ -1,6 +1,6 @@
 """Run many random calls of operators with sanitizers, in parts; a part that has ended is not run again.
 
-    python tests/hostile/run_calls.py --kind boundary --calls 200000
+    python tests/support/run_hostile_calls.py --kind boundary --calls 200000
 
 leaves the outcome of each part in build/hostile_calls. Parts of another build are run again.
 """

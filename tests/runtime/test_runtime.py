@@ -66,7 +66,7 @@ def adds(name, buffers, sizes):
     one, no = {"val": ("Int", {"int_val": 1})}, {"val": ("Bool", {"bool_val": False})}
     values = [tensor([4], 0), tensor([4], 0, buffers[0]), tensor([4], 16), one, no,
               *(tensor([4], 0, other) for other in buffers[1:])]
-    return plan(values, [instruction(0, 1, 0, 3, 2, 2), instruction(1, 1, 2, 4)],
+    return plan(values, [instruction(0, 1, 0, 3, 2, 2), instruction(1, 1, 2, 4, 1)],
                 ["aten::add.out", "aten::copy_"], [0], [2], sizes) | {"name": name}
 
 

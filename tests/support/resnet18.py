@@ -28,5 +28,5 @@ def resnet18():
                    tensor([1, outputs, size, size], most)]
         end += 4 * outputs * inputs * kernel**2
         calls.append(call(0, first, first + 1, none, zeros + stride, zeros + kernel // 2, ones, false,
-                          zeros, one, first + 2))
+                          zeros, one, first + 2, first + 2))
     return program(plan(values, calls, ["aten::convolution.out"], [], [len(values) - 1], [end]))

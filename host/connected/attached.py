@@ -6,6 +6,7 @@ import picotorch
 from picotorch import Error
 
 from .. import show
+from ..firmware import native_module
 from . import drives, flash_tools, installing, serial_ports
 from .link import Link
 from .session import facts_of
@@ -46,7 +47,12 @@ def _at_port(port):
     flash = [f"picotorch flash MODEL --board NAME --port {port.device}"]
     current = found.version == picotorch.__version__
     return {"machine": facts["machine"], "has": has,
-            "ways": [deploy, *([run] if current else [])] if fits else flash}
+            "ways": [deploy, *([run] if current else [])] if fits else _supported(flash, facts)}
+
+
+def _supported(ways, facts):
+    """Return the ways, none where nothing that they build runs on the board."""
+    return [] if native_module.unsupported(installing.architecture(facts)) else ways
 
 
 def _state(found, facts):
@@ -60,6 +66,9 @@ def _state(found, facts):
         fits = bool(installing.arches_of(facts, ""))
     except Error:
         fits = False
+    name = native_module.unsupported(installing.architecture(facts))
+    if name is not None:
+        return f"no picotorch: {name} is not supported yet", False
     return ("no picotorch: deploy copies a native module" if fits
             else "no picotorch: needs a firmware with it"), fits
 

@@ -228,6 +228,11 @@ def _more_heap(found, machine):
             "picotorch's repository")
 
 
+def architecture(facts: dict) -> int:
+    """Return the number of a board's architecture in sys.implementation._mpy, 0 without native code."""
+    return (facts["mpy"] or 0) >> 10 & 0xF
+
+
 def arches_of(facts: dict, board: str) -> list[str]:
     """The architectures of the native modules that a board with these facts loads, the fastest first.
     Raises NotSupported or NotFound where it loads none."""
@@ -241,7 +246,11 @@ def arches_of(facts: dict, board: str) -> list[str]:
             remedy = "flash a MicroPython from 1.23 to the last one with it"
         raise fail(NOT_SUPPORTED, needed + loads, board,
                    remedy=f"{remedy}, or one with picotorch inside")
-    number = mpy >> 10 & 0xF
+    number = architecture(facts)
+    if (name := native_module.unsupported(number)) is not None:
+        raise fail(NOT_SUPPORTED, f"picotorch does not support {name} yet, the architecture of "
+                   f"{facts['machine']}", board,
+                   remedy="use a board with a Cortex-M or RV32 core; picotorch boards lists some")
     if not number:
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
                    board, remedy=native_module.FIRMWARE)
@@ -278,10 +287,9 @@ def _not_built(facts, arches, operators, features, board):
             _lacking(built[0], operators, features)), board,
             remedy=_firmware_for(facts["machine"]) if rp2.board_of(facts["machine"]) else
             "build one for the model: picotorch natmod --models, in picotorch's repository")
-    name = arches[0] if arches else f"number {facts['mpy'] >> 10 & 0xF}"
     remedy = "make natmod builds them; or " if selective.has_sources() else ""
-    return fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {name} is "
-                "built", board, remedy=remedy + _firmware_for(facts["machine"]))
+    return fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for "
+                f"{arches[0]} is built", board, remedy=remedy + _firmware_for(facts["machine"]))
 
 
 def _check(memory, needed, free, remedy):

@@ -39,6 +39,8 @@ _REPLACING = Path(__file__).resolve().parents[1] / "connected" / "on_board" / "r
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 _CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
 _THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
+_UNSUPPORTED = {1: "32-bit x86", 3: "Armv6", 9: "Xtensa (ESP8266)", 10: "Xtensa (ESP32, ESP32-S)",
+                12: "64-bit RISC-V"}
 # .mpy 6.3, as sys.implementation._mpy has it. MicroPython loads native modules of its own version and
 # sub-version only; 1.23 was the first with these.
 MPY = 6 | 3 << 8
@@ -61,6 +63,14 @@ def arches_for(number: int) -> list[str]:
     """The architectures whose code runs on a core of that number, the fastest first."""
     numbers = range(number, _THUMB.start - 1, -1) if number in _THUMB else (number,)
     return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.get, reverse=True)
+
+
+def unsupported(number: int) -> str | None:
+    """Return the name of an architecture of that number for which neither a native module nor a
+    firmware with picotorch can be built, None for any other. 0 is a MicroPython without native code."""
+    if not number or arches_for(number):
+        return None
+    return _UNSUPPORTED.get(number, f"number {number}")
 
 
 @dataclass(frozen=True)
@@ -282,6 +292,7 @@ def _of_install(output, arches, runtime, flash, remedy):
     text = installer()
     for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
         text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
+    text = text.replace("NUMBERS = ()\n", f"NUMBERS = {tuple(runs)}\n")
     for name, value in (("HEAP_BESIDE", HEAP_BESIDE), ("MPY", MPY)):
         text = text.replace(f"{name} = 0\n", f"{name} = {value}\n")
     text = text.replace('REMEDY = ""\n', f'REMEDY = "{remedy}"\n')

@@ -16,6 +16,8 @@ from replacing import recover, replace_all
 # Number of the architecture in sys.implementation._mpy: folder of the fastest module for it, bytes of
 # its file, bytes of the heap.
 MODULES = {}
+# All numbers for which a module can be built.
+NUMBERS = ()
 # Bytes of the runtime's files.
 RUNTIME = {}
 # Of a module whose kernels are in flash: bytes of the flash that are left to the file system.
@@ -39,6 +41,9 @@ def module_for(mpy):
     if not number:
         raise RuntimeError("this MicroPython loads no native modules: flash a firmware that has "
                            "picotorch")
+    if number not in NUMBERS:
+        raise RuntimeError("picotorch does not support processors of architecture %d yet: use a board "
+                           "with a Cortex-M or RV32 core" % number)
     if number not in MODULES:
         raise RuntimeError("no module for architecture %d here: build it with picotorch natmod"
                            % number)

@@ -338,9 +338,9 @@ def test_commands_take_an_image(bare, call, tmp_path):
     assert entry["output"] == str(image)
     (method,) = entry["models"][0]["methods"]
     assert method["method"] == "forward" and not method["constant"]
-    same = {"planned": [16000], "unplanned": 0}
-    assert method["before"] == {"method_pool": 2588, "temp": 3780, **same}
-    assert method["after"] == {"method_pool": 0, "temp": 2240, **same}
+    same = {"planned": [16000], "temp": 16424, "unplanned": 0}  # with which it is the fastest
+    assert method["before"] == {"method_pool": 2588, **same}
+    assert method["after"] == {"method_pool": 0, **same}
     board = ["--board", ALL_ON, *bare]
     result = answer("run", image, *board)
     assert (result["status"], result["method_pool"]["used"]) == ("ok", 0)

@@ -63,7 +63,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(rp2, "_prebuilt", lambda board: bytes(1000))
     monkeypatch.setattr(kernels_in_flash, "_prebuilt",
                         lambda *_: (["aten::add.out"], bytes(1000), bytes(1000)))
-    monkeypatch.setattr(export_commands, "_export_function", lambda *_: (bytes(1000), {}))
+    monkeypatch.setattr(export_commands, "_export_function",
+                        lambda *_: export_commands.building.Built(bytes(1000), {}))
     monkeypatch.setattr(selftest, "selftest", lambda *_: {"passed": True, "steps": ["a step"] * 99})
     return tmp_path / "folder"
 

@@ -193,7 +193,7 @@ def test_install_leaves_one_whole_set(monkeypatch, replaces, fault):
         install = module_on(disk, native_module.installer()).install
         install.__globals__.update(
             gc=SimpleNamespace(collect=lambda: None, mem_free=lambda: 0), MPY=native_module.MPY,
-            MODULES={7: ["arch", 1, 0]}, RUNTIME=dict.fromkeys(names, 1))
+            MODULES={7: ["arch", 1, 0]}, NUMBERS=(7,), RUNTIME=dict.fromkeys(names, 1))
         disk.fault = step, fault
         try:
             install(target="/lib")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -12,6 +13,7 @@ from picotorch.host.boards.boards import load_board
 from picotorch.host.run import emulator
 
 BOARD = "mps2-an386"
+TIMEOUT = 60  # seconds to start
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Fault:
 
 
 class Board:
-    """A board that is on from `with` on. `port` is what --port takes."""
+    """A board that is on and at its prompt from `with` on. `port` is what --port takes."""
 
     def __init__(self, name: str = BOARD, firmware: Path | None = None):
         """firmware: with the prompt; None for the board's own, which has all kernels."""
@@ -40,9 +42,11 @@ class Board:
         self.passed = 0  # bytes of the last connection
         self._client = None
         self._lock = threading.Lock()
+        self._at_prompt = threading.Event()
 
     def __enter__(self):
         self._start()
+        assert self._at_prompt.wait(TIMEOUT), "the board has no prompt"  # it drops what comes before
         threading.Thread(target=self._serve, daemon=True).start()
         return self
 
@@ -88,7 +92,13 @@ class Board:
                 os.write(self._process.stdin.fileno(), self._pass(data))
 
     def _from_board(self, process):
+        printed = b""
         while data := os.read(process.stdout.fileno(), 4096):
+            if not self._at_prompt.is_set():
+                printed += data
+                if printed.endswith(b">>> "):
+                    process.send_signal(signal.SIGIO)  # QEMU may sleep since before the UART was on
+                    self._at_prompt.set()
             data = self._pass(data)
             with contextlib.suppress(OSError, AttributeError):
                 self._client.sendall(data)

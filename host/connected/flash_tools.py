@@ -29,6 +29,7 @@ from picotorch.errors import (
 from .. import quoting, show
 from ..boards.boards import BOARDS_DIR
 from ..firmware import ports, rp2, uf2
+from ..firmware.frozen_models import FLASHED
 from ..operators import needed_operators
 from ..run.running import read_program
 from ..twin import open_program
@@ -185,7 +186,8 @@ def _build_command(model, board, firmware):
     """Return the command that builds the firmware of a model."""
     model = quoting.operand(model)
     return ["picotorch", "firmware", "--board", board, "--models", model,
-            *(["--output", firmware] if board in rp2.BOARDS else ["--frozen-model", f"model={model}"])]
+            *(["--output", firmware] if board in rp2.BOARDS
+              else ["--frozen-model", f"{FLASHED}={model}"])]
 
 
 def _check_file(firmware, board, entry):

@@ -20,6 +20,7 @@ from picotorch.errors import (
 
 from .. import files, show
 from ..run import parity
+from ..run.report import model_place
 from ..run.request import Request, Result
 from ..run.running import HOST
 from ..run.running import run as run_anywhere
@@ -110,7 +111,8 @@ def _model(run, request, reference):
         return {"passed": False, "message": f"{result.heap_bytes_allocated} bytes of heap were taken"}
     found = result.connected
     return {"milliseconds": found.milliseconds, "cycles": found.cycles, "heap_free": found.heap_free,
-            "stack": result.stack}
+            "stack": result.stack, "model_at": found.model_at,
+            "message": "" if found.model_at is None else model_place(found)}
 
 
 def _passing(result: Result) -> Result:

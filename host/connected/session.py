@@ -17,6 +17,7 @@ from picotorch.errors import (
 from picotorch.module import load_with_exact_memories
 
 from .. import quoting
+from ..firmware import frozen_models
 from ..run.request import PATIENCE, PORT, Connected, Request, Result
 from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
 from ..run.runner_log import log_of
@@ -111,6 +112,7 @@ except ImportError:
 say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
 """
 _WHAT_SHAPE = (str, int, OneOf(None, str))
+_FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))
 _LONGEST_REPORT = 1 << 20  # bytes
 _LONGEST_NUMBER = 20  # characters, of 64 bits
 
@@ -176,8 +178,9 @@ def with_memories(request: Request) -> Request:
 
 
 def _put_together(link: Link, request: Request, found: Connected) -> None:
-    """Sends the runner and the job; the model only where the board has it not. The runner's pieces must
-    not lie where the model and its memories have room in one piece: a heap does not move them."""
+    """Sends the runner and the job; the model only where neither the firmware nor a file has it. The
+    runner's pieces must not lie where the model and its memories have room in one piece: a heap does
+    not move them."""
     largest = len(request.model) + memory_of(request)
     link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
     for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py"):
@@ -185,17 +188,31 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
     link.do("measuring the heap", "del _reserved\ngc.collect()")
     sections = make_job(request).sections()
     model = sections.pop("model")
-    found.model_at = link.ask("looking for the model", call(
-        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), OneOf(None, str), "task")
+    found.model_at, frozen, fault = link.ask("looking for the model", call(
+        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), _FOUND, "task")
+    found.frozen_not_used = _not_used(request, dict(frozen), fault)
     needed = sum(map(len, sections.values())) + memory_of(request)
     if found.model_at is None:
-        _check_heap(link, needed + len(model), found.machine)
+        _check_heap(link, needed + len(model), found)
         _send(link, "model", model)
     else:
-        found.in_place = link.ask("reading the model", call("use", found.model_at), bool, "task")
-        _check_heap(link, needed, found.machine)
+        found.in_place = link.ask("reading the model", call("use"), bool, "task")
+        _check_heap(link, needed, found)
     for name, data in sections.items():
         _send(link, name, data)
+
+
+def _not_used(request, frozen, fault):
+    """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
+    name, of those that are not this model."""
+    if fault is not None:
+        return f"{frozen_models.MODULE} cannot be imported: {fault}"
+    size = len(request.model)
+    for name in (frozen_models.name_of(PurePath(request.name)), frozen_models.FLASHED):
+        if name in frozen:
+            sizes = "both have" if frozen[name] == size else f"it has {frozen[name]:,} B, the file"
+            return f"{frozen_models.MODULE}.{name} differs from the file: {sizes} {size:,} B"
+    return None
 
 
 def call(function, *arguments):
@@ -229,13 +246,15 @@ def heap_of(request: Request) -> int:
         info.nbytes() for info in tensors if not info.is_memory_planned())
 
 
-def _check_heap(link, needed, machine):
+def _check_heap(link, needed, found):
     """Raises MemoryAllocationFailed before much is sent that will not fit."""
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int, "task")
     if needed > free:
-        raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little", "heap", requested=needed,
-                   available=free, remedy="deploy the model to flash (picotorch deploy --romfs), or "
-                                          "take a smaller model or a board with more memory")
+        why = f" ({found.frozen_not_used})" if found.frozen_not_used else ""
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little{why}", "heap",
+                   requested=needed, available=free,
+                   remedy="deploy the model to flash (picotorch deploy --romfs), or take a smaller "
+                          "model or a board with more memory")
 
 
 def _files(said: list) -> dict[str, bytes]:

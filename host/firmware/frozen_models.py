@@ -11,6 +11,8 @@ from pathlib import Path
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
+MODULE = "picotorch_models"
+FLASHED = "model"  # how picotorch flash calls the model that it puts into a firmware
 _PER_LINE = 24
 _BEGIN = """\
 // Written by host/firmware/frozen_models.py: the module picotorch_models.

@@ -10,7 +10,8 @@ from .. import show
 from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
 from ..run import running
-from ..run.request import HOST_MEMORY, Request, Result
+from ..run.report import connected_entry, model_place
+from ..run.request import HOST_MEMORY, Connected, Request, Result
 from ..size import cycles
 from ..twin import open_program
 from ..values import TENSOR, Values
@@ -46,7 +47,7 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
              "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(result),
              "executions": len(result.events),
              "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
-             "instructions": rows, "operators": _operators(rows)}
+             "instructions": rows, "operators": _operators(rows), **connected_entry(result)}
     _add_cycles(entry, result, request)
     entry["share_of"] = entry["unit"] if entry["cycles"] is None else "cycles"
     for row in [entry, *rows, *entry["operators"]]:
@@ -172,6 +173,8 @@ def show_text(entry: dict, order: str) -> None:
         click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate, as are those of each row.")
     if entry["dynamic"]:
         click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
+    if "connected" in entry:
+        click.echo(f"\nOn the board {model_place(Connected(**entry['connected']))}.")
     if entry["executions"] > 1:
         click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
 

@@ -50,9 +50,10 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         outputs, pool_size, planned, temp_size, prepare, threads, with_script, rtol, atol, as_json):
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
-    With --port the method runs on a connected board with MicroPython and picotorch. If its file system
-    has a file with MODEL's name and content, it is used, in place if it is in ROMFS (picotorch deploy
-    puts it there); otherwise MODEL is sent. With --board in addition, the instructions of this emulated
+    With --port the method runs on a connected board with MicroPython and picotorch. If its firmware has
+    a frozen model with MODEL's content, this is used in place. Otherwise, if its file system has a file
+    with MODEL's name and content, this is used, in place if it is in ROMFS (picotorch deploy puts it
+    there); otherwise MODEL is sent. With --board in addition, the instructions of this emulated
     board are shown too: choose one with the same core.
 
     For a bundled program (.bpte) every test set is executed and compared with its expected outputs,

@@ -27,8 +27,13 @@ def result_entry(result: Result) -> dict:
         "heap_bytes_allocated": result.heap_bytes_allocated,
         "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape),
                      "values": output.tolist()} for output in result.outputs],
-        **({"connected": dataclasses.asdict(result.connected)} if result.connected else {}),
+        **connected_entry(result),
     }
+
+
+def connected_entry(result: Result) -> dict:
+    """Return "connected" with the facts of a connected board; nothing of other runs."""
+    return {} if result.connected is None else {"connected": dataclasses.asdict(result.connected)}
 
 
 def _usage(usage: Usage | None) -> dict | None:
@@ -62,15 +67,20 @@ def show_unused_preparation(prepared: int, cores: set[str]) -> None:
 
 def _where(connected):
     """Write one line on the memory that a connected board used."""
-    parts = [connected.machine]
-    if connected.model_at is None:
-        parts.append("the model was sent into the heap")
-    else:
-        parts.append(f"the model is {connected.model_at}, "
-                     + ("used in place" if connected.in_place else "read into the heap"))
+    parts = [connected.machine, model_place(connected)]
     if connected.beside is not None:
         parts.append(f"instructions are those of {connected.beside}, and estimates are made of them")
     return "; ".join(parts)
+
+
+def model_place(connected: Connected) -> str:
+    """Write where the model of a run was: in the firmware, in a file, or sent."""
+    if connected.model_at is None:
+        text = "the model was sent into the heap"
+    else:
+        text = (f"the model is {connected.model_at}, "
+                + ("used in place" if connected.in_place else "read into the heap"))
+    return text + (f" ({connected.frozen_not_used})" if connected.frozen_not_used else "")
 
 
 def _memories(result):

@@ -83,17 +83,20 @@ def read_events(buffer: bytes) -> list[Event]:
 class Connected:
     """Facts of a run on a connected board.
 
-    machine: as its firmware calls it. model_at: path of the file that was taken, None where the model
-    was sent. in_place: the file was used where it is. heap_free: bytes of MicroPython's heap that are
-    free "before" anything of the run is there, and with its memories ("set up"). milliseconds, cycles:
-    of the phases, None without such a clock; ticks: what a tick of `events` is, "cycles" or "us".
-    beside: the emulated board whose instructions the result has. clock_hz: of the processor, None where
-    it does not say. estimated: of an execution, from the instructions of `beside`: see cycles.estimate.
+    machine: as its firmware calls it. model_at: the file that was used, or the frozen model
+    (picotorch_models.NAME), None where the model was sent. in_place: it was used where it is.
+    frozen_not_used: why a frozen model was not, None if there is none of this name. heap_free: bytes of
+    MicroPython's heap that are free "before" anything of the run is there, and with its memories ("set
+    up"). milliseconds, cycles: of the phases, None without such a clock; ticks: what a tick of `events`
+    is, "cycles" or "us". beside: the emulated board whose instructions the result has. clock_hz: of the
+    processor, None where it does not say. estimated: of an execution, from the instructions of
+    `beside`: see cycles.estimate.
     """
 
     machine: str
     model_at: str | None = None
     in_place: bool = False
+    frozen_not_used: str | None = None
     heap_free: dict[str, int | None] = dataclasses.field(default_factory=dict)
     milliseconds: dict[str, float | None] | None = None
     cycles: dict[str, int | None] | None = None

@@ -4,7 +4,7 @@ import gc
 
 import job
 import runner
-from link import read_checksum, say, store_with
+from link import crc32, read_checksum, say, store_with
 from picotorch import Error
 
 try:
@@ -13,6 +13,7 @@ except ImportError:  # a firmware without files
     os = None
 
 sections = {}
+_found = None  # the model: the path of a file, or a frozen one
 
 
 def make_room(name, size):
@@ -34,37 +35,63 @@ def _is_file(path, size, checksum):
 
 
 def find(name, size, checksum):
-    """Says where a file of this name and content is, or None."""
-    found = None
+    """Says (where the model is, None where it has to be sent; (name, size) of the frozen models, where
+    none is this one; what their module raised, or None). use() takes what was found."""
+    global _found
+    others, fault = [], None
+    try:
+        import picotorch_models
+
+        for one in dir(picotorch_models):
+            _found = getattr(picotorch_models, one)
+            if isinstance(_found, (memoryview, bytes, bytearray)):
+                if len(_found) == size and crc32(_found) == checksum:
+                    return say(("picotorch_models." + one, [], None))
+                others.append((one, len(_found)))
+    except ImportError:  # a firmware without models
+        pass
+    except Exception as error:  # a module that checks its models has its own
+        fault = "%s: %s" % (type(error).__name__, error)
+    _found = _find_file(name, size, checksum)
+    say((_found, others, fault))
+
+
+def _find_file(name, size, checksum):
+    """Where a file of this name and content is, or None."""
     if os is not None:
         folders = ["/rom/", ""] + ["/" + entry[0] + "/" for entry in os.ilistdir("/")
                                    if entry[1] & 0x4000 and entry[0] != "rom"]
         for folder in folders:
             if _is_file(folder + name, size, checksum):
-                found = folder + name
-                break
-    say(found)
+                return folder + name
+    return None
 
 
-def use(path):
-    """Takes the model from a file: in place where it is a memory, aligned to 16, else read into the
+def use():
+    """Takes the model that was found: in place where it is a memory, aligned to 16, else read into the
     heap. Says which."""
     gc.collect()
-    with open(path, "rb") as file:
-        view = _in_place(file)
+    if isinstance(_found, str):
+        with open(_found, "rb") as file:
+            view = _in_place(file)
+            in_place = view is not None
+            if not in_place:
+                view = bytearray(os.stat(_found)[6])
+                file.readinto(view)
+    else:
+        view = _in_place(_found)
         in_place = view is not None
         if not in_place:
-            view = bytearray(os.stat(path)[6])
-            file.readinto(view)
+            view = bytearray(_found)
     sections["model"] = view
     say(in_place)
 
 
-def _in_place(file):
+def _in_place(source):
     try:
         from uctypes import addressof
 
-        view = memoryview(file)
+        view = memoryview(source)
         return None if addressof(view) & 15 else view
     except (ImportError, TypeError):
         return None

@@ -119,8 +119,14 @@ parity: all-firmware ## Compare one model on all boards with the twin (FIXTURE=t
 	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(FULL_BOARDS))
 
 .PHONY: renode
-renode: $(if $(RENODE_TEST),all-firmware,python) ## Run tests/boards/renode on the emulator Renode (RENODE_TEST names its renode-test)
-	.venv/bin/python tools/renode.py
+RENODE_BOARD = $(if $(filter command environment,$(firstword $(origin BOARD))),$(BOARD))
+.PHONY: renode-firmware
+renode-firmware: python
+	@$(SETUP) firmware --board $(BOARD) --variant run
+	@$(SETUP) firmware --board $(BOARD) --variant repl
+
+renode: $(if $(or $(RENODE_TEST),$(shell command -v renode-test)),$(if $(RENODE_BOARD),renode-firmware,all-firmware),python) ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an386 for one; RENODE_TEST=renode-test)
+	.venv/bin/python tools/renode.py $(addprefix --board ,$(RENODE_BOARD))
 
 .PHONY: bench
 bench: all-firmware ## Count the instructions of the models, compared with ExecuTorch's, as table and JSON

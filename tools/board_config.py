@@ -19,6 +19,8 @@ MPU_SMALLEST_REGION = 32
 DRIVERS_DIR = Path(__file__).resolve().parents[1] / "port" / "firmware"
 DRIVER_TABLES = ("uart", "counter", "protect", "clock")
 
+# Without AT a section behind .data has its load address in flash, and a loader that writes the zeros
+# of a segment there overwrites the code, or what is behind it.
 LINKER_SCRIPT = """\
 ENTRY(pt_reset)
 
@@ -46,7 +48,7 @@ SECTIONS
         pt_stack_limit = .;
         . += {stack_size:#x};
         pt_stack_top = .;
-    }} > {data}
+    }} > {data} AT > {data}
 
     .data : ALIGN(8)
     {{
@@ -66,7 +68,7 @@ SECTIONS
         *(COMMON)
         . = ALIGN(4);
         pt_bss_end = .;
-    }} > {data}
+    }} > {data} AT > {data}
 
     pt_job_start = {job_start};
     pt_job_end = ORIGIN({job}) + LENGTH({job});
@@ -74,7 +76,10 @@ SECTIONS
 """
 
 ARENA_SECTION = """\
-    .arena_{name} (NOLOAD) : ALIGN({alignment}) {{ KEEP(*(.bss.arena_{name})) }} > {memory}"""
+    .arena_{name} (NOLOAD) : ALIGN({alignment})
+    {{
+        KEEP(*(.bss.arena_{name}))
+    }} > {memory} AT > {memory}"""
 
 HEADER = """\
 #ifndef PT_BOARD_H

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""Give the malformed files of the tests to ExecuTorch's own runtime and count what comes of them.
+"""Give the malformed files of the tests to ExecuTorch's own runtime and to picotorch's, and count what
+comes of them.
 
 Each file is loaded and run with each verification, in processes that may end on the way. Files of
 fixtures that this ExecuTorch cannot run as they are, for want of an operator or a backend, are left
 out. Needs the environment of make conformance:
 
     build/conformance/bin/python tests/conformance/malformed_executorch.py
+
+--page takes one file in twenty of those groups whose files picotorch refuses, and writes the table of
+docs/reliability.md.
 """
 
 import argparse
 import collections
 import contextlib
+import importlib
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -23,9 +29,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 SECONDS = 30  # for one file; a loop without an end runs 10,000,000 instructions
 LARGEST = 1 << 27  # bytes of an input that a file can ask for
-VERIFICATIONS = ("InternalConsistency", "Minimal")
+VERIFICATIONS = ("InternalConsistency", "Minimal", "picotorch")
 OUTCOMES = ("refused", "accepted", "crashed", "hung")
 CONTRACT = "contract"
+PAGE = ROOT / "docs" / "reliability.md"
+PAGE_EVERY, PAGE_GROUPS = 20, ("tables", "references", "fields", "calls")
+# Without Minimal: what comes of a file depends on the memory behind it, and differs from run to run
+PAGE_ROWS = {"InternalConsistency": "InternalConsistency, the strict one",
+             "picotorch": "picotorch, strict"}
 
 
 def parse_arguments():
@@ -35,7 +46,11 @@ def parse_arguments():
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each Nth file only")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "malformed_executorch.json",
                         metavar="OUT.JSON", help="where the outcome of each file goes")
-    return parser.parse_args()
+    parser.add_argument("--page", action="store_true", help="write the table of docs/reliability.md")
+    arguments = parser.parse_args()
+    if arguments.page:
+        arguments.every, arguments.group = PAGE_EVERY, PAGE_GROUPS
+    return arguments
 
 
 def chosen(groups, every):
@@ -49,7 +64,7 @@ def chosen(groups, every):
     sources = sorted({source_of(file) for file in found} - {malformed.EXAMPLE})
     wholes = [malformed.File("whole", name, malformed.fixture(name).pte,
                              tuple(malformed.fixture(name).data), ()) for name in sources]
-    outcomes = run(wholes, VERIFICATIONS[0])
+    outcomes = run(wholes, "InternalConsistency")
     known = {file.label for file, outcome in zip(wholes, outcomes, strict=True)
              if outcome == "accepted"}
     return [file for file in found if source_of(file) in known]
@@ -63,8 +78,11 @@ def source_of(file):
 
 
 def attempt(file, verification):
-    """Any exception: ExecuTorch refuses the file."""
-    from executorch.runtime import Runtime, Verification
+    """Load and run a file. Raise an exception if the runtime refuses it."""
+    package = "picotorch" if verification == "picotorch" else "executorch"
+    runtime = importlib.import_module(f"{package}.runtime")
+    strict = {} if package == "picotorch" else {
+        "verification": getattr(runtime.Verification, verification)}
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pte"
@@ -74,8 +92,7 @@ def attempt(file, verification):
             raise ValueError("takes one .ptd file")
         if data_path:
             data_path.write_bytes(file.files[0])
-        program = Runtime.get().load_program(path, verification=getattr(Verification, verification),
-                                             data_path=data_path)
+        program = runtime.Runtime.get().load_program(path, data_path=data_path, **strict)
         for name in sorted(program.method_names):
             method = program.load_method(name)
             meta = method.metadata
@@ -160,9 +177,24 @@ def show(results):
         numbers = (counts[group, verification, outcome] for outcome in OUTCOMES)
         print(f"{group:12} {verification:20}", *(f"{number:9}" for number in numbers))
     for verification in VERIFICATIONS:
-        numbers = (sum(number for key, number in counts.items() if key[0] != CONTRACT
-                       and key[1:] == (verification, outcome)) for outcome in OUTCOMES)
+        numbers = totals(results, verification)
         print(f"{'all bad ones':12} {verification:20}", *(f"{number:9}" for number in numbers))
+
+
+def totals(results, verification):
+    """Count each outcome of the files that ought to be refused."""
+    return [sum(entry["group"] != CONTRACT and entry["verification"] == verification
+                and entry["outcome"] == outcome for entry in results) for outcome in OUTCOMES]
+
+
+def write_page(results):
+    lines = [f"| verification | files | {' | '.join(OUTCOMES)} |", "| --- |" + " ---: |" * 5]
+    for verification, words in PAGE_ROWS.items():
+        numbers = totals(results, verification)
+        lines.append(f"| {words} | {sum(numbers)} | {' | '.join(map(str, numbers))} |")
+    table = "\n".join(["", *lines, ""])
+    place = re.compile(r"(<!-- compared -->).*?(<!-- end -->)", re.DOTALL)
+    PAGE.write_text(place.sub(lambda found: found[1] + table + found[2], PAGE.read_text()))
 
 
 def main():
@@ -183,6 +215,8 @@ def main():
     arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     print(f"{len(files)} files; each outcome is in {arguments.json}")
     show(results)
+    if arguments.page:
+        write_page(results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Bytes, clocks and times as people write them: 64K, 1M, 168MHz, 500ms.
 
-A number that is none of anything real most likely lacks its unit, and is refused with what to write.
+A number that nothing real has most likely lacks its unit, and is refused with what to write.
 """
 
 import re

@@ -13,7 +13,7 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 
 from . import show
 
-_PLAIN = re.compile(r"[\w./+@-]+")  # what none of these languages reads as more than itself
+_PLAIN = re.compile(r"[\w./+@-]+")  # what all of these languages read as itself
 
 
 def operand(path: Path | str) -> str:

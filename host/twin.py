@@ -109,13 +109,13 @@ def _run(request, result):
 
 
 def prepare_for(method: Method, core: str) -> None:
-    """Lets load prepare what the kernels of a core do, as board.toml names it, and wish for the temp
-    memory with which they are at their best."""
+    """Let load prepare what the kernels of a core do, as board.toml names it, and state the temp memory
+    that they prefer."""
     method.library.core = WISHING_CORES.get(core, 0)
 
 
 def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None) -> int:
-    """Bytes of temp memory with which a loaded method is fastest on a core. Loads it again."""
+    """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
     program, name = method.program, method.name
     method.unload()
     prepare_for(method, core)

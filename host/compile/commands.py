@@ -37,9 +37,9 @@ from . import c_project, compiling, end_names, rooms, summary
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
 @click.option("--least-temp", is_flag=True,
-              help="With --c: take the temp memory that kernels use. By default it is that with which "
-                   "they are fastest, if the chip or board has room for it, or if none is named "
-                   "and it saves 5 % of the cycles.")
+              help="With --c: use the default temp memory. Without this option use the preferred size, "
+                   "with which kernels are fastest, if the chip or board has room for it, or if "
+                   "none is named and it saves 5 % of the cycles.")
 @click.option("--prepare/--no-prepare", "prepare", default=None,
               help="Store all prepared weights, or none: that takes less flash, runs slower, on any "
                    "core.  [default: those that save cycles, if flash has room]")

@@ -97,7 +97,7 @@ def _need(file, data, name):
 def fastest_temp(file: bytes, method: str, core: str | None, least: int,
                  data: Sequence[bytes] = ()) -> int:
     """Return the bytes of temp memory with which a method of an image, or of a program with its data
-    files, is fastest; least: those that it uses."""
+    files, is fastest; least: the default."""
     files = twin.open_data(list(data))
     loaded = load_with_exact_memories(twin.open_program(file), method, False, files)
     return max(twin.wished_temp(loaded, core, False, files), least)

@@ -27,7 +27,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     """Return the image of a program whose calls have prepared weights if these save more than
     least_gain of their cycles, and together that much of a run; and which it is, see _entry.
 
-    least_temp: measure with the least temp memory that does, not with all that the board has.
+    least_temp: measure with the default temp memory, not with all that the board has.
     room: most bytes that there are for an image, given one without prepared weights; None if that is
     not known. If no board can measure, all calls have them that may.
     """

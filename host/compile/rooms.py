@@ -92,7 +92,7 @@ def _chip(target):
 
 def _is_certain(board, library, size):
     """Return whether an image fits beside the largest firmware of a board that it needs. What it lacks
-    is found with the least: the library alone."""
+    is found with the smallest: the library alone."""
     if not board.job_follows_code:
         return True
     firmware = library and library["firmware"]

@@ -113,14 +113,16 @@ def _table(name, columns, rows, *sums):
 
 def _show_prepared(prepared):
     show.heading("Prepared weights")
-    calls = {"all": f"all {prepared['can']} calls", "none": "no call",
-             "some": f"{prepared['calls']} of {prepared['can']} calls"}[prepared["taken"]]
+    selected = {"all": f"prepared weights of all {prepared['can']} calls",
+                "some": f"prepared weights of {prepared['calls']} of {prepared['can']} calls",
+                "none": "no prepared weights"}
     show.table(["of", "image>", "instructions>", "cycles>"], [
         [words, *["-" if count is None else f"{count:,}" for count in prepared[kind].values()]]
         for kind, words in (("all", f"all {prepared['can']} calls (--prepare)"),
                             ("none", "no call (--no-prepare)"))])
     measured = prepared["all"]["cycles"] is not None
-    show.line(f"Taken: those of {calls}{'' if measured else ', for nothing was measured'}.")
+    reason = "" if measured else "; nothing was measured"
+    show.line(f"Selected: {selected[prepared['taken']]}{reason}.")
 
 
 def _show_ram(method, stack, of_method):

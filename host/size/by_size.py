@@ -3,8 +3,8 @@ built here.
 
 instructions_by_size.json has, by core and operator, the instructions of a call: those of any call, of
 each element of its largest tensor, of each element of its output, and of each MAC. An operator with a
-dtype stands before the same of any dtype, and OTHERS for all that none of the tests' models has. "less"
-has those that differ with the temp memory that kernels use instead of that which they wish for.
+dtype stands before the same of any dtype, and OTHERS for operators that the tests' models lack. "less"
+has the operators that differ with the default temp memory from what they are with the preferred.
 Without a network, half of the networks of the tests are off by "half" at most by a table of the others,
 nine in ten by "factor".
 tests/benchmark/instructions_by_size.py measures and writes them.

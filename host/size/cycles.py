@@ -1,9 +1,9 @@
 """Estimate the time of an execution on a chip from the instructions that an emulated board counted.
 
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
-docs/performance.md, the least and the most of any model, and the mean of all their instructions;
-OTHERS is for operators that none of them has. Convolutions count as five operators, see operator_of.
-With prepared constants, or less temp memory than kernels wish for, it has those that differ. In an
+docs/performance.md, the smallest and the largest of any model, and the mean of all instructions;
+OTHERS is for operators that they lack. Convolutions count as five operators, see operator_of.
+With prepared constants, or less temp memory than preferred, it has the operators that differ. In an
 image idle planned memory serves as well: with less temp memory its calls take other loops than those
 of a program. `make performance` measures and writes them. All are without wait states of flash, caches
 and the bus, which are the chip's.
@@ -42,7 +42,7 @@ CYCLES_PER_INSTRUCTION = json.loads(
 
 class Conditions(NamedTuple):
     """Conditions of a run that factors depend on. is_prepared: with prepared constants. has_less_temp:
-    less temp memory than kernels wish for. of_image: the method is an image's. lacks: forms of
+    less temp memory than preferred. of_image: the method is an image's. lacks: forms of
     convolutions that it gains by, which the firmware is built without."""
 
     is_prepared: bool = False
@@ -83,8 +83,8 @@ def _lacking_forms(request, result, core):
 
 
 def has_less_temp(size: int, used: int, wished: int) -> bool:
-    """Return whether calls take other loops than those with all the temp memory that kernels wish for:
-    with what they use, and with less than a quarter of it. Between these most take those."""
+    """Return whether calls run other loops than with the preferred temp memory: with the default, and
+    with less than a quarter of the preferred. In between most calls run the loops of the preferred."""
     return size < wished and (size <= used or 4 * size < wished)
 
 

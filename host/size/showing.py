@@ -17,8 +17,8 @@ def show_text(need: dict) -> None:
         ["method pool", need["method_pool"]],
         *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
-        ["temp memory, the least", need["temp_least"]],
-        *([["  that kernels use", need["temp"]]] if need["temp"] > need["temp_least"] else []),
+        ["temp memory, minimum", need["temp_least"]],
+        *([["  default", need["temp"]]] if need["temp"] > need["temp_least"] else []),
         *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
@@ -47,33 +47,32 @@ def _show_temp(need, entries):
     if len(entries) == 1:
         _show_sizes(entries[0]["temp"])
     elif gaining:
-        show.heading("Temp memory: the size that kernels use, and the one that they wish for")
+        show.heading("Temp memory: default and preferred size")
         _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
             [_name(entry), *_speed(entry["temp"]["used"]), *_speed(entry["temp"]["wished"])]
             for entry in gaining])
     if gaining:
-        click.echo("RAM and ms above are with the size that kernels wish for, where it fits.")
+        click.echo("RAM and ms above are with the preferred temp memory, where it fits.")
         smaller = [_name(entry) for entry in gaining if entry["temp"]["taken"] == used]
         if smaller:
-            show.line(f"It does not fit, and they are with what kernels use: {', '.join(smaller)}")
+            show.line(f"With the default, since the preferred does not fit: {', '.join(smaller)}")
     elif entries:
-        few = "the least" if used == need["temp_least"] else "kernels use"
-        click.echo(f"More temp memory than {few} gains nothing there.")
+        few = "minimum" if used == need["temp_least"] else "default"
+        click.echo(f"More temp memory than the {few} gains nothing there.")
     least = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
     if least:
-        show.line("It fits with the least temp memory only, and RAM and ms are with that: "
-                  f"{', '.join(least)}")
+        show.line(f"With the minimum, since the default does not fit: {', '.join(least)}")
 
 
 def _show_sizes(temp):
     """Print how fast one board or chip is with each size."""
     names = {}
-    for name in ("least", "used", "wished"):
-        names.setdefault(temp[name]["bytes"], name)
+    for name, word in (("least", "minimum"), ("used", "default"), ("wished", "preferred")):
+        names.setdefault(temp[name]["bytes"], (name, word))
     if len(names) > 1:
-        show.heading("Temp memory: the least, the size that kernels use, the one that they wish for")
+        show.heading("Temp memory: minimum, default and preferred size")
         _table(["", "bytes>", "instructions>", "ms>"], [
-            [name, *_speed(temp[name])] for name in names.values()])
+            [word, *_speed(temp[name])] for name, word in names.values()])
 
 
 def _name(entry):

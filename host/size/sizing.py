@@ -153,8 +153,7 @@ class _Measured:
         self._kernels = {}
 
     def temps(self, core: str) -> list[int]:
-        """Return bytes of temp memory: those that kernels use, and if that is more those with which a
-        core is fastest."""
+        """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
         return sorted({self.need["temp"], self.need["temp_wished"][core]})
 
     def run_all(self, runs: list[tuple[Board, int]]) -> None:
@@ -279,8 +278,8 @@ def _refused(measured, core):
 
 
 def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
-    """Return the most bytes of temp memory with which the same ways fit as with what kernels use. Where
-    none does, return the least if one fits then, else what kernels use."""
+    """Return the most bytes of temp memory with which the same ways fit as with the default. Where
+    none does, return the minimum if one fits then, else the default."""
     least, used = measured.need["temp_least"], measured.need["temp"]
     sizes = [least, *measured.temps(chip.core)]
     fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
@@ -303,7 +302,7 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
         if refused:
             way |= {"fits": False, "lacks": refused}
         elif way["fits"] is False and least[name]["fits"]:
-            way["lacks"] += "; with the least temp memory there is room"
+            way["lacks"] += "; with the minimum of temp memory there is room"
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
         "source": chip.source,
@@ -359,7 +358,7 @@ def _fits(measured, board, temp):
 
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
-    """Return the most bytes of temp memory that fit, else what kernels use."""
+    """Return the most bytes of temp memory that fit, else the default."""
     need = measured.need
     return max((temp for temp in [need["temp_least"], *measured.temps(board.core)]
                 if _fits(measured, board, temp) is not False), default=need["temp"])

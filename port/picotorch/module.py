@@ -15,7 +15,7 @@ _as_inputs = getattr(_picotorch, "as_inputs", None)  # of the host: takes arrays
 
 class Module:
     """A program and its methods, each loaded at its first use into memories of just its size; its temp
-    memory is what its kernels are fastest with, or the least where that is over half of the free heap.
+    memory is the size that its kernels prefer, or the smallest if that is over half of the free heap.
 
     source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
     the .ptd file of its external tensors, or a list of several. prepare: see Method.load.
@@ -116,7 +116,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
                              planned=None, is_fast=False):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included; unplanned mutable buffers start from zero. planned: a HierarchicalAllocator to take
-    instead of new planned buffers. is_fast: with the temp memory that its kernels wish for, where the
+    instead of new planned buffers. is_fast: with the temp memory that its kernels prefer, where the
     heap has twice as much."""
     meta = program.method_meta(name)
     if planned is None:

@@ -421,7 +421,7 @@ def test_a_chip_with_room_for_the_least_temp_memory_alone_fits(call):
         assert chip["time"]["instructions"] > chip["temp"]["used"]["time"]["instructions"]
     status, out, _ = call("size", path(model), *chips, "--ram", str(ram), "--fail-on", "fit")
     assert status == 0
-    assert "with the least temp memory only, and RAM and ms are with that: stm32f407, nrf" in out
+    assert "With the minimum, since the default does not fit: stm32f407, nrf" in out
     for chip in found(call, *chips, "--ram", ram - 1, model=model)["chips"]:
         assert not chip["fits"] and chip["temp"]["taken"] == need["temp"]
     (chip,) = found(call, *chips[:2], "--ram", ram + need["temp"], model=model)["chips"]
@@ -441,7 +441,7 @@ def test_a_way_that_fits_with_the_least_temp_memory_alone_is_named(call):
             assert way["fits"]
         else:
             assert not way["fits"] and way["lacks"].startswith("RAM lacks ")
-            assert way["lacks"].endswith("; with the least temp memory there is room") == is_room
+            assert way["lacks"].endswith("; with the minimum of temp memory there is room") == is_room
 
 
 def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory):
@@ -449,8 +449,8 @@ def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory
     (board,) = found(call, "--board", BOARD, model="int8_resnet8")["boards"]
     assert board["fits"] and board["memories"]["temp"] == {"needed": 0, "size": 2047}
     assert board["time"] == board["temp"]["least"]["time"] and board["stack"]
-    assert "and RAM and ms are with that: mps2-an386" in call("size", path("int8_resnet8"), "--board",
-                                                              BOARD)[1]
+    out = call("size", path("int8_resnet8"), "--board", BOARD)[1]
+    assert "With the minimum, since the default does not fit: mps2-an386" in out
 
 
 def test_the_least_temp_memory_is_that_without_which_nothing_loads(call):
@@ -491,8 +491,8 @@ def test_temp_memory_is_shown_with_what_it_gains(call):
     assert names.split() == ["bytes", "instructions", "ms"] * 2
     assert [row.split()[0] for row in rows] == ["stm32f407", "mps2-an386"]
     assert max(map(len, [names, *rows])) <= 80
-    for board, sizes in (("mps2-an386", ["least", "used", "wished"]),
-                         ("mps3-an547", ["least", "used"])):
+    for board, sizes in (("mps2-an386", ["minimum", "default", "preferred"]),
+                         ("mps3-an547", ["minimum", "default"])):
         out = call("size", path("int8_resnet8"), "--board", board)[1]
         names, *rows, _ = out[out.index("Temp memory:"):].splitlines()[1:]
         assert names.split() == ["bytes", "instructions", "ms"]

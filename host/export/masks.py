@@ -1,8 +1,14 @@
-"""Find what int8 cannot state beside other values: masks of attention, whose values are infinite or lie
-far outside the range of the scores that they meet.
+"""Find what int8 cannot state beside other values, or would make something else of.
 
-The scale that these values lead to makes one integer of all scores, and a limit of int8 in their place
-is a score as any other. What they meet stays in float until a softmax, or the like, has made them 0.
+Masks of attention have values that are infinite or lie far outside the range of the scores that they
+meet. The scale that these values lead to makes one integer of all scores, and a limit of int8 in their
+place is a score as any other. What they meet stays in float until a softmax, or the like, has made
+them 0. The same holds for probabilities that are masked and then divided by their sum: the division
+takes out what is masked only if nothing was rounded before.
+
+A value that equals a number in float may not be a multiple of the scale, and rounding makes other values
+equal: what is compared for equality stays in float. An operator that selects among tensors gives all of
+them one scale, also where it takes nothing of the widest.
 
 Importing it imports torch.
 """
@@ -37,6 +43,15 @@ _ARITHMETIC = (
 
 # Operators whose result has sentinels where an argument has. The largest of a row has none, as a rule
 _EXTREMES = (_ATEN.amax.default, _ATEN.amin.default, _ATEN.max.dim, _ATEN.min.dim)
+# Operators whose operands get one scale, of which the result may have a part
+_CHOICES = (_ATEN.where.self, _ATEN.minimum.default, _ATEN.maximum.default, _ATEN.clamp.Tensor)
+_WIDER = 2  # a bit of precision lost
+
+_EQUALITIES = (_ATEN.eq.Scalar, _ATEN.ne.Scalar, _ATEN.eq.Tensor, _ATEN.ne.Tensor,
+               _ATEN.logical_not.default)
+_CASTS = (_ATEN.to.dtype, _ATEN._to_copy.default)
+_PRODUCTS = (_ATEN.matmul.default, _ATEN.bmm.default, _ATEN.baddbmm.default, _ATEN.einsum.default)
+_SUMS = (_ATEN.sum.dim_IntList, _ATEN.sum.default, _ATEN.linalg_vector_norm.default)
 _CARRIERS = frozenset((
     *(one for one in MOVERS if one not in _EXTREMES), *_FILLS, *_ARITHMETIC,
     _ATEN.masked_fill.Tensor, _ATEN.masked_fill_.Tensor,
@@ -47,8 +62,9 @@ _CARRIERS = frozenset((
 
 
 def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch.fx.Node]:
-    """Return the nodes that take or give sentinels, by the constants of a graph and the values that
-    these samples (arguments) lead to."""
+    """Return the nodes that are to compute in float, by the constants of a graph and the values that
+    these samples (arguments) lead to: those that take or give sentinels, compare for equality, divide
+    masked probabilities by their sum, or select from tensors of unlike ranges."""
     observer = _Observer(graph)
     for arguments in samples:
         with torch.no_grad():
@@ -60,7 +76,65 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch
     found |= _carried(nodes, masks) & scores
     found |= {node for node in nodes if node.op == "call_function" and node in values
               and values[node].has_sentinels()}
-    return found | {user for node in found for user in node.users if user.op == "call_function"}
+    found |= {user for node in found for user in node.users if user.op == "call_function"}
+    return found.union(*(rule(node) for node in nodes for rule in (_compared, _normalized))) | {
+        node for node in nodes if node.target in _CHOICES and _is_cut_off(node, values)}
+
+
+def _sources(node, is_last):
+    """Return what a value is carried from: nodes that are calls, and behind carriers those for which
+    is_last is true."""
+    found, waiting = set(), [node]
+    while waiting:
+        one = waiting.pop()
+        if one not in found and (one.target in _CARRIERS or is_last(one)):
+            found.add(one)
+            waiting += one.all_input_nodes if one.target in _CARRIERS else []
+    return found
+
+
+def _compared(node):
+    """Return a comparison for equality with a constant, and what leads to its operand. Layers with
+    weights stay int8: their results are equal to numbers by chance only."""
+    if node.target in _CASTS:
+        if node.meta["val"].dtype is not torch.bool:
+            return set()
+    elif node.target not in _EQUALITIES:
+        return set()
+    operands = [one for one in node.all_input_nodes if one.op != "get_attr"]
+    if len(operands) != 1 or not _is_float(operands[0]):
+        return set()
+    return {node} | _sources(operands[0], lambda one: one.target in _PRODUCTS)
+
+
+def _normalized(node):
+    """Return what leads from a softmax, by way of a mask, to a division by its sum."""
+    if node.target is not _ATEN.div.Tensor or len(node.all_input_nodes) != 2:
+        return set()
+    numbers, divisor = node.args
+    numbers = _sources(numbers, lambda one: one.target in SOFTMAXES)
+    divisor = _sources(divisor, lambda one: one.target in _SUMS)
+    sums = {one for one in divisor if one.target in _SUMS and one.args[0] in numbers}
+    if not sums or not any(one.target in SOFTMAXES for one in numbers):
+        return set()
+    return {node} | numbers | divisor
+
+
+def _is_float(node):
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _is_cut_off(node, values):
+    """Return True if one operand of a choice has a range that the result does not need, and another
+    operand would lose precision by it."""
+    operands = [one for one in node.all_input_nodes if one in values]
+    if node not in values or not operands:
+        return False
+    lowest = min(0, *(values[one].lowest for one in operands))
+    highest = max(0, *(values[one].highest for one in operands))
+    return highest - lowest > _WIDER * max(values[node].width(), min(
+        (values[one].width() for one in operands if one.op != "get_attr"), default=math.inf))
 
 
 class _Values:
@@ -88,6 +162,10 @@ class _Values:
                 self.sentinels = min(least, large.min().item()), max(most, large.max().item())
             if rest.numel():
                 self.rest = max(self.rest, rest.max().item())
+
+    def width(self):
+        """Return the width of the range, which has 0 in it."""
+        return max(self.highest, 0) - min(self.lowest, 0)
 
     def has_sentinels(self):
         """Return True for infinite values, and for one large value and others far below it."""

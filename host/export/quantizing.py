@@ -239,8 +239,8 @@ class _Quantizer(CortexMQuantizer):
     """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
     once more in between, and then refuses a product with integers on one side only.
 
-    Leaves in float what masks go through, by what samples lead to, and what is no mover of integers:
-    ExecuTorch's takes comparisons with numbers for such."""
+    Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
+    integers: ExecuTorch's takes comparisons with numbers for such."""
 
     def __init__(self, samples):
         super().__init__()
@@ -262,8 +262,9 @@ class _Quantizer(CortexMQuantizer):
     def annotate(self, model):
         in_float = masks.in_float(model, self.samples)
         for node in in_float:
-            is_softmax = node.target in masks.SOFTMAXES
-            mark_node_as_annotated(node, {}, SOFTMAX_OUTPUT_FIXED_QSPEC if is_softmax else None, False)
+            is_int8_again = node.target in masks.SOFTMAXES and in_float.isdisjoint(node.users)
+            spec = SOFTMAX_OUTPUT_FIXED_QSPEC if is_int8_again else None
+            mark_node_as_annotated(node, {}, spec, False)
             node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         model = super().annotate(model)
         outputs = getattr(model.graph.output_node().meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})

@@ -87,6 +87,10 @@ def compared(scores, mask):
     return torch.where(steps[:, None] >= steps[None, :], scores, -math.inf).softmax(-1)
 
 
+def normalized(weights, eps=0):
+    return weights / (weights.sum(-1, keepdim=True) + eps)
+
+
 CONSTANTS = {
     "is_causal": lambda: Fused(is_causal=True),
     "bool": lambda: Fused(CAUSAL),
@@ -112,6 +116,14 @@ CONSTANTS = {
     "biased": lambda: Attention(biased, additive(-100.0)),
     "masked_probabilities": lambda: Attention(
         lambda s, m: (s.exp() * m) / (s.exp() * m).sum(-1, keepdim=True), CAUSAL),
+    "zero_scores": lambda: Attention(
+        lambda s, m: filled(-math.inf)(10 * s, (s * s * s).tril() != 0)),
+    "no_scores": lambda: Attention(lambda s, m: torch.where((s * m).bool(), s, -1e9).softmax(-1),
+                                   CAUSAL.float()),
+    "normalized_again": lambda: Attention(
+        lambda s, m: normalized(s.softmax(-1) * m), CAUSAL.float()),
+    "filled_and_normalized": lambda: Attention(
+        lambda s, m: normalized(s.softmax(-1).masked_fill(~m, 0), 1e-9), CAUSAL),
     "log_softmax": lambda: Attention(
         lambda s, m: s.masked_fill(~m, -math.inf).log_softmax(-1).exp(), CAUSAL),
     "channels_of_masks": lambda: Attention(

@@ -133,6 +133,9 @@ FUNCTIONS = {
     "maximum": lambda y, z: torch.maximum(y, torch.full((), NUMBER)),
     "floor": lambda y, z: (y * 4).floor(),
     "minimum": lambda y, z: torch.minimum(y, torch.full_like(y, NUMBER)),
+    "clamped": lambda y, z: y.clamp(0.2, 0.7) == 0.7,
+    "not_clamped": lambda y, z: torch.ne(y.clamp(0.2, 0.7), torch.full((4, 8), 0.7)),
+    "none": lambda y, z: torch.logical_not(F.relu(y - 0.5)),
     "argmax": lambda y, z: y.argmax(1),
     "argsort": lambda y, z: y.sort(1)[0],
     "topk": lambda y, z: y.topk(2)[0],
@@ -220,3 +223,27 @@ def test_operators_with_a_constant_see_values(names):
 @pytest.mark.parametrize("names", in_groups(FUNCTIONS, 10), ids=lambda names: names[0])
 def test_functions_see_values(names):
     check_functions({name: FUNCTIONS[name] for name in names})
+
+
+# {name: a function of two tensors of which it takes nothing of the second, which is far wider}
+CHOICES = {
+    "where": lambda y, z: torch.where(y < 1, y, z),
+    "elu": lambda y, z: torch.where(y > 0, y, 9 * (y + 0.01).log()),
+    "minimum": lambda y, z: torch.minimum(y, z),
+    "clamp": lambda y, z: torch.clamp(y, y.new_tensor(0), z),
+    "constant": lambda y, z: torch.where(y < 1, y, torch.full((8,), 900.0)),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_a_choice_does_not_take_costs_no_precision(name):
+    """It gave all operands one scale, and the layer before them lost what it rounds away."""
+    def forward(m, x):
+        y = torch.sigmoid(m[0](x))
+        return CHOICES[name](y, 50 + 500 * torch.sigmoid(m[1](x))), y
+
+    torch.manual_seed(0)
+    module, samples = Net(forward, nn.Linear(6, 8), nn.Linear(6, 8)), [(torch.randn(4, 6),)
+                                                                      for _ in range(8)]
+    outputs = exported(module, samples).report["outputs"]
+    assert min(output["sqnr"] for output in outputs) > MIN_SQNR

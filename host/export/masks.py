@@ -6,9 +6,9 @@ place is a score as any other. What they meet stays in float until a softmax, or
 them 0. The same holds for probabilities that are masked and then divided by their sum: the division
 takes out what is masked only if nothing was rounded before.
 
-A value that equals a number in float may not be a multiple of the scale, and rounding makes other values
-equal: what is compared for equality stays in float. An operator that selects among tensors gives all of
-them one scale, also where it takes nothing of the widest.
+A value that equals a number in float may not be a multiple of the scale, and rounding makes other
+values equal: what is compared for equality stays in float. An operator that selects among tensors gives
+all of them one scale, also where it takes nothing of the widest.
 
 Importing it imports torch.
 """

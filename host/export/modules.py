@@ -24,7 +24,7 @@ from picotorch.errors import (
 
 from . import arrays, torchvision_operators
 from .building import Source, explained
-from .state import assigned_in_place, unchanged
+from .state import assigned_in_place, hidden_state, unchanged
 from .steps import Steps, quiet
 from .torch_errors import cause, export_remedy
 
@@ -132,11 +132,14 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
     with steps.step("running it with the example inputs"):
         run = _runner(torch, module)
         try:
-            with unchanged(torch, module):
-                run(arguments)
+            hidden = hidden_state(torch, module, run, arguments)
         except Exception as error:
             raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {cause(error)}", name,
                        remedy="give the shapes and dtypes that the module takes") from None
+    if hidden:
+        raise fail(NOT_SUPPORTED, f"forward changes {', '.join(hidden)}, and its outputs depend on "
+                   "that, but a program would keep the first value", name,
+                   remedy="make it a buffer, by register_buffer in the module's __init__")
     with steps.step("exporting it with torch.export"):
         torchvision_operators.register(torch)
         try:

@@ -78,3 +78,49 @@ def test_an_initial_state_of_zeros_takes_no_bytes(torch):
     sizes = [len(picotorch.export.export(_stateful(torch, initial), torch.rand(1, 1)).buffer)
              for initial in (torch.zeros(1, 1), torch.zeros(1, 4096), torch.ones(1, 4096))]
     assert sizes[1] < sizes[0] + 64 and sizes[2] >= sizes[0] + 4096 * 4
+
+
+# {path of an attribute that is no buffer: what forward does with it before it returns x + value}
+_HIDDEN = {
+    "state anew": ("self.h = self.h + x", "self.h"), "state in place": ("self.h.add_(x)", "self.h"),
+    "counter": ("self.h += 1", "self.h"), "list": ("self.h[0] = self.h[0] + x", "self.h[0]"),
+    "history": ("self.h.append(x)", "sum(self.h)"), "dict": ("self.h['a'] = self.h['a'] + x",
+                                                             "self.h['a']"),
+    "made at first": ("self.h = x if self.h is None else self.h * 0.5 + x", "self.h")}
+_FIRST = {"counter": lambda torch: 0, "list": lambda torch: [torch.zeros(1, 4)],
+          "history": lambda torch: [torch.zeros(1, 4)], "dict": lambda torch: {"a": torch.zeros(1, 4)},
+          "made at first": lambda torch: None}
+
+
+def _hiding(torch, first, update, value, is_inner):
+    class Hiding(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.h = first
+
+        def forward(self, x):
+            exec(update, {"self": self, "x": x})
+            return x + eval(value, {"self": self, "x": x})
+
+    return torch.nn.Sequential(Hiding()) if is_inner else Hiding()
+
+
+@pytest.mark.parametrize("is_inner", [False, True])
+@pytest.mark.parametrize("name", _HIDDEN)
+@pytest.mark.parametrize("example", ["rand", "zeros"])
+def test_state_that_is_no_buffer_is_refused_by_name(torch, name, is_inner, example):
+    """Programs began each run with its first value."""
+    first = _FIRST.get(name, lambda torch: torch.full((1, 4), 2.0))(torch)
+    module = _hiding(torch, first, *_HIDDEN[name], is_inner)
+    with pytest.raises(picotorch.Error, match=r"(0\.)?h, and its outputs depend.*register_buffer"):
+        picotorch.export.export(module, getattr(torch, example)(1, 4))
+
+
+@pytest.mark.parametrize("update, value", [
+    ("self.h = x * 2", "x"), ("self.h = x * 2", "self.h"), ("self.h = 2", "self.h"),
+    ("self.h = self.h + 1", "x"), ("self.last = x", "self.last")])
+def test_attributes_without_influence_are_no_state(torch, update, value):
+    first = torch.zeros(1, 4)
+    module = _hiding(torch, first, update, value, False)
+    report = picotorch.export.export(module, torch.rand(1, 4)).report
+    assert report["outputs"][0]["sqnr"] > 100

@@ -139,7 +139,8 @@ def hidden_state(torch, module, run, arguments):
     attributes = Attributes(torch, module)
 
     def outputs(given):
-        with unchanged(torch, module):
+        with unchanged(torch, module), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # outputs of chance are not taken for outputs of state
             return [torch.as_tensor(one).clone() for one in run(given)
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import picotorch.export
 import pytest
+from picotorch.host.export import state
 from picotorch.host.export.differences import Stepper
 
 
@@ -100,7 +101,7 @@ def _hiding(torch, first, update, value, is_inner):
 
         def forward(self, x):
             exec(update, {"self": self, "x": x})
-            return x + eval(value, {"self": self, "x": x})
+            return x + eval(value, {"self": self, "torch": torch, "x": x})
 
     return torch.nn.Sequential(Hiding()) if is_inner else Hiding()
 
@@ -124,3 +125,8 @@ def test_attributes_without_influence_are_no_state(torch, update, value):
     module = _hiding(torch, first, update, value, False)
     report = picotorch.export.export(module, torch.rand(1, 4)).report
     assert report["outputs"][0]["sqnr"] > 100
+
+
+def test_outputs_of_chance_are_no_state(torch):
+    module = _hiding(torch, torch.zeros(1, 4), "self.h = x", "torch.randn_like(x)", False)
+    assert state.hidden_state(torch, module, lambda given: [module(*given)], (torch.rand(1, 4),)) == []

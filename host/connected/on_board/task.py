@@ -57,7 +57,7 @@ def find(name, size, checksum):
 
 
 def _find_file(name, size, checksum):
-    """Where a file of this name and content is, or None."""
+    """Return the path of a file of this name and content, or None."""
     if os is not None:
         folders = ["/rom/", ""] + ["/" + entry[0] + "/" for entry in os.ilistdir("/")
                                    if entry[1] & 0x4000 and entry[0] != "rom"]

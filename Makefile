@@ -120,12 +120,8 @@ parity: all-firmware ## Compare one model on all boards with the twin (FIXTURE=t
 
 .PHONY: renode
 RENODE_BOARD = $(if $(filter command environment,$(firstword $(origin BOARD))),$(BOARD))
-.PHONY: renode-firmware
-renode-firmware: python
-	@$(SETUP) firmware --board $(BOARD) --variant run
-	@$(SETUP) firmware --board $(BOARD) --variant repl
-
-renode: $(if $(or $(RENODE_TEST),$(shell command -v renode-test)),$(if $(RENODE_BOARD),renode-firmware,all-firmware),python) ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an386 for one; RENODE_TEST=renode-test)
+renode: python ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an386 for one; RENODE_TEST=renode-test)
+	@$(if $(or $(RENODE_TEST),$(shell command -v renode-test)),$(SETUP) firmware $(addprefix --board ,$(RENODE_BOARD)))
 	.venv/bin/python tools/renode.py $(addprefix --board ,$(RENODE_BOARD))
 
 .PHONY: bench

@@ -73,28 +73,26 @@ def use():
     gc.collect()
     if isinstance(_found, str):
         with open(_found, "rb") as file:
-            view = _in_place(file)
-            in_place = view is not None
+            view, in_place = _memory_of(file, os.stat(_found)[6])
             if not in_place:
-                view = bytearray(os.stat(_found)[6])
                 file.readinto(view)
     else:
-        view = _in_place(_found)
-        in_place = view is not None
-        if not in_place:
-            view = bytearray(_found)
+        view, in_place = _memory_of(_found, _found)
     sections["model"] = view
     say(in_place)
 
 
-def _in_place(source):
+def _memory_of(source, copied):
+    """Return (memory of a source, True) if it can be used in place, else (bytearray(copied), False)."""
     try:
         from uctypes import addressof
 
         view = memoryview(source)
-        return None if addressof(view) & 15 else view
+        if not addressof(view) & 15:
+            return view, True
     except (ImportError, TypeError):
-        return None
+        pass
+    return bytearray(copied), False
 
 
 def wish():

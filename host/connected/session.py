@@ -204,7 +204,7 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
 
 def _not_used(request, frozen, fault):
     """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
-    name, of those that are not this model."""
+    name, of other models."""
     if fault is not None:
         return f"{frozen_models.MODULE} cannot be imported: {fault}"
     size = len(request.model)

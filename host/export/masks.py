@@ -63,8 +63,8 @@ _CARRIERS = frozenset((
 
 def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch.fx.Node]:
     """Return the nodes that are to compute in float, by the constants of a graph and the values that
-    these samples (arguments) lead to: those that take or give sentinels, compare for equality, divide
-    masked probabilities by their sum, or select from tensors of unlike ranges."""
+    these samples (arguments) lead to. Each takes or gives sentinels, compares for equality, divides
+    masked probabilities by their sum, or selects from tensors of unlike ranges."""
     observer = _Observer(graph)
     for arguments in samples:
         with torch.no_grad():

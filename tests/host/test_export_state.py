@@ -81,7 +81,7 @@ def test_an_initial_state_of_zeros_takes_no_bytes(torch):
     assert sizes[1] < sizes[0] + 64 and sizes[2] >= sizes[0] + 4096 * 4
 
 
-# {path of an attribute that is no buffer: what forward does with it before it returns x + value}
+# {name: (what forward does with h, which is no buffer; the value: it returns x + value)}
 _HIDDEN = {
     "state anew": ("self.h = self.h + x", "self.h"), "state in place": ("self.h.add_(x)", "self.h"),
     "counter": ("self.h += 1", "self.h"), "list": ("self.h[0] = self.h[0] + x", "self.h[0]"),

@@ -208,6 +208,11 @@ class Link:
         self.do(f"sending {path.name}", f"publish({name!r})")
         self._sent.add(name)
 
+    def remove_module(self, path: Path) -> None:
+        """Remove a module that was sent: the board has its memory back."""
+        self.do(f"removing {path.name}", f"remove({path.stem!r})")
+        self._sent.discard(path.stem)
+
     def _execute(self, call: str, patience: float | None = None) -> bytes:
         """Return the output of a text. Raises the error of its exception. Sends a text again that did
         not arrive as it was sent."""

@@ -112,6 +112,7 @@ except ImportError:
 say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
 """
 _WHAT_SHAPE = (str, int, OneOf(None, str))
+_FINDING = ON_BOARD / "finding.py"
 _FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))
 _LONGEST_REPORT = 1 << 20  # bytes
 _LONGEST_NUMBER = 20  # characters, of 64 bits
@@ -183,20 +184,23 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
     not move them."""
     largest = len(request.model) + memory_of(request)
     link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
-    for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py"):
+    for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py",
+                 _FINDING):
         link.send_module(path)
     link.do("measuring the heap", "del _reserved\ngc.collect()")
     sections = make_job(request).sections()
     model = sections.pop("model")
     found.model_at, frozen, fault = link.ask("looking for the model", call(
-        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), _FOUND, "task")
+        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
     found.frozen_not_used = _not_used(request, dict(frozen), fault)
     needed = sum(map(len, sections.values())) + memory_of(request)
     if found.model_at is None:
+        link.remove_module(_FINDING)
         _check_heap(link, needed + len(model), found)
         _send(link, "model", model)
     else:
-        found.in_place = link.ask("reading the model", call("use"), bool, "task")
+        found.in_place = link.ask("reading the model", call("use"), bool, "finding")
+        link.remove_module(_FINDING)
         _check_heap(link, needed, found)
     for name, data in sections.items():
         _send(link, name, data)
@@ -248,7 +252,7 @@ def heap_of(request: Request) -> int:
 
 def _check_heap(link, needed, found):
     """Raises MemoryAllocationFailed before much is sent that will not fit."""
-    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int, "task")
+    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)
     if needed > free:
         why = f" ({found.frozen_not_used})" if found.frozen_not_used else ""
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little{why}", "heap",

@@ -93,13 +93,18 @@ def publish(name):
     sys.modules[name] = _Module(spaces[name])
 
 
-def finish():
-    """Forgets what was sent."""
-    for name in spaces:
+def remove(*names):
+    """Remove modules that were sent."""
+    for name in names:
         if name in sys.modules:
             del sys.modules[name]
-    spaces.clear()
+        del spaces[name]
     gc.collect()
+
+
+def finish():
+    """Remove everything that was sent."""
+    remove(*list(spaces))
 
 
 spaces["link"] = spaces[""]

@@ -4,16 +4,10 @@ import gc
 
 import job
 import runner
-from link import crc32, read_checksum, say, store_with
+from link import store_with
 from picotorch import Error
 
-try:
-    import os
-except ImportError:  # a firmware without files
-    os = None
-
 sections = {}
-_found = None  # the model: the path of a file, or a frozen one
 
 
 def make_room(name, size):
@@ -25,74 +19,6 @@ def make_room(name, size):
         memory[offset : offset + len(data)] = data
 
     store_with(store)
-
-
-def _is_file(path, size, checksum):
-    try:
-        return os.stat(path)[6] == size and read_checksum(path) == (size, checksum)
-    except OSError:
-        return False
-
-
-def find(name, size, checksum):
-    """Says (where the model is, None where it has to be sent; (name, size) of the frozen models, where
-    none is this one; what their module raised, or None). use() takes what was found."""
-    global _found
-    others, fault = [], None
-    try:
-        import picotorch_models
-
-        for one in dir(picotorch_models):
-            _found = getattr(picotorch_models, one)
-            if isinstance(_found, (memoryview, bytes, bytearray)):
-                if len(_found) == size and crc32(_found) == checksum:
-                    return say(("picotorch_models." + one, [], None))
-                others.append((one, len(_found)))
-    except ImportError:  # a firmware without models
-        pass
-    except Exception as error:  # a module that checks its models has its own
-        fault = "%s: %s" % (type(error).__name__, error)
-    _found = _find_file(name, size, checksum)
-    say((_found, others, fault))
-
-
-def _find_file(name, size, checksum):
-    """Return the path of a file of this name and content, or None."""
-    if os is not None:
-        folders = ["/rom/", ""] + ["/" + entry[0] + "/" for entry in os.ilistdir("/")
-                                   if entry[1] & 0x4000 and entry[0] != "rom"]
-        for folder in folders:
-            if _is_file(folder + name, size, checksum):
-                return folder + name
-    return None
-
-
-def use():
-    """Takes the model that was found: in place where it is a memory, aligned to 16, else read into the
-    heap. Says which."""
-    gc.collect()
-    if isinstance(_found, str):
-        with open(_found, "rb") as file:
-            view, in_place = _memory_of(file, os.stat(_found)[6])
-            if not in_place:
-                file.readinto(view)
-    else:
-        view, in_place = _memory_of(_found, _found)
-    sections["model"] = view
-    say(in_place)
-
-
-def _memory_of(source, copied):
-    """Return (memory of a source, True) if it can be used in place, else (bytearray(copied), False)."""
-    try:
-        from uctypes import addressof
-
-        view = memoryview(source)
-        if not addressof(view) & 15:
-            return view, True
-    except (ImportError, TypeError):
-        pass
-    return bytearray(copied), False
 
 
 def wish():

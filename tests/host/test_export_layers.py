@@ -12,22 +12,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[e
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
 from picotorch.host.export import quantizing  # noqa: E402
+from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 LEAST_SQNR = 25  # dB
 IMAGE = (1, 3, 16, 16)
-
-
-class Net(nn.Module):
-    """forward(layers, *inputs), of these layers."""
-
-    def __init__(self, forward, *layers):
-        super().__init__()
-        self.layers, self.compute = nn.ModuleList(layers), forward
-
-    def forward(self, *inputs):
-        return self.compute(self.layers, *inputs)
 
 
 def sequence(*layers):

@@ -14,21 +14,11 @@ pytest.importorskip("executorch", reason="executorch is not installed (picotorch
 
 from picotorch.host.export import quantizing  # noqa: E402
 from picotorch.host.operators import known_operators  # noqa: E402
+from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 MIN_SQNR = 25  # dB
-
-
-class Net(nn.Module):
-    """forward(layers, *inputs), of these layers."""
-
-    def __init__(self, forward, *layers):
-        super().__init__()
-        self.layers, self.compute = nn.ModuleList(layers), forward
-
-    def forward(self, *inputs):
-        return self.compute(self.layers, *inputs)
 
 
 def exported(module, samples, **options):

@@ -59,8 +59,9 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     An image can replace a .pte file in picotorch run, parity, size and deploy.
 
     The summary lists flash and RAM by part and estimates the time of a run, at the clock of the board
-    or chip, from the instructions that an emulated board with the same core counts. The exit status is
-    1 if the board or chip has no room.
+    or chip, from the instructions that an emulated board with the same core counts, or from the sizes
+    of the tensors where no firmware of the core is built. The exit status is 1 if the board or chip
+    has no room.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ from .. import show
 from ..inputs import random_inputs
 from ..profile import profiling
 from ..run.request import Request
-from ..size import cycles, fitting
+from ..size import by_size, cycles, fitting
 from ..twin import open_program
 from .image_writer import Image
 
@@ -15,22 +15,52 @@ _KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
 def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
-    """Add what an emulated board with this core tells: "time" and "slowest" of each method;
-    "measured_on". "message" says why something is missing."""
+    """Add what an emulated board with this core counts: "time" and "slowest" of each method;
+    "measured_on". Without a board, "time" is estimated from the sizes of the tensors, with the same
+    temp memory; "slowest" is empty. "message" says why something is missing."""
     board = fitting.reference_board(core)
     entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "message": ""}
     if board is None:
         entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
-        return
     program = open_program(image.data)
     for method in entry["methods"]:
         if method["constant"]:
             continue
+        meta = program.method_meta(method["method"])
+        if board is None:
+            method |= _by_size(meta, method, image, core, clock_hz)
+            continue
         try:
-            method |= _measured(program.method_meta(method["method"]), method, image, board, core,
-                                clock_hz)
+            method |= _measured(meta, method, image, board, core, clock_hz)
         except Error as error:
             entry["message"] = str(error)
+            method |= _by_size(meta, method, image, core, clock_hz)
+
+
+def _conditions(method, image, core, temp):
+    return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
+        temp, method["temp_least"], method["temp_fastest"]))
+
+
+def _other_temp(method):
+    """Return the other size of temp memory, None where there is no choice."""
+    least, fastest = method["temp_least"], method["temp_fastest"]
+    if least == fastest:
+        return None
+    return fastest if method["after"]["temp"] == least else least
+
+
+def _by_size(meta, method, image, core, clock_hz):
+    """Estimate what _measured would measure."""
+    def time(temp):
+        return by_size.estimate(meta, core, clock_hz, _conditions(method, image, core, temp))
+
+    found, other = time(method["after"]["temp"]), _other_temp(method)
+    if found is None or other is None:
+        return {"time": found}
+    other_time = time(other)
+    return {"time": found, "other_temp": {
+        "temp": other, "instructions": other_time["instructions"], "cycles": other_time["cycles"]}}
 
 
 def _measured(meta, method, image, board, core, clock_hz):
@@ -38,20 +68,17 @@ def _measured(meta, method, image, board, core, clock_hz):
     temp = method["after"]["temp"]
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
-    conditions = cycles.conditions(image.data, core, 0, cycles.has_less_temp(
-        temp, method["temp_least"], method["temp_fastest"]))
     return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
-                                    conditions),
+                                    _conditions(method, image, core, temp)),
             "other_temp": _with_other_temp(request, board, method),
             "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
 
 
 def _with_other_temp(request, board, method):
     """Measure a run with the other size of temp memory; None where there is no choice."""
-    least, fastest = method["temp_least"], method["temp_fastest"]
-    if least == fastest:
+    other = _other_temp(method)
+    if other is None:
         return None
-    other = fastest if method["after"]["temp"] == least else least
     profile, _ = profiling.profile(request, board.name, other)
     return {"temp": other, "instructions": profile["total"], "cycles": profile["cycles"]}
 
@@ -146,11 +173,16 @@ def _show_time(method, of_method, entry):
         cost += (f": {time['ms']:.3g} ms at {entry['clock_hz'] / 1e6:g} MHz ({time['least_ms']:.3g} to "
                  f"{time['most_ms']:.3g})")
     show.line(cost)
-    show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+    if time["counted"]:
+        show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+    else:
+        show.line("All are estimates, from the sizes of the tensors.")
     other = method["other_temp"]
     if other:
         show.line(f"RAM and time are with {method['after']['temp']:,} B of temp memory; with "
                   f"{other['temp']:,} B it takes about {other['cycles']:,} cycles.")
+    if not method["slowest"]:
+        return
     show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
         [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
          f"{100 * row['share']:.1f} %"]

@@ -12,9 +12,11 @@ from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.profile import profiling
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import Request
+from picotorch.host.size import by_size, fitting
 from picotorch.host.size import cycles as size_cycles
 from picotorch.host.size.cycles import OTHERS, Conditions
 from picotorch.host.size.stack import FREE
+from picotorch.host.twin import open_program
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 from support.flatbuffer_builder import bool_value
@@ -78,6 +80,34 @@ def test_cycles_of_an_image_with_some_prepared_weights_are_those_of_each_call(ca
     assert time["instructions"] < plain["instructions"] and time["cycles"] < plain["cycles"]
     run = json.loads(call("run", image, "--board", BOARD, "--json")[1])
     assert run["cycles"] == pytest.approx(time["cycles"], rel=0.01)
+
+
+@pytest.fixture
+def no_firmware(monkeypatch):
+    """No board is built, as in the wheel."""
+    monkeypatch.setattr(fitting, "reference_board", lambda core: None)
+
+
+@pytest.mark.parametrize("chip", ["rp2040", "stm32f103", "stm32f407", "nrf52832", "stm32h743"])
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "add_1"])
+def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
+        call, tmp_path, no_firmware, chip, name):
+    image = tmp_path / "m.ptm"
+    out = json.loads(call("compile", path(name), "--keep-plan", "--chip", chip, "-o", image,
+                          "--json")[1])
+    (entry,) = out["models"]
+    (method,), core = entry["methods"], entry["core"]
+    less = size_cycles.has_less_temp(method["after"]["temp"], method["temp_least"],
+                                     method["temp_fastest"])
+    clock = chips.load_chips()[chip].clock_hz
+    wanted = by_size.estimate(open_program(image.read_bytes()).method_meta("forward"), core, clock,
+                              size_cycles.conditions(image.read_bytes(), core, 0, less))
+    assert method["time"] == wanted and not wanted["counted"] and wanted["cycles"] > 0
+    assert (method["other_temp"] is None) == (method["temp_least"] == method["temp_fastest"])
+    text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", image)[1]
+    assert f"{wanted['instructions']:,} instructions, about {wanted['cycles']:,} cycles: " in text
+    assert "All are estimates, from the sizes of the tensors." in text
+    assert "builds the firmware to measure with" in text and "slowest" not in text
 
 
 def project(call, folder, *options):
@@ -367,7 +397,8 @@ def test_the_clock_is_that_of_the_board(compiled):
 def test_without_a_firmware_it_says_how_to_measure(call, compiled, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     entry, image = compiled("int8_ds_cnn")
-    assert image.exists() and entry["library"] is None and entry["methods"][0]["time"] is None
+    assert image.exists() and entry["library"] is None
+    assert entry["methods"][0]["time"]["counted"] is False
     assert entry["prepared"]["taken"] == "all" and entry["flash"]["prepared"] > 0
     assert f"make firmware BOARD={BOARD}" in entry["message"]
     out = call("compile", path("int8_ds_cnn"), "-o", tmp_path / "m.ptm")[1]

@@ -190,8 +190,7 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
     link.do("measuring the heap", "del _reserved\ngc.collect()")
     sections = make_job(request).sections()
     model = sections.pop("model")
-    found.model_at, frozen, fault = link.ask("looking for the model", call(
-        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
+    found.model_at, frozen, fault = _find(link, request.name, model)
     found.frozen_not_used = _not_used(request, dict(frozen), fault)
     needed = sum(map(len, sections.values())) + memory_of(request)
     if found.model_at is None:
@@ -204,6 +203,23 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
         _check_heap(link, needed, found)
     for name, data in sections.items():
         _send(link, name, data)
+
+
+def _find(link, name, model):
+    """Return what find() on the board says of a model, whose module is there."""
+    return link.ask("looking for the model", call(
+        "find", PurePath(name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
+
+
+def place_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
+    """Return where a board has a model, in its firmware or in a file, None where a run sends it; and
+    whether a run uses it there in place."""
+    link.send_module(_FINDING)
+    place, _, _ = _find(link, name, model)
+    in_place = place is not None and link.ask("looking at the model", call("is_in_place"), bool,
+                                              "finding")
+    link.remove_module(_FINDING)
+    return place, in_place
 
 
 def _not_used(request, frozen, fault):

@@ -43,7 +43,8 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
     from the sizes of the tensors where no firmware of the core is built.
 
     With --port the command also compares the heap and the storage of a connected board, with the native
-    module that picotorch deploy would install there. Without any chip, board or port it compares all
+    module that picotorch deploy would install there. A model that the board has in its firmware or in
+    ROMFS needs no heap for itself. Without any chip, board or port it compares all
     emulated boards.
 
     \b
@@ -90,4 +91,4 @@ def _fits(entry):
     """Return whether all fit for certain."""
     connected = entry.get("connected")
     return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
-        connected is None or connected["fits_in_romfs"] or connected["fits_in_heap"])
+        connected is None or any(connected[f"fits_in_{way}"] for way in ("place", "romfs", "heap")))

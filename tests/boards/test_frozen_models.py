@@ -179,3 +179,48 @@ def test_a_frozen_model_comes_before_a_file_and_a_file_before_another_model(call
     found = connected(call, "run", path, plain)
     assert (found["model_at"], found["in_place"]) == ("net.pte", False)
     assert "differs from the file" in found["frozen_not_used"]
+
+
+# ---- size --port: a model in place needs no heap for itself
+
+
+def room(call, model, board):
+    status, out, err = call("size", model, "--port", board.port, "--json")
+    assert status == 0, err
+    return json.loads(out)["connected"]
+
+
+def test_size_does_not_count_a_frozen_model(call, frozen, tmp_path):
+    found = room(call, path_of("int8_ds_cnn"), frozen)
+    assert (found["model_at"], found["in_place"]) == ("picotorch_models.kws", True)
+    assert found["in_place_needs"] == found["memories"] and found["fits_in_place"]
+    text = call("size", path_of("int8_ds_cnn"), "--port", frozen.port)[1]
+    (row,) = (line for line in text.splitlines() if "picotorch_models.kws, used in place" in line)
+    assert f"{found['memories']} " in row.replace(",", "") and row.endswith("fits")
+    found = room(call, renamed("mlp", tmp_path), frozen)  # it has other bytes
+    assert (found["model_at"], found["in_place"], found["fits_in_place"]) == (None, False, False)
+
+
+@pytest.mark.parametrize("kind", [None, *MODULES])
+def test_size_and_run_agree_on_where_a_model_is(call, plain, put_module, tmp_path, kind):
+    put_module("" if kind is None else
+               f"DATA = open('add_5.bin', 'rb').read()\n{MODULES[kind][0]}\ndel DATA\n")
+    model = renamed("add_5", tmp_path, "net_of_size")
+    found, ran = room(call, model, plain), connected(call, "run", model, plain)
+    assert (found["model_at"], found["in_place"]) == (ran["model_at"], ran["in_place"])
+    assert found["fits_in_place"] == found["in_place"]
+    assert found["in_place_needs"] == (found["memories"] if found["in_place"] else None)
+
+
+def test_what_is_unknown_never_fits(call, plain, put_module, monkeypatch):
+    """Memory of a backend that is missing, beside a model in place."""
+    model = path_of("delegated")
+    data = model.read_bytes()
+    with link.Link(plain.port) as conversation:
+        for start in range(0, len(data), 512):
+            conversation.do("", f"_f = open('other.bin', {'ab' if start else 'wb'!r})\n"
+                                f"_f.write({data[start:start + 512]!r})\n_f.close()")
+    put_module("net = open('other.bin', 'rb').read()")
+    found = room(call, model, plain)
+    assert found["in_place"] and found["fits_in_place"] is None
+    assert call("size", model, "--port", plain.port, "--fail-on", "fit")[0] == 1

@@ -3,7 +3,6 @@
 import gc
 
 from link import crc32, read_checksum, say
-from task import sections
 
 try:
     import os
@@ -56,6 +55,8 @@ def _find_file(name, size, checksum):
 def use():
     """Takes the model that was found: in place where it is a memory, aligned to 16, else read into the
     heap. Says which."""
+    from task import sections
+
     gc.collect()
     if isinstance(_found, str):
         with open(_found, "rb") as file:
@@ -68,14 +69,29 @@ def use():
     say(in_place)
 
 
+def is_in_place():
+    """Says whether use() takes the model that was found in place."""
+    if isinstance(_found, str):
+        with open(_found, "rb") as file:
+            say(_view(file) is not None)
+    else:
+        say(_view(_found) is not None)
+
+
 def _memory_of(source, copied):
     """Return (memory of a source, True) if it can be used in place, else (bytearray(copied), False)."""
+    view = _view(source)
+    return (bytearray(copied), False) if view is None else (view, True)
+
+
+def _view(source):
+    """Return the memory of a source, None where it cannot be used in place."""
     try:
         from uctypes import addressof
 
         view = memoryview(source)
         if not addressof(view) & 15:
-            return view, True
+            return view
     except (ImportError, TypeError):
         pass
-    return bytearray(copied), False
+    return None

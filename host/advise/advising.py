@@ -1,7 +1,7 @@
 """Find the largest costs of a method, and changes that reduce them, without running it."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import click
@@ -11,7 +11,8 @@ from ..inspect.description import constant_bytes, partitioners
 from ..inspect.lifetimes import Box, lifetimes
 from ..instructions import DELEGATE_CALL, Instruction, read_instructions
 from ..profile.macs import factors, macs_of
-from ..twin import open_program
+from ..size import by_size, cycles, timing
+from ..twin import is_image, open_program
 from ..values import LEFT_OUT, TENSOR, Values
 
 _LARGEST = 5  # rows of what costs most
@@ -20,6 +21,11 @@ _COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
 _WEIGHTS = 4096  # bytes of float weights from which on int8 is
 _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
 _FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
+_CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
+_SOME = 0.1  # of the instructions, from which on other layers help
+_MOSTLY = 0.5  # of the instructions, from which on int8 gains little
+_WITHOUT_INT8 = "export it without --quantize"
+_REPLACE = _WITHOUT_INT8 + ", or replace the layers that int8 leaves in float"
 _ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
 # What an int8 program has beside layers, and layers whose weights are int8
@@ -106,11 +112,12 @@ def advise(model: bytes, name: str, method: str) -> dict:
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
              _idle_copies, _float_weights, _float_ends)
+    gains = _int8_is_no_gain(model, method, found)
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
-            "advice": [one for rule in rules for one in rule(found)], "memory": _fullest(found),
-            "layers": _most_macs(found)}
+            "advice": [*gains, *(one for rule in rules for one in rule(found))],
+            "memory": _fullest(found), "layers": _most_macs(found)}
 
 
 def _read(meta):
@@ -125,6 +132,68 @@ def _read(meta):
 def _advice(what, instructions, nbytes, remedy):
     return {"what": what, "instructions": [one.index for one in instructions], "bytes": nbytes,
             "remedy": remedy}
+
+
+# ---- int8 beside float32
+
+
+def _int8_is_no_gain(model, method, found):
+    """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
+    those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
+    if is_image(model) or not found.is_int8() or found.backends:
+        return
+    rows = by_size.by_instruction(open_program(model).method_meta(method), _CORE)
+    is_float = [one for one, *_ in rows if _is_in_float(found, one)]
+    numbers = {one.index for one in is_float}
+    total = sum(count for _, _, count, _, _ in rows)
+    share = sum(count for one, _, count, _, _ in rows if one.index in numbers) / total if total else 0
+    of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
+                "between them")
+    ours, other = _cycles(model, method, rows), _sum_cycles([row[3:] for row in rows if row[3]])
+    if ours["cycles"] > other["cycles"]:
+        yield _advice(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
+                      f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
+                      f"({other['instructions']:,}); {of_float}", is_float, 0,
+                      _REPLACE if share >= _SOME else _WITHOUT_INT8)
+    elif share >= _MOSTLY:
+        yield _advice(f"{of_float}, and int8 gains little", is_float, 0, _REPLACE)
+    size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / max(1, len(rows)))
+    if len(model) > size:
+        yield _advice(f"int8 is larger than float32, {len(model):,} B instead of about {size:,} B",
+                      [], len(model) - size, _WITHOUT_INT8)
+
+
+def _is_in_float(method, one):
+    if _is_conversion(one):
+        return not _is_at_end(method, one)
+    outputs = method.tensors(one.outputs)
+    return bool(outputs) and method.is_float(outputs[0])
+
+
+def _cycles(model, method, rows):
+    """Estimate an int8 program as picotorch export does; a method that no board runs by its sizes."""
+    found = timing.estimated(model, _CORE) if method == "forward" else {"cycles": None}
+    return _sum_cycles([row[1:3] for row in rows]) if found["cycles"] is None else found
+
+
+def _sum_cycles(counts):
+    operators = Counter()
+    for operator, count in counts:
+        operators[operator] += count
+    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators))
+
+
+def _bytes_in_float(model, found, calls):
+    """Estimate the bytes of the program in float32. calls: the share of the calls that are left."""
+    constants = {found.values.location(i): found.values.tensor(i) for i in range(len(found.values))
+                 if found.values.kind(i) == TENSOR and found.values.location(i)[0] == "constant"}
+    size = Counter()
+    for info in constants.values():
+        size[info.dtype] += info.nbytes()
+    rest = len(model) - sum(size.values())
+    scales = size.pop("Int", 0)  # a bias, multipliers and shifts, of which the first is left
+    weights = size.pop("Char", 0)
+    return 4 * weights + scales // 3 + sum(size.values()) + round(rest * calls)
 
 
 # ---- what there is to find
@@ -358,7 +427,8 @@ def show_text(entry: dict) -> None:
     for number, one in enumerate(entry["advice"], 1):
         saved = f": {one['bytes']:,} B" if one["bytes"] else ""
         show.heading(f"{number}. {one['what'][0].upper()}{one['what'][1:]}{saved}")
-        show.line(f"   instructions: {_numbers(one['instructions'])}")
+        if one["instructions"]:
+            show.line(f"   instructions: {_numbers(one['instructions'])}")
         click.echo(click.wrap_text(show.printable(one["remedy"]), 80, "   ", "   "))
     if not entry["advice"]:
         show.line("Nothing here costs more than it has to.")

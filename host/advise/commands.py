@@ -14,10 +14,12 @@ from . import advising
 def advise(model, method, as_json):
     """Show what costs most in MODEL, and what to change in the module or its export.
 
-    The command looks for constants that are copied to RAM in each run, recurrent layers that were
-    exported step by step, layers that int8 leaves in float or hardly speeds up, redundant copies,
-    float weights, and float inputs of an int8 program. It lists the tensors that need the most RAM and
-    the layers that compute the most. It does not run the program.
+    The command compares an int8 program with what it would be in float32. It looks for constants that
+    are copied to RAM in each run, recurrent layers that were exported step by step, layers that int8
+    leaves in float or hardly speeds up, redundant copies, float weights, and float inputs of an int8
+    program. It lists the tensors that need the most RAM and the layers that compute the most. If the
+    firmware of an emulated board is built, it runs an int8 program there to count its instructions; it
+    runs no other.
 
     \b
     Example:

@@ -2,7 +2,8 @@
 time, and how an int8 program compares with the float32 program of the same module."""
 
 from ..advise import advising
-from . import report, timing
+from ..size import timing
+from . import report
 from .building import Built
 
 

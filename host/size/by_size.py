@@ -28,6 +28,17 @@ FEATURES = ("call", "elements", "outputs", "macs")
 _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 _TABLE = json.loads(resources.files(__package__).joinpath("instructions_by_size.json").read_text())
 HALF, FACTOR = _TABLE["half"], _TABLE["factor"]
+# The operator of float32 that computes what an int8 operator does; conversions have none
+_IN_FLOAT = {
+    "quantized_conv2d": "aten::convolution.out", "quantized_depthwise_conv2d": "aten::convolution.out",
+    "quantized_transpose_conv2d": "aten::convolution.out", "quantized_linear": "aten::addmm.out",
+    "quantized_batch_matmul": "aten::bmm.out", "quantized_add": "aten::add.out",
+    "quantized_mul": "aten::mul.out", "quantized_div": "aten::div.out",
+    "quantized_activation": "aten::sigmoid.out", "softmax": "aten::_softmax.out",
+    "transpose": "aten::permute_copy.out", "pad": "aten::constant_pad_nd.out",
+    "quantized_avg_pool2d": "aten::avg_pool2d.out",
+    "quantized_max_pool2d": "aten::max_pool2d_with_indices.out",
+    "maximum": "aten::maximum.out", "minimum": "aten::minimum.out"}
 _ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
 
 
@@ -66,6 +77,31 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
             factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
             found[operator] += round(sum(map(math.prod, zip(factors, features, strict=True))))
     return dict(found)
+
+
+def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, int, str, int]]:
+    """Return for each call of a kernel its operator and the instructions that it takes, and the same of
+    the operator that computes it in float32: 0 for a conversion between int8 and float."""
+    values, found = Values(meta.program, meta.plan), []
+    for instruction in read_instructions(meta, values):
+        if instruction.kind == KERNEL_CALL:
+            operator, dtype, features = features_of(instruction, values)
+            in_float = _in_float(instruction.call)
+            counts = [round(sum(map(math.prod, zip(
+                _factors(_ALIKE.get(core, core), name, of, False), features, strict=True))))
+                for name, of in ((operator, dtype), (in_float or operator,
+                                                     "float32" if dtype == "int8" else dtype))]
+            found.append((instruction, operator, counts[0], in_float, counts[1] if in_float else 0))
+    return found
+
+
+def _in_float(call):
+    """Return the operator of float32 for one of any program, "" for a conversion."""
+    family, _, name = call.partition("::")
+    if "quantize_per_" in name:
+        return ""
+    name = name.partition(".")[0].removesuffix("_nhwc")
+    return _IN_FLOAT.get(name, call) if family == "cortex_m" else call
 
 
 def _factors(core, operator, dtype, has_less_temp):

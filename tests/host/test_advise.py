@@ -123,11 +123,17 @@ def test_tensors_of_an_image_live_as_those_of_its_program():
     assert count > 200
 
 
+def is_comparison(what):
+    """Return True for a comparison with float32: an image has other bytes, and other cycles."""
+    return what.startswith(("int8 is ", "int8 gains little")) or what.endswith("int8 gains little")
+
+
 def test_advice_on_an_image_is_that_on_its_program():
     for program, image, method in images():
         of_program, of_image = (advise(model, "", method) for model in (program, image))
         for key in ("advice", "memory", "layers"):
-            assert of_image[key] == of_program[key]
+            assert of_image[key] == [one for one in of_program[key]
+                                     if not is_comparison(one.get("what", ""))]
 
 
 def test_inspect_says_which_constants_an_image_leaves_out(call, tmp_path):

@@ -10,10 +10,11 @@ import picotorch.export
 import pytest
 from picotorch import Error, errors
 from picotorch.host.boards import chips
-from picotorch.host.export import building, report, samples, timing, torch_errors
+from picotorch.host.export import building, report, samples, torch_errors
 from picotorch.host.export import modules as modules_module
 from picotorch.host.export.differences import Difference
 from picotorch.host.run import emulator
+from picotorch.host.size import timing
 from picotorch.runtime import Runtime
 from support import fixture_store
 from support.calling import assert_error, assert_usage

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from picotorch.host.advise import advising
 from picotorch.host.export import building, commands, report
 from support import fixture_store
 
@@ -113,7 +114,8 @@ def _layer(sqnr, fake_sqnr, name="softmax", dtype="int8"):
     (8.9, 9.0, ["below 10 dB", "softmax (8.9 dB)"]), (None, 30.0, ["below 10 dB", "softmax (-)"]),
     (22.0, 24.0, []), (50.0, 60.0, []), (35.0, None, [])])
 def test_an_inner_layer_that_is_poor_is_a_warning(sqnr, fake_sqnr, words):
-    found = report.layer_warnings([_layer(sqnr, fake_sqnr), _layer(36.0, 36.1, "linear")])
+    found = report.layer_warnings([_layer(sqnr, fake_sqnr), _layer(36.0, 36.1, "linear")],
+                                  lambda below, poor: {})
     assert len(found) == bool(words)
     assert all(word in found[0] for word in words) and "linear" not in "".join(found)
 
@@ -179,3 +181,58 @@ def test_the_report_compares_int8_with_float32(torch, capsys):
     assert f"instead of {other['time']['instructions']:,} in float32" in text
     is_slower = exported.report["time"]["cycles"] > other["time"]["cycles"]
     assert ("slower than in float32" in text) == is_slower
+
+
+def _causal(torch):
+    """Return convolutions over a sequence, each padded on the left, with a sum around it."""
+    from support.torch_net import Net
+
+    layers = [torch.nn.Conv1d(8, 8, 3, dilation=2**i) for i in range(3)]
+
+    def forward(layers, x):
+        for i, layer in enumerate(layers):
+            x = x + layer(torch.nn.functional.pad(x, (2 * 2**i, 0))).relu()
+        return x
+
+    return Net(forward, *layers), torch.randn(8, 8, 64)
+
+
+def _sines(torch):
+    from support.torch_net import Net
+
+    return Net(lambda layers, x: layers[1](torch.sin(layers[0](x))), torch.nn.Linear(16, 16),
+               torch.nn.Linear(16, 4)), torch.randn(8, 16)
+
+
+NO_GAINS = {  # (module, samples), of torch
+    "a learned transform": lambda torch: (torch.nn.Conv1d(1, 64, 16, 8), torch.randn(8, 1, 640)),
+    "causal convolutions": _causal,
+    "a tiny network": lambda torch: (torch.nn.Sequential(
+        torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)), torch.randn(8, 4)),
+    "functions in float": _sines,
+}
+GAINS = {
+    "a network of images": lambda torch: (torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 16, 3), torch.nn.Flatten(),
+        torch.nn.Linear(16 * 196, 10)), torch.randn(8, 3, 18, 18)),
+    "a perceptron": lambda torch: (torch.nn.Sequential(
+        torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64)), torch.randn(8, 64)),
+}
+
+
+@pytest.mark.parametrize("name", [*NO_GAINS, *GAINS])
+def test_advise_finds_what_the_export_measures(torch, name):
+    """advise has the int8 program alone, and compares it with an estimate of the one in float32."""
+    from picotorch.export import export
+
+    torch.manual_seed(0)
+    module, samples = (NO_GAINS | GAINS)[name](torch)
+    exported = export(module.eval(), (samples[:1],), quantize={"in0": samples.numpy()})
+    time, other = exported.report["time"], exported.report["float32"]["time"]
+    found = [one["what"] for one in advising.advise(exported.buffer, "", "forward")["advice"]]
+    is_slower = any(what.startswith(f"int8 is slower than float32, about {time['cycles']:,} cycles "
+                                    f"({time['instructions']:,} instructions) instead of about ")
+                    for what in found)
+    assert is_slower == (time["cycles"] > other["cycles"]) == (name in NO_GAINS), (found, time, other)
+    assert not any("larger" in what for what in found) or (
+        len(exported.buffer) > exported.report["float32"]["bytes"])

@@ -48,7 +48,7 @@ def test_command_of_the_twin_imports_what_it_needs(arguments):
 @pytest.mark.parametrize("arguments, needed", [
     (["size", MODEL, "--chip", "rp2040"], {"subprocess"}),
     (["boards"], {"subprocess"}),
-    (["advise", MODEL], {"picotorch.host.advise"}),
+    (["advise", MODEL], {"picotorch.host.advise", "subprocess"}),
     (["profile", MODEL, "--board", "host"], {"flatbuffers"}),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_other_commands_import_little_more(arguments, needed):

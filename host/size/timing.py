@@ -6,8 +6,8 @@ from picotorch.module import load_with_exact_memories
 from ..inputs import random_inputs
 from ..run import running
 from ..run.request import Request
-from ..size import by_size, cycles, fitting
 from ..twin import open_program, wished_temp
+from . import by_size, cycles, fitting
 
 _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 

@@ -32,13 +32,15 @@ _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 class Wishes(NamedTuple):
     """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
     evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
-    where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each."""
+    where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each.
+    keep_float: layers that an int8 program computes in float, by module or value."""
 
     quantize: dict[str, np.ndarray] | None = None
     core: str = CORE
     evaluate: dict[str, np.ndarray] | None = None
     int8_io: bool = False
     fuse_rnn: bool = False
+    keep_float: tuple[str, ...] = ()
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
@@ -135,9 +137,23 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
         return Built(written, entry | _unknown("not run: kernels are missing"))
     with steps.step("comparing it with PyTorch on the twin"):
         entry |= _compared(lowering, source, lowered, evaluated)
-    entry["warnings"] += report.layer_warnings(entry["layers"])
+        entry["warnings"] += report.layer_warnings(entry["layers"], lambda below, poor: _causes(
+            lowering, lowered, evaluated, quantize, below, poor))
     entry["verdict"] = report.verdict(entry["outputs"])
     return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
+
+
+def _causes(lowering, lowered, evaluated, quantize, below, poor):
+    """Return the causes of layers, which report.layer_warnings words; none of a float32 program, whose
+    layers are not quantized."""
+    if lowered.fake_quantized is None:
+        return {}
+    causes = importlib.import_module(".causes", __package__)
+    with unchanged(lowering.torch, lowered.fake_quantized):
+        return causes.find(
+            lowered.fake_quantized, lowered.reference, _tensors(lowering.torch, evaluated.inputs[0]),
+            {layer["value"]: layer["operator"] for layer in below},
+            [layer["value"] for layer in poor], quantize.inputs)
 
 
 def _in_float(lowering, source, wishes, steps):
@@ -254,7 +270,8 @@ def _lower(lowering, source, quantize, wishes, steps):
     quantizing = _quantizing()
     with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {wishes.core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
-        return quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn)
+        return quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn,
+                                     wishes.keep_float)
 
 
 def _replanned(program, name, int8_io):

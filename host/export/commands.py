@@ -53,6 +53,9 @@ class _Model(InputFile):
 @click.option("--fuse-rnn", is_flag=True,
               help="Make GRU, LSTM and their cells one instruction for each layer and direction. "
               "ExecuTorch's own runtime lacks these operators.")
+@click.option("--keep-float", multiple=True, metavar="LAYER",
+              help="With --quantize: compute this layer in float, a module or a value, as the report "
+              "names it; repeat it.")
 @click.option("--shape", "shapes", multiple=True, type=_Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
@@ -64,8 +67,8 @@ class _Model(InputFile):
 @click.option("--accept-unusable", is_flag=True,
               help="End with status 0 even if an output is too far from PyTorch's to be of use.")
 @options.as_json
-def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, inputs, unconfined,
-           accept_unusable, as_json):
+def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_float, shapes, inputs,
+           unconfined, accept_unusable, as_json):
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -102,6 +105,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
         raise click.UsageError("give --shape or --inputs, not both")
     if core and quantize is None:
         raise click.UsageError("--core goes with --quantize")
+    if keep_float and quantize is None:
+        raise click.UsageError("--keep-float goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
     if not is_function:
@@ -118,7 +123,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, shapes, i
         check_output(output)
         replaced = output.exists()
     wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
-                             evaluate and read_arrays(evaluate), int8_io, fuse_rnn)
+                             evaluate and read_arrays(evaluate), int8_io, fuse_rnn,
+                             keep_float)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "

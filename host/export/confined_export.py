@@ -44,7 +44,8 @@ def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: W
                    remedy="export it elsewhere, or with --unconfined if you trust who made it")
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         options = {"name": name, "kind": kind, "core": wishes.core, "int8_io": wishes.int8_io,
-                   "fuse_rnn": wishes.fuse_rnn, "given": given is not None}
+                   "fuse_rnn": wishes.fuse_rnn, "keep_float": wishes.keep_float,
+                   "given": given is not None}
         words = [sys.executable, "-P", "-m", __name__, json.dumps(options)]
         answer = _ask(words if unconfined else confined.command(folder, words), folder,
                       _request(data, given or [], wishes), tell or (lambda text: None))
@@ -166,7 +167,7 @@ def _export(request, options, steps):
     else:
         source = torchscript.source(torch, data, name, given, steps)
     wishes = Wishes(part("quantize/"), options["core"], part("evaluate/"), options["int8_io"],
-                    options["fuse_rnn"])
+                    options["fuse_rnn"], tuple(options["keep_float"]))
     return building.build(source, wishes, steps)
 
 

@@ -199,6 +199,11 @@ def value_name(node: torch.fx.Node) -> str:
     return node.name
 
 
+def path_of(node: torch.fx.Node) -> str:
+    """Return the path of the module that a node comes from, "" for the outermost."""
+    return next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0]
+
+
 def float_values(graph: torch.fx.GraphModule, arguments: tuple, names: set[str]) -> dict:
     """Return {name: array} of the tensors of these names that a graph of floats computes."""
     found = {}
@@ -276,8 +281,7 @@ def _nbytes(node):
 
 def _part(node, named, quantized):
     """named: {name: node} of the float graph."""
-    module = next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0]
-    values = _values(node, named)
+    module, values = path_of(node), _values(node, named)
     found = node.meta.get("output_qparams")
     if not found:
         return Part(module, tuple(value_name(value) if value else "" for value in values))

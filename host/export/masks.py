@@ -40,11 +40,12 @@ _ARITHMETIC = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.add.Scalar, _ATEN.sub.Tensor, _ATEN.sub_.Tensor,
     _ATEN.sub.Scalar, _ATEN.rsub.Scalar, _ATEN.rsub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
     _ATEN.mul.Scalar, _ATEN.div.Tensor, _ATEN.div_.Tensor, _ATEN.div.Scalar, _ATEN.neg.default)
+WITH_NUMBERS = _FILLS + _ARITHMETIC
 
 # Operators whose result has sentinels where an argument has. The largest of a row has none, as a rule
 _EXTREMES = (_ATEN.amax.default, _ATEN.amin.default, _ATEN.max.dim, _ATEN.min.dim)
 # Operators whose operands get one scale, of which the result may have a part
-_CHOICES = (_ATEN.where.self, _ATEN.minimum.default, _ATEN.maximum.default, _ATEN.clamp.Tensor)
+CHOICES = (_ATEN.where.self, _ATEN.minimum.default, _ATEN.maximum.default, _ATEN.clamp.Tensor)
 _WIDER = 2  # a bit of precision lost
 
 _EQUALITIES = (_ATEN.eq.Scalar, _ATEN.ne.Scalar, _ATEN.eq.Tensor, _ATEN.ne.Tensor,
@@ -52,7 +53,7 @@ _EQUALITIES = (_ATEN.eq.Scalar, _ATEN.ne.Scalar, _ATEN.eq.Tensor, _ATEN.ne.Tenso
 _CASTS = (_ATEN.to.dtype, _ATEN._to_copy.default)
 _PRODUCTS = (_ATEN.matmul.default, _ATEN.bmm.default, _ATEN.baddbmm.default, _ATEN.einsum.default)
 _SUMS = (_ATEN.sum.dim_IntList, _ATEN.sum.default, _ATEN.linalg_vector_norm.default)
-_CARRIERS = frozenset((
+CARRIERS = frozenset((
     *(one for one in MOVERS if one not in _EXTREMES), *_FILLS, *_ARITHMETIC,
     _ATEN.masked_fill.Tensor, _ATEN.masked_fill_.Tensor,
     _ATEN.where.self, _ATEN.to.dtype, _ATEN._to_copy.default, _ATEN.masked_scatter.default,
@@ -78,7 +79,7 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch
               and values[node].has_sentinels()}
     found |= {user for node in found for user in node.users if user.op == "call_function"}
     return found.union(*(rule(node) for node in nodes for rule in (_compared, _normalized))) | {
-        node for node in nodes if node.target in _CHOICES and _is_cut_off(node, values)}
+        node for node in nodes if node.target in CHOICES and _is_cut_off(node, values)}
 
 
 def _sources(node, is_last):
@@ -87,9 +88,9 @@ def _sources(node, is_last):
     found, waiting = set(), [node]
     while waiting:
         one = waiting.pop()
-        if one not in found and (one.target in _CARRIERS or is_last(one)):
+        if one not in found and (one.target in CARRIERS or is_last(one)):
             found.add(one)
-            waiting += one.all_input_nodes if one.target in _CARRIERS else []
+            waiting += one.all_input_nodes if one.target in CARRIERS else []
     return found
 
 
@@ -194,7 +195,7 @@ def _is_source(node, values, size):
     """Return True for constants of at least this size, operators with such a number, and inputs that
     are masks."""
     if node.op == "call_function":
-        return node.target in _FILLS + _ARITHMETIC and any(
+        return node.target in WITH_NUMBERS and any(
             isinstance(one, int | float) and not abs(one) < size for one in node.args)
     if node not in values:
         return False
@@ -208,7 +209,7 @@ def _is_source(node, values, size):
 def _carried(nodes, sources):
     found = set(sources)
     for node in nodes:
-        if node.target in _CARRIERS and not found.isdisjoint(node.all_input_nodes):
+        if node.target in CARRIERS and not found.isdisjoint(node.all_input_nodes):
             found.add(node)
     return found
 
@@ -217,6 +218,6 @@ def _scores(nodes):
     """Return what the scores of all softmaxes are carried from."""
     found = set()
     for node in reversed(nodes):
-        if node.target in _EXPONENTIALS or (node in found and node.target in _CARRIERS):
+        if node.target in _EXPONENTIALS or (node in found and node.target in CARRIERS):
             found.update(node.all_input_nodes)
     return found

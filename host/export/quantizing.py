@@ -34,6 +34,7 @@ from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPas
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult
+from picotorch.errors import INVALID_ARGUMENT, fail
 from torch._guards import detect_fake_mode
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
@@ -44,7 +45,7 @@ from torchao.quantization.pt2e.quantizer import (
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from . import batch_norms, biases, masks, matrix_errors, movers, preparing, recurrent, sequences
-from .lowering import Lowered, finish, traced_from
+from .lowering import Lowered, finish, path_of, traced_from, value_name
 
 _ATEN = torch.ops.aten
 
@@ -67,10 +68,14 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str,
-               fuse_rnn: bool = False) -> Lowered:
+               fuse_rnn: bool = False, keep_float: Iterable[str] = ()) -> Lowered:
     """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
     Weights and buffers of the exported module stay as they are. fuse_rnn: recurrent layers compute with
-    floats and int8 weights, an instruction each."""
+    floats and int8 weights, an instruction each. keep_float: layers that stay in float, each the path
+    of a module, with all in it, or the name of a value, as the report has them.
+
+    Raises InvalidArgument for a name of no layer.
+    """
     exported = _functional(exported)
     if fuse_rnn:
         exported = recurrent.fuse(exported)
@@ -90,7 +95,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     preparing.fold_factories(graph)
-    prepared = prepare_pt2e(graph, _Quantizer(samples))
+    prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float))
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
@@ -106,6 +111,19 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     edge._edge_programs["forward"] = manager.transform()
     movers.check(edge.exported_program().graph)
     return finish(edge, reference, quantized, converted)
+
+
+def _named(graph, names):
+    """Return the nodes that are, or are part of, the layers of these names."""
+    found, nodes = set(), [node for node in graph.graph.nodes if node.op == "call_function"]
+    for name in names:
+        layers = {node for node in nodes if name in (node.name, value_name(node))
+                  or (name and f"{path_of(node)}.".startswith(f"{name}."))}
+        if not layers:
+            known = ", ".join(dict.fromkeys(path_of(node) or node.name for node in nodes))
+            raise fail(INVALID_ARGUMENT, f"no layer {name!r}, there are {known}", "keep_float")
+        found |= layers
+    return found
 
 
 def _functional(exported):
@@ -242,9 +260,10 @@ class _Quantizer(CortexMQuantizer):
     Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
     integers: ExecuTorch's takes comparisons with numbers for such."""
 
-    def __init__(self, samples):
+    def __init__(self, samples, keep_float=()):
+        """keep_float: names of layers, see lower_int8."""
         super().__init__()
-        self.samples = samples
+        self.samples, self.keep_float = samples, keep_float
         self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
         for quantizer in self.quantizers[:-1]:
             matcher = quantizer.pattern_matcher
@@ -261,12 +280,18 @@ class _Quantizer(CortexMQuantizer):
 
     def annotate(self, model):
         in_float = masks.in_float(model, self.samples)
+        kept = _named(model, self.keep_float)
+        in_float |= kept
         for node in in_float:
-            is_int8_again = node.target in masks.SOFTMAXES and in_float.isdisjoint(node.users)
+            is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
+                             and in_float.isdisjoint(node.users))
             spec = SOFTMAX_OUTPUT_FIXED_QSPEC if is_int8_again else None
             mark_node_as_annotated(node, {}, spec, False)
             node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         model = super().annotate(model)
+        for node in model.graph.find_nodes(op="placeholder"):
+            if node.users and kept.issuperset(node.users):
+                mark_node_as_annotated(node, {}, None, False)
         outputs = getattr(model.graph.output_node().meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
         for source in list(outputs):
             if source in in_float or _is_converted(source):

@@ -1,5 +1,7 @@
 """Print the report of an export."""
 
+from collections.abc import Callable
+
 import click
 
 from .. import show
@@ -16,8 +18,10 @@ _INT8_REMEDY = ("write the first layer with a low SQNR with other operators, or 
 UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
 _POOR = 10  # dB, of a layer: the error is a third of its values
 _BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
-_NAMED = 3  # layers in a warning
+NAMED = 3  # layers in a warning
 _WITHOUT = "export it without --quantize"
+_KEPT = 6  # layers to keep in float: of more it is better to export all in float
+_NOT_DETERMINED = "the cause was not determined", (), _WITHOUT
 
 
 def verdict(outputs: list[dict]) -> str:
@@ -29,22 +33,50 @@ def verdict(outputs: list[dict]) -> str:
     return "rough" if any(map(_is_rough, outputs)) else "good"
 
 
-def layer_warnings(layers: list[dict]) -> list[str]:
-    """Return a warning of layers far below plain fake quantization, and one of other layers that are
-    poor, each with the first of them in the order of the program."""
+def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Return the layers far below plain fake quantization, and other layers that are poor."""
     below = [layer for layer in layers if None not in (layer["sqnr"], layer["fake_sqnr"])
              and layer["sqnr"] < layer["fake_sqnr"] - _BELOW_FAKE and layer["sqnr"] < _ENOUGH]
     poor = [layer for layer in layers if layer not in below and layer["dtype"] == "int8"
             and (layer["sqnr"] is None or layer["sqnr"] < _POOR)]
+    return below, poor
+
+
+def layer_warnings(layers: list[dict], find_causes: Callable) -> list[str]:
+    """Return the warnings of layers far below plain fake quantization, and of other layers that are
+    poor: one for each cause among the first of them in the order of the program.
+
+    find_causes(below, poor), of layers, returns {name of a value: causes.Cause}."""
+    below, poor = poor_layers(layers)
+    named = below[:NAMED], poor[:NAMED]
+    causes = find_causes(*named) if below or poor else {}
+    heads = ("layers are less exact than plain fake quantization makes them: ",
+             f"layers have an SQNR below {_POOR} dB, which outputs may hide: ")
     found = []
-    if below:
-        found.append("layers are less exact than plain fake quantization makes them: " + _first(
-            [f"{_label(layer, layers)} ({_decibels(layer['sqnr'])} instead of "
-             f"{_decibels(layer['fake_sqnr'])})" for layer in below]))
-    if poor:
-        found.append(f"layers have an SQNR below {_POOR} dB, which outputs may hide: " + _first(
-            [f"{_label(layer, layers)} ({_decibels(layer['sqnr'])})" for layer in poor]))
+    for head, ones, every in zip(heads, named, (below, poor), strict=True):
+        groups = {}
+        for layer in ones:
+            what, kept, remedy = causes.get(layer["value"], _NOT_DETERMINED)
+            group, all_kept = groups.setdefault((what, remedy), ([], {}))
+            group.append(layer)
+            all_kept |= dict.fromkeys(kept)
+        more = f" and {len(every) - len(ones)} more" if len(every) > len(ones) else ""
+        for i, ((what, remedy), (group, kept)) in enumerate(groups.items(), 1):
+            text = ", ".join(f"{_label(layer, layers)} ({_sqnrs(layer, every is below)})"
+                             for layer in group)
+            found.append(f"{head}{text}{more * (i == len(groups))}: {what}; {_ways_out(kept, remedy)}")
     return found
+
+
+def _ways_out(kept, remedy):
+    keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
+            if len(kept) <= _KEPT else _WITHOUT)
+    return ", or ".join(filter(None, [kept and keep, remedy]))
+
+
+def _sqnrs(layer, with_fake):
+    fake = f" instead of {_decibels(layer['fake_sqnr'])}" if with_fake else ""
+    return _decibels(layer["sqnr"]) + fake
 
 
 def comparison_warnings(entry: dict) -> list[str]:
@@ -58,11 +90,6 @@ def comparison_warnings(entry: dict) -> list[str]:
         found.append(f"the int8 program is slower than in float32: about {entry['time']['ms']:.3g} ms "
                      f"instead of {other['time']['ms']:.3g} ms; {_WITHOUT}")
     return found
-
-
-def _first(texts):
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return ", ".join(texts[:_NAMED]) + more
 
 
 def show_text(entry: dict) -> None:

@@ -65,7 +65,8 @@ class Exported:
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = building.CORE,
            evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
-           dynamic_shapes: Any = None, tell: Callable[[str], None] | None = None) -> Exported:
+           keep_float: Iterable[str] = (), dynamic_shapes: Any = None,
+           tell: Callable[[str], None] | None = None) -> Exported:
     """The program of an nn.Module, for inputs of these shapes.
 
     inputs: the arguments of forward, a tuple, or a tensor. quantize: samples to quantize to int8 by,
@@ -73,7 +74,9 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     quantize by default; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
     (samples, *sizes), and perhaps labels), such arrays by name, or an iterable of arguments of forward.
     int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
-    for each layer and direction; ExecuTorch's own runtime lacks these operators. tell: gets what is
+    for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float:
+    layers that an int8 program computes in float, each the path of a module, "blocks.0.attention" say,
+    or the name of a value, as the report has them. tell: gets what is
     done, piece by piece.
 
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
@@ -89,7 +92,8 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
         if evaluated is None:
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
-    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn)
+    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
+                             (keep_float,) if isinstance(keep_float, str) else tuple(keep_float))
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)

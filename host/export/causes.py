@@ -1,0 +1,359 @@
+"""Find why an int8 layer is poor: the one rounding that accounts for its error, and what it rounds.
+
+The graph in which values are rounded to integers runs with all roundings off, with all of them on, and
+with each by itself. A rounding that alone makes half of the error, or more, is the cause.
+
+Importing it imports torch.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+
+from . import masks
+from .lowering import path_of, value_name
+
+_SHARE = 0.5  # of the error of all roundings, that one makes by itself
+_WIDER = 4  # two bits of precision lost
+_OUTLIER = 8  # three bits: a channel's range beside the median of all
+_GAP = 16  # between the range with a constant and without it
+_FEW = 16  # samples of calibration
+_NEAR = 0.1  # relative, of what a constant is with values added to it
+_ATEN = torch.ops.aten
+_CARRIERS = {*masks.CARRIERS, *masks.CHOICES, _ATEN.lift_fresh_copy.default, _ATEN.detach.default}
+
+
+class Cause(NamedTuple):
+    """Why a layer is poor: a sentence without its point, and what to do: keep these layers in float,
+    if any, or what `remedy` says."""
+
+    what: str
+    layers: tuple[str, ...]
+    remedy: str = ""
+
+
+class _Site(NamedTuple):
+    """A rounding: of the value of a node, or of the weights of a user, for which value is None."""
+
+    value: torch.fx.Node | None
+    user: torch.fx.Node
+    dequantizers: tuple[torch.fx.Node, ...]
+    limits: tuple[float, float, float]  # lowest, highest, step
+
+    def users(self):
+        return [user for one in self.dequantizers for user in one.users]
+
+
+def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule, arguments: tuple,
+         below: dict[str, str], poor: Iterable[str], calibration: list) -> dict[str, Cause]:
+    """Return the cause for each of these values.
+
+    fake_quantized, reference: graphs of lowering.Lowered. arguments: of forward. below: of values that
+    are less exact than in `fake_quantized` the operator. poor: other values. calibration: the samples,
+    lists of arrays, whose ranges the scales come from.
+    """
+    trial = _Trial(fake_quantized, reference, arguments)
+    return {name: _of_kernel(trial, name, operator) for name, operator in below.items()
+            if name in trial.nodes} | {
+        name: _cause(trial, name, calibration) for name in poor if name in trial.nodes}
+
+
+def _is(node, name):
+    return isinstance(node, torch.fx.Node) and str(node.target).startswith(
+        f"quantized_decomposed.{name}")
+
+
+class _Trial:
+    """A graph of floats, in which single values can be rounded."""
+
+    def __init__(self, graph, reference, arguments):
+        self.graph, self.arguments = graph, torch.utils._pytree.tree_leaves(arguments)
+        self.nodes = {value_name(node): node for node in graph.graph.nodes
+                      if not _is(node, "quantize") and not _is(node, "dequantize")}
+        self.weights = self._weights(reference)
+        self.sites = self._sites()
+        self.floats = self._run({}, frozenset())
+
+    def _weights(self, reference):
+        """Return {dequantizer of weights: the weights in float}."""
+        named, found = {node.name: node for node in reference.graph.nodes}, {}
+        for node in self.graph.graph.nodes:
+            same = named.get(node.name)
+            for k, given in enumerate(node.args):
+                if (_is(given, "dequantize") and not _is(given.args[0], "quantize") and same is not None
+                        and k < len(same.args) and getattr(same.args[k], "op", "") == "get_attr"):
+                    found[given] = _attribute(reference, same.args[k].target).detach()
+        return found
+
+    def _sites(self):
+        found = {}
+        for node in self.graph.graph.nodes:
+            if not _is(node, "dequantize") or not node.users:
+                continue
+            if _is(node.args[0], "quantize"):
+                found.setdefault(node.args[0].args[0], []).append(node)
+            elif node in self.weights:
+                found.setdefault(node, []).append(node)
+        return [_Site(None if source in self.weights else source, next(iter(nodes[0].users)),
+                      tuple(nodes), self._limits(nodes[0])) for source, nodes in found.items()]
+
+    def _limits(self, node):
+        step, zero_point, least, most = (
+            _attribute(self.graph, one.target) if isinstance(one, torch.fx.Node) else one
+            for one in _parameters(node))
+        if isinstance(step, torch.Tensor):
+            return (math.nan, math.nan, math.nan)
+        return ((least - zero_point) * step, (most - zero_point) * step, step)
+
+    def _run(self, known, on):
+        one = _Interpreter(self, on)
+        with torch.no_grad():
+            one.run(*self.arguments, initial_env=dict(known))
+        return one.env
+
+    def ancestors(self, node):
+        found, waiting = set(), [node]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                waiting += one.all_input_nodes
+        return found
+
+    def sites_of(self, node):
+        """Return the roundings that the value of a node depends on, its own among them."""
+        leading = self.ancestors(node)
+        return [site for site in self.sites
+                if site.value is node or not leading.isdisjoint(site.dequantizers)]
+
+    def noise(self, node, sites):
+        """Return the sum of the squared errors of a value by these roundings."""
+        on = frozenset(one for site in sites for one in site.dequantizers)
+        stale = set(on)
+        for one in self.graph.graph.nodes:
+            if not stale.isdisjoint(one.all_input_nodes):
+                stale.add(one)
+        own = next((site.dequantizers[0] for site in sites if site.value is node), node)
+        known = {one: value for one, value in self.floats.items() if one not in stale}
+        wanted = self.ancestors(own)
+        known |= {one: None for one in self.graph.graph.nodes if one in stale and one not in wanted}
+        error = (self._run(known, on)[own].double() - self.floats[node].double()).nan_to_num()
+        return float((error**2).sum())
+
+
+class _Interpreter(torch.fx.Interpreter):
+    def __init__(self, trial, on):
+        super().__init__(trial.graph, garbage_collect_values=False)
+        self.trial, self.on = trial, on
+
+    def run_node(self, node):
+        if _is(node, "dequantize") and node not in self.on:
+            if node in self.trial.weights:
+                return self.trial.weights[node]
+            if _is(node.args[0], "quantize"):
+                return self.env[node.args[0].args[0]]
+        return super().run_node(node)
+
+    def call_function(self, target, args, kwargs):
+        schema = getattr(target, "_schema", None)
+        if schema is not None and schema.is_mutable:  # the values of other runs stay as they are
+            args = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, args)
+        return super().call_function(target, args, kwargs)
+
+
+def _attribute(graph, path):
+    found = graph
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _parameters(node):
+    """Return (scale, zero point, lowest and highest integer), of channels the first two as nodes."""
+    numbers = list(node.args[1:])
+    if _is(node, "dequantize_per_channel"):
+        del numbers[2]  # the axis
+    return numbers[:4]
+
+
+def _of_kernel(trial, name, operator):
+    """Word the cause of a layer that its kernel computes less exactly than its roundings make it."""
+    node = trial.nodes[name]
+    for source in trial.ancestors(node):
+        constant = _constant(trial, source) if any(
+            site.value is source and node in site.users() for site in trial.sites) else None
+        if constant is not None:
+            return Cause(f"{_label(trial, source)} has a mask or constants of about {constant:.3g}, "
+                         "far outside its other values", (_label(trial, node),))
+    return Cause(f"{operator.removesuffix('.out')} rounds more than its output, there or in a layer "
+                 "before it, the cause was not determined", (_label(trial, node),))
+
+
+def _cause(trial, name, calibration):
+    node = trial.nodes[name]
+    sites = trial.sites_of(node)
+    total = trial.noise(node, sites)
+    alone = [site for site in sites if total and trial.noise(node, [site]) >= _SHARE * total]
+    if not alone:
+        return Cause("the cause was not determined, no single rounding makes half of the error",
+                     (_label(trial, node),))
+    first = alone[0]
+    layers = _int8_layers(trial, alone, node)
+    if first.value is None:
+        return Cause(_of_weights(trial, first), layers)
+    return _of_value(trial, first, layers, calibration)
+
+
+def _int8_layers(trial, sites, node):
+    """Return the layers to keep in float, so that none of these roundings is left."""
+    leading, found = trial.ancestors(node), {}
+    for site in sites:
+        if site.value is None:
+            found[site.user] = None
+            continue
+        users = [user for user in site.users() if user.op == "call_function"]
+        if site.value.op == "call_function" and not (users and _is_wide(trial, site)):
+            found[site.value] = None  # its own values make the scale, or it is fixed
+        found |= dict.fromkeys(user for user in users if user in leading or site.value is node)
+    return tuple(dict.fromkeys(_label(trial, one) for one in found))
+
+
+def _label(trial, node):
+    """Return the path of a layer's module if it has one node alone, else the name of its value."""
+    path = path_of(node)
+    same = [one for one in trial.nodes.values() if one.op == "call_function" and path_of(one) == path]
+    return path if path and len(same) == 1 else value_name(node)
+
+
+def _of_weights(trial, site):
+    weights = trial.weights[site.dequantizers[0]].abs()
+    label = _label(trial, site.user)
+    if math.isnan(site.limits[2]):
+        return (f"the weights of {label} have some far larger than the rest of their channel, up to "
+                f"{weights.max():.3g}")
+    if weights.dim() > 1:
+        rows = weights.flatten(1).amax(1)
+        if rows.max() > _OUTLIER * rows.median():
+            return (f"the weights of {label} have one scale, and channels of unlike ranges: "
+                    f"{int(rows.argmax())} up to {rows.max():.3g}, most of them up to "
+                    f"{rows.median():.3g}")
+    return f"the step of the weights of {label}, {site.limits[2]:.3g}, is coarse for what they compute"
+
+
+def _of_value(trial, site, layers, calibration):
+    """Name what makes the step of a value coarse, or cuts the value off."""
+    value, node = trial.floats[site.value].double(), site.value
+    label, (lowest, highest, step) = _label(trial, node), site.limits
+    what = f"input {label}" if node.op == "placeholder" else label
+    if node.target in masks.SOFTMAXES:
+        return Cause(f"int8 gives softmax the step 1/256, and {what} has values of at most "
+                     f"{value.max():.2g}", layers)
+    constant = _constant(trial, node)
+    if constant is not None:
+        return Cause(f"{what} has a mask or constants of about {constant:.3g}, far outside its other "
+                     "values", layers, "use a constant nearer to these")
+    channel = _outlier(value)
+    if channel:
+        return Cause(f"one channel of {what} is far wider than the others: {channel}",
+                     layers, "scale this channel before the module")
+    cut = (value - value.clamp(lowest, highest)).abs()
+    if float((cut[cut > step / 2] ** 2).sum()) > _SHARE * float((cut**2).sum() + value.numel() *
+                                                                 step**2 / 12):
+        return Cause(f"{what} has values from {value.min():.3g} to {value.max():.3g}, and calibration "
+                     f"reached only {lowest:.3g} to {highest:.3g}", (), _calibrate(calibration))
+    if _is_wide(trial, site):
+        return _shared(trial, site, what, layers)
+    return Cause(f"{what} has a wide range, {value.min():.3g} to {value.max():.3g}, and its step "
+                 f"{step:.3g} is coarse for what follows", layers)
+
+
+def _is_wide(trial, site):
+    """Return True if the scale of a value is far wider than the value, as none of softmax is."""
+    lowest, highest, _ = site.limits
+    return (site.value.target not in masks.SOFTMAXES
+            and highest - lowest > _WIDER * _width(trial.floats[site.value].double()))
+
+
+def _width(value):
+    return max(float(value.max()), 0) - min(float(value.min()), 0)
+
+
+def _constant(trial, node):
+    """Return the constant of a value that is far from all others of it, None without such."""
+    value = trial.floats[node].double()
+    extreme = max(value.min(), value.max(), key=abs)
+    if not torch.isfinite(extreme):
+        return float(extreme)
+    is_rest = (value - extreme).abs() > _NEAR * extreme.abs()
+    if is_rest.any() and _width(value) < _GAP * _width(value[is_rest]):
+        return None
+    return float(extreme) if _has_constant(trial, node, float(extreme)) else None
+
+
+def _has_constant(trial, node, extreme):
+    """Return True if a number of this size leads to a value: of the graph, or of an input."""
+    found, waiting = set(), [node]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        found.add(one)
+        tensor = trial.floats.get(one)
+        if (isinstance(tensor, torch.Tensor) and tensor.numel() and _is_constant(one, tensor)
+                and float(tensor.abs().max()) >= abs(extreme) / 2):
+            return True
+        if one.target in masks.WITH_NUMBERS and any(
+                isinstance(given, int | float) and abs(given) >= abs(extreme) / 2
+                for given in one.args):
+            return True
+        if one.target in _CARRIERS or _is(one, "quantize") or _is(one, "dequantize"):
+            waiting += one.all_input_nodes
+    return False
+
+
+def _is_constant(node, tensor):
+    """Return True for constants, and for inputs that are masks."""
+    if node.op == "placeholder":
+        return len(tensor.unique()) <= 2
+    return node.op == "get_attr" or (_is(node, "dequantize") and node.args[0].op == "get_attr")
+
+
+def _shared(trial, site, what, layers):
+    """Word a scale that is far wider than its value: another value has the same, or the samples of the
+    calibration were wider."""
+    for other in trial.sites:
+        if other.limits == site.limits and other.value not in (None, site.value):
+            value = trial.floats[other.value].double()
+            if _width(value) > _width(trial.floats[site.value].double()) * _WIDER:
+                constant, partner = _constant(trial, other.value), _label(trial, other.value)
+                if constant is not None:
+                    return Cause(f"{what} has the scale of {partner}, which has a mask or constants of "
+                                 f"about {constant:.3g}", layers, "use a constant nearer to the values")
+                return Cause(f"{what} has the scale of {partner}, which is up to "
+                             f"{value.abs().max():.3g}, and is itself up to "
+                             f"{trial.floats[site.value].abs().max():.3g}", layers)
+    lowest, highest, _ = site.limits
+    return Cause(f"calibration took {what} from {lowest:.3g} to {highest:.3g}, and it is up to "
+                 f"{trial.floats[site.value].abs().max():.3g}",
+                 (), "calibrate with samples like those that it will get")
+
+
+def _outlier(value):
+    """Describe the channel whose range is far wider than the median, "" without one."""
+    for dim in range(1, value.dim()):
+        if value.shape[dim] > 2:
+            ranges = value.abs().transpose(0, dim).flatten(1).amax(1)
+            if ranges.max() > _OUTLIER * ranges.median():
+                return (f"{int(ranges.argmax())} of dim {dim} is up to {ranges.max():.3g}, most are up "
+                        f"to {ranges.median():.3g}")
+    return ""
+
+
+def _calibrate(samples):
+    is_few = len(samples) < _FEW or all(
+        all((one == other).all() for one, other in zip(sample, samples[0], strict=True))
+        for sample in samples)
+    return ("calibrate with more samples, which reach these values" if is_few else
+            "calibrate with samples that reach these values")

@@ -26,8 +26,11 @@ _CARRIERS = {*masks.CARRIERS, *masks.CHOICES, _ATEN.lift_fresh_copy.default, _AT
 
 
 class Cause(NamedTuple):
-    """Why a layer is poor: a sentence without its point, and what to do: keep these layers in float,
-    if any, or what `remedy` says."""
+    """The cause of a poor layer, and what to do.
+
+    what: a clause. layers: the layers to keep in float, if that helps. remedy: what helps besides, ""
+    for nothing.
+    """
 
     what: str
     layers: tuple[str, ...]

@@ -15,7 +15,7 @@ MODULE = "picotorch_models"
 FLASHED = "model"  # how picotorch flash calls the model that it puts into a firmware
 _PER_LINE = 24
 _BEGIN = """\
-// Written by host/firmware/frozen_models.py: the module picotorch_models.
+// Written by host/firmware/frozen_models.py: a module of models.
 #include "py/objarray.h"
 #include "py/runtime.h"
 """
@@ -32,7 +32,7 @@ static const mp_obj_array_t view_{name} = {{
 """
 _END = """
 static const mp_rom_map_elem_t globals_table[] = {{
-    {{MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR_picotorch_models)}},
+    {{MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR_{module})}},
 {entries}
 }};
 static MP_DEFINE_CONST_DICT(globals, globals_table);
@@ -41,7 +41,7 @@ const mp_obj_module_t pt_models_module = {{
     .base = {{&mp_type_module}},
     .globals = (mp_obj_dict_t *)&globals,
 }};
-MP_REGISTER_MODULE(MP_QSTR_picotorch_models, pt_models_module);
+MP_REGISTER_MODULE(MP_QSTR_{module}, pt_models_module);
 """
 
 
@@ -79,7 +79,7 @@ def c_source(models: list[tuple[str, bytes]]) -> str:
     parts = [_MODEL.format(name=name, bytes=_numbers(data)) for name, data in models]
     entries = "\n".join(f"    {{MP_ROM_QSTR(MP_QSTR_{name}), MP_ROM_PTR(&view_{name})}},"
                         for name in names)
-    return _BEGIN + "".join(parts) + _END.format(entries=entries)
+    return _BEGIN + "".join(parts) + _END.format(entries=entries, module=MODULE)
 
 
 def _numbers(data):

@@ -36,13 +36,13 @@ from ..operators import (
 )
 from ..twin import open_program
 from . import native_module, rp2, selective, uf2
-from .frozen_models import check_names
+from .frozen_models import MODULE, check_names
 
 SECTOR = 4096  # is erased at once, so that each file has sectors of its own
 ALIGNMENT = 16
 COMMON_FEATURES = frozenset(FEATURES) - {"float64", "complex", "volumes"}  # float64 has 14 KB
 KERNELS = "kernels.uf2"
-MODELS, NAMES = "models.uf2", "picotorch_models.py"  # the names are for Python on the board
+MODELS, NAMES = "models.uf2", f"{MODULE}.py"  # the names are for Python on the board
 _MODELS = """\
 from binascii import crc32
 from uctypes import bytearray_at
@@ -236,4 +236,4 @@ def show_text(entry: dict) -> None:
     folder = quoting.operand(entry["output"])
     show.line(f"To copy the module: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
     for name in entry["frozen"]:
-        show.line(f"On the board: picotorch_models.{name}")
+        show.line(f"On the board: {MODULE}.{name}")

@@ -24,7 +24,7 @@ from ..files import write
 from ..operators import known_operators, needed_operators
 from ..size.elf import flash_bytes
 from . import selective
-from .frozen_models import c_source
+from .frozen_models import MODULE, c_source
 
 ROOT = Path(__file__).resolve().parents[2]
 BOARDS = ROOT / "port" / "upstream" / "boards.toml"
@@ -238,7 +238,7 @@ def show_text(entry: dict) -> None:
     available = f" of {show.size(entry['available'])}" if entry["available"] else ""
     show.line(f"Flash: {show.size(entry['flash'])}{available}")
     for name, size in entry["frozen"].items():
-        show.line(f"picotorch_models.{name}: {show.size(size)}, used in place")
+        show.line(f"{MODULE}.{name}: {show.size(size)}, used in place")
     show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
     for path in entry["outputs"]:
         show.line(path)

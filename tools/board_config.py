@@ -118,6 +118,8 @@ extern unsigned char pt_job_start[], pt_job_end[]; /* of the linker */
 """
 
 STM32_HEADER = """\
+#define PT_CLOCK_RCC_ADDRESS {rcc:#010x}u
+#define PT_CLOCK_FLASH_ADDRESS {flash:#010x}u
 #define PT_CLOCK_RESET_HZ {reset_hz}u
 #define PT_CLOCK_CRYSTAL_HZ {crystal_hz}u
 #define PT_CLOCK_CORE_HZ {core_hz}u
@@ -126,6 +128,7 @@ STM32_HEADER = """\
 /* Bits of RCC_APB2ENR and RCC_APB1ENR, port (A is 0), pins and their alternate function. */
 #define PT_UART_ENABLE {uart_enable}u
 #define PT_UART_PORT {port}u
+#define PT_UART_GPIO_ADDRESS {gpio:#010x}u
 #define PT_UART_TX {tx}u
 #define PT_UART_RX {rx}u
 #define PT_UART_FUNCTION {function}u
@@ -241,6 +244,7 @@ def stm32_header(board):
         **board["clock"],
         uart_enable=uart["enable"],
         port=ord(uart["port"]) - ord("A"),
+        gpio=uart["gpio"],
         tx=uart["tx"],
         rx=uart["rx"],
         function=uart["function"],

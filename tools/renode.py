@@ -37,7 +37,7 @@ TIMEOUT = 1200  # seconds of the host for the tests of one board
 QEMU_TIMEOUT = 60
 MODEL = "int8_ds_cnn"
 SMALL_MODEL = "add_1"
-MISSING = "external"  # a memory that the boards with a platform of ours have, for planned buffers
+MISSING = "external"  # the memory that a platform can lack: for planned buffers, on most boards
 POOL_SIZE = 8192  # enough for both models, and there on every board
 TEMP_SIZE = 4096
 COUNTS = ("verify", "load", "execute")
@@ -103,7 +103,7 @@ def renode_test():
 
 
 def board_names():
-    """Return the names of the boards whose board.toml tells Renode of them."""
+    """Return the names of the boards that Renode can run: those with a [renode]."""
     return [name for name in boards.board_names() if "renode" in _toml(name)]
 
 
@@ -203,9 +203,9 @@ def prepare_repl(board, folder):
 
 
 def suites(toml):
-    """Return the .robot files for a board: a memory can be left out of platforms of ours only."""
+    """Return the .robot files for a board: without MISSING no memory can be left out."""
     return [path for path in sorted(SUITES.glob("*.robot"))
-            if path.stem != "missing_memory" or "platform" not in toml["renode"]]
+            if path.stem != "missing_memory" or MISSING in toml["memories"]]
 
 
 def prepare(board, toml, folder):
@@ -220,29 +220,26 @@ def prepare(board, toml, folder):
     prepare_repl(board, folder)
 
 
-def variables(board, toml, folder):
+def variables(board, folder):
     """Return the variables of tests/boards/renode/board.resource."""
-    found = {
+    return {
         "BOARD": board.name,
         "CREATE_SNAPSHOT_ON_FAIL": False,  # Renode cannot store the hooks of semihosting.py
         "CASES": folder,
         "FILES": folder / "files",
         "FIRMWARE": emulator.firmware_path(board),
         "REPL_FIRMWARE": emulator.firmware_path(board, "repl"),
-        "UART": renode_platform.uart_name(toml),
+        "UART": renode_platform.UART_NAME,
         "JOB_ADDRESS": f"{board.job.address:#010x}",
         "CODE_ADDRESS": f"{board.code.address:#010x}",
         "CODE_SIZE": f"{board.code.size:#x}",
     }
-    if "platform" in toml["renode"]:
-        found |= {"PLATFORM": toml["renode"]["platform"], "REPLACED": toml["renode"]["replaced"]}
-    return found
 
 
 def run_suites(program, board, toml, folder):
     """Run the suites of a board. RenodeError unless all pass in time."""
     command = [program, "-r", str(folder / "results")]
-    for name, value in variables(board, toml, folder).items():
+    for name, value in variables(board, folder).items():
         command += ["--variable", f"{name}:{value}"]
     command += map(str, suites(toml))
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,

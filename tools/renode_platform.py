@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 MEMORY = """\
-{name}: Memory.MappedMemory @ sysbus {address:#010x}
+{name}: Memory.MappedMemory @ {places}
     size: {size:#010x}
 """
 
@@ -32,10 +32,43 @@ cpu: CPU.CortexM @ sysbus
 
 TRUST_ZONE = "\n    enableTrustZone: true"
 
-UART = """\
-{name}: UART.CMSDK_APB_UART @ sysbus {address:#010x}
+UARTS = {
+    "cmsdk": """\
+uart0: UART.CMSDK_APB_UART @ sysbus {address:#010x}
     frequency: {clock_hz}
     RxInterrupt -> nvic@{receive_irq}
+""",
+    "stm32": """\
+uart0: UART.STM32_UART @ sysbus <{address:#010x}, +0x100>
+    -> nvic@{receive_irq}
+""",
+}
+
+# What port/firmware/clock_stm32f4.c waits for in RCC_CR and RCC_CFGR: an oscillator that is on is
+# ready, and the core has the clock that it was switched to.
+CLOCKS = """\
+rcc: Python.PythonPeripheral @ sysbus {rcc:#010x}
+    size: 0x400
+    initable: true
+    script: '''
+if request.IsInit:
+    registers = {{}}
+elif request.IsWrite:
+    registers[int(request.Offset)] = int(request.Value)
+else:
+    value = registers.get(int(request.Offset), 0)
+    if request.Offset == 0x00:
+        value |= (value & 0x01010001) << 1
+    elif request.Offset == 0x08:
+        value = value & ~0xc | (value & 3) << 2
+    request.Value = value
+'''
+"""
+
+# Registers that keep what is written.
+REGISTERS = """\
+{name}: Memory.ArrayMemory @ sysbus {address:#010x}
+    size: 0x400
 """
 
 # A register keeps what is written. {started} says which write restarts the counter, {value} what
@@ -73,53 +106,78 @@ COUNTERS = {
     "stm32": {"size": 0x400, "start_offset": 0x14, "count_offset": 0x24, "wrap_offset": 0x10,
               "count": "ticks"},
 }
-UART_NAME = "uart0"
+UART_NAME = "uart0"  # in Renode, of every board
 
 
 class PlatformError(Exception):
     """A board that Renode cannot be told of; the message says why."""
 
 
-def uart_name(board):
-    """Return the name of the board's UART in Renode."""
-    return board["renode"].get("uart", UART_NAME)
-
-
 def memories(board):
-    """Return the names of the board's memories, without those that show another one again."""
-    return [name for name in board["memories"] if name not in board["renode"].get("aliases", ())]
+    """Return the board's memories: {name: (size, addresses)}.
+
+    An alias is no memory of its own: it is a second address of those that it shows.
+    """
+    entries = board["memories"] | board["renode"].get("memories", {})
+    aliases = board["renode"].get("aliases", {})
+    found = {name: (entry["size"], [entry["address"]]) for name, entry in entries.items()
+             if name not in aliases}
+    for alias, first in aliases.items():
+        shown, start = entries[alias], entries[first]["address"]
+        for _, addresses in found.values():
+            if start <= addresses[0] < start + shown["size"]:
+                addresses.append(addresses[0] - start + shown["address"])
+    return found
+
+
+def memory(name, size, addresses):
+    """Return the entry of a memory."""
+    places = [f"sysbus {address:#010x}" for address in addresses]
+    return MEMORY.format(name=name, size=size,
+                         places=places[0] if len(places) == 1 else f"{{ {'; '.join(places)} }}")
+
+
+def _of_driver(board, table, known):
+    driver = board[table]["driver"]
+    if driver not in known:
+        raise PlatformError(f"there is no {table} '{driver}' for Renode")
+    return known[driver]
 
 
 def counter(board):
     """Return the entry of the counter."""
     entry = board["counter"]
-    if entry["driver"] not in COUNTERS:
-        raise PlatformError(f"there is no counter '{entry['driver']}' for Renode")
-    return COUNTER.format(**COUNTERS[entry["driver"]], address=entry["address"],
+    return COUNTER.format(**_of_driver(board, "counter", COUNTERS), address=entry["address"],
                           instruction_ns=entry["instruction_ns"], tick_ns=entry["tick_ns"])
 
 
-def platform(board, without=()):
-    """Return the text of the .repl: what there is beside Renode's own platform, if the board has one.
+def uart(board):
+    """Return the entry of the UART."""
+    return _of_driver(board, "uart", UARTS).format(**board["uart"])
 
-    `without` names memories to leave out.
-    """
+
+def chip(board):
+    """Return the entries of what else the firmware sets up: clocks, flash interface and pins."""
+    if "clock" not in board:
+        return []
+    return [_of_driver(board, "clock", {"stm32f4": CLOCKS}).format(**board["clock"]),
+            REGISTERS.format(name="flash_interface", address=board["clock"]["flash"]),
+            REGISTERS.format(name="gpio", address=board["uart"]["gpio"])]
+
+
+def platform(board, without=()):
+    """Return the text of the .repl. `without` names memories to leave out."""
     if "renode" not in board:
         raise PlatformError("board.toml has no [renode]")
-    if "platform" in board["renode"]:
-        return counter(board)
-    clock_hz = board["uart"]["clock_hz"]
-    entries = [MEMORY.format(name=name, **board["memories"][name])
-               for name in memories(board) if name not in without]
+    clock_hz = board["systick"]["clock_hz"]
+    entries = [memory(name, *found) for name, found in memories(board).items() if name not in without]
     entries.append(CORE.format(
         core=board["renode"]["core"],
         trust_zone=TRUST_ZONE if board["renode"].get("trust_zone", False) else "",
         clock_hz=clock_hz,
         mips=clock_hz // 1_000_000,
     ))
-    entries.append(counter(board))
-    entries.append(UART.format(name=uart_name(board), **board["uart"]))
-    return "\n".join(entries)
+    return "\n".join([*entries, counter(board), uart(board), *chip(board)])
 
 
 def load(folder):

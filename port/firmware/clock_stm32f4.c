@@ -1,12 +1,11 @@
 /* Clocks of the STM32F405 (RM0090: 3.5.1, 7.2 and 7.3). */
 
-#include "board.h"
 #include "stm32f4.h"
 
-#define RCC_CR 0x40023800u
-#define RCC_PLLCFGR 0x40023804u
-#define RCC_CFGR 0x40023808u
-#define FLASH_ACR 0x40023c00u
+#define RCC_CR (PT_CLOCK_RCC_ADDRESS + 0x00)
+#define RCC_PLLCFGR (PT_CLOCK_RCC_ADDRESS + 0x04)
+#define RCC_CFGR (PT_CLOCK_RCC_ADDRESS + 0x08)
+#define FLASH_ACR PT_CLOCK_FLASH_ADDRESS
 
 #define CR_HSION (1u << 0)
 #define CR_HSIRDY (1u << 1)

@@ -2,7 +2,6 @@
 
 #include "counter.h"
 
-#include "board.h"
 #include "stm32f4.h"
 
 #define TIM_CR1 PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)

@@ -1,4 +1,4 @@
-/* Registers of the STM32F405 that more than one driver uses (RM0090, 2.3 and 7.3), and its clocks.
+/* Registers of the STM32F405 that more than one driver uses (RM0090, 7.3), and its clocks.
  */
 
 #ifndef PT_STM32F4_H
@@ -6,14 +6,12 @@
 
 #include <stdbool.h>
 
+#include "board.h"
 #include "cortex_m.h"
 
-#define PT_GPIO_ADDRESS 0x40020000u /* of port A; the others follow */
-#define PT_GPIO_SIZE 0x400u
-
-#define PT_RCC_AHB1ENR PT_REGISTER(0x40023830u)
-#define PT_RCC_APB1ENR PT_REGISTER(0x40023840u)
-#define PT_RCC_APB2ENR PT_REGISTER(0x40023844u)
+#define PT_RCC_AHB1ENR PT_REGISTER(PT_CLOCK_RCC_ADDRESS + 0x30)
+#define PT_RCC_APB1ENR PT_REGISTER(PT_CLOCK_RCC_ADDRESS + 0x40)
+#define PT_RCC_APB2ENR PT_REGISTER(PT_CLOCK_RCC_ADDRESS + 0x44)
 
 /* Switch the core to the PLL, which the crystal drives. False where that cannot be, as in an
  * emulator without these registers: the core goes on with the clock that it has after reset. */

@@ -3,7 +3,6 @@
 
 #include "uart.h"
 
-#include "board.h"
 #include "stm32f4.h"
 
 #define USART_SR PT_REGISTER(PT_UART_ADDRESS + 0x00)
@@ -19,7 +18,7 @@
 #define CR1_UE (1u << 13)
 #define BAUD_RATE 115200u
 
-#define GPIO(offset) PT_REGISTER(PT_GPIO_ADDRESS + PT_UART_PORT * PT_GPIO_SIZE + (offset))
+#define GPIO(offset) PT_REGISTER(PT_UART_GPIO_ADDRESS + (offset))
 #define GPIO_MODER GPIO(0x00)
 #define GPIO_PUPDR GPIO(0x0c)
 #define GPIO_AFR(pin) GPIO(0x20 + (pin) / 8u * 4u)

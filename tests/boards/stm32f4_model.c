@@ -18,9 +18,6 @@ static volatile uint32_t *model(uint32_t address);
 #define PERIPHERALS 0x40000000u
 #define RCC_RESET_CR (CR_HSION | CR_HSIRDY)
 #define RCC_RESET_PLLCFGR 0x24003010u
-#define USART1 0x40011000u
-#define GPIOB 0x40020400u
-
 #define CRYSTAL_ACCESSES 500
 
 static uint32_t words[0x24000 / 4], last_pllcfgr = RCC_RESET_PLLCFGR;
@@ -88,7 +85,8 @@ int main(int count, char **words_of_command) {
     printf(
         "PLLCFGR=%u CFGR=%u ACR=%u AHB1ENR=%u APB2ENR=%u BRR=%u CR1=%u MODER=%u PUPDR=%u AFRL=%u\n",
         *word(RCC_PLLCFGR), *word(RCC_CFGR), *word(FLASH_ACR), *word(RCC_CR + 0x30),
-        *word(RCC_CR + 0x44), *word(USART1 + 8), *word(USART1 + 12), *word(GPIOB),
-        *word(GPIOB + 12), *word(GPIOB + 0x20));
+        *word(RCC_CR + 0x44), *word(PT_UART_ADDRESS + 8), *word(PT_UART_ADDRESS + 12),
+        *word(PT_UART_GPIO_ADDRESS), *word(PT_UART_GPIO_ADDRESS + 12),
+        *word(PT_UART_GPIO_ADDRESS + 0x20));
     return 0;
 }

@@ -4,6 +4,7 @@ there."""
 import ast
 import re
 import stat
+import struct
 import sys
 import tomllib
 import types
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from picotorch.host.boards.boards import BOARDS_DIR, load_board
+from picotorch.host.run import emulator
+from support.renode_double import spans
 from support.tool import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = ROOT / "tests" / "boards" / "renode"
-OWN_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505")
-RENODE_BOARDS = (*OWN_BOARDS, "netduinoplus2")
+MPS2_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505")
+RENODE_BOARDS = (*MPS2_BOARDS, "netduinoplus2")
 
 
 platforms = load_tool("renode_platform")
@@ -46,33 +49,78 @@ def test_the_boards_that_renode_is_told_of():
     assert set(renode.board_names()) == set(RENODE_BOARDS)
 
 
-@pytest.mark.parametrize("name", OWN_BOARDS)
+def uart_of(toml):
+    """The entry of a board's UART, by its driver."""
+    uart = toml["uart"]
+    if uart["driver"] == "stm32":
+        return (f"UART.STM32_UART @ sysbus <{uart['address']:#010x}, +0x100>",
+                [f"-> nvic@{uart['receive_irq']}"])
+    return (f"UART.CMSDK_APB_UART @ sysbus {uart['address']:#010x}",
+            [f"frequency: {uart['clock_hz']}", f"RxInterrupt -> nvic@{uart['receive_irq']}"])
+
+
+@pytest.mark.parametrize("name", RENODE_BOARDS)
 def test_a_platform_says_what_board_toml_says(name):
     toml = toml_of(name)
-    found = entries(platforms.platform(toml))
-    aliases = toml["renode"].get("aliases", [])
-    for memory in set(toml["memories"]) - set(aliases):
-        entry = toml["memories"][memory]
-        assert found.pop(memory) == (f"Memory.MappedMemory @ sysbus {entry['address']:#010x}",
-                                     [f"size: {entry['size']:#010x}"])
-    uart = toml["uart"]
-    assert found.pop("uart0") == (f"UART.CMSDK_APB_UART @ sysbus {uart['address']:#010x}",
-                                  [f"frequency: {uart['clock_hz']}",
-                                   f"RxInterrupt -> nvic@{uart['receive_irq']}"])
+    text = platforms.platform(toml)
+    found = entries(text)
+    aliases = toml["renode"].get("aliases", {})
+    for memory, entry in (toml["memories"] | toml["renode"].get("memories", {})).items():
+        if memory not in aliases:
+            what, attributes = found.pop(memory)
+            assert what.startswith("Memory.MappedMemory @ ")
+            assert f"sysbus {entry['address']:#010x}" in what
+            assert attributes == [f"size: {entry['size']:#010x}"]
+    assert found.pop("uart0") == uart_of(toml)
     address = toml["counter"]["address"]
     assert found.pop("counter")[0] == f"Python.PythonPeripheral @ sysbus {address:#010x}"
     assert f'cpuType: "{toml["renode"]["core"]}"' in found.pop("cpu")[1]
     assert "-> cpu@0" in found.pop("nvic")[1]
+    if "clock" in toml:
+        for entry, address in (("rcc", toml["clock"]["rcc"]), ("gpio", toml["uart"]["gpio"]),
+                               ("flash_interface", toml["clock"]["flash"])):
+            assert found.pop(entry)[0].endswith(f" @ sysbus {address:#010x}")
     assert not found
 
 
-def test_memories_of_a_platform_do_not_overlap():
-    for name in OWN_BOARDS:
-        toml = toml_of(name)
-        spans = sorted((toml["memories"][memory]["address"], toml["memories"][memory]["size"])
-                       for memory in platforms.memories(toml))
-        assert all(start + size <= following for (start, size), (following, _) in
-                   zip(spans, spans[1:], strict=False))
+def covered(found, start, size):
+    """Return whether the spans have all of these bytes."""
+    end = start + size
+    for at, length in sorted(found):
+        if at <= start < at + length:
+            start = at + length
+    return start >= end
+
+
+@pytest.mark.parametrize("name", RENODE_BOARDS)
+def test_a_platform_has_each_memory_and_alias_once(name):
+    toml = toml_of(name)
+    found = sorted(spans(platforms.platform(toml)))
+    assert all(start + size <= following for (start, size), (following, _) in
+               zip(found, found[1:], strict=False))
+    for memory in toml["memories"].values():
+        assert covered(found, memory["address"], memory["size"])
+
+
+@pytest.mark.parametrize("variant", ["run", "repl"])
+@pytest.mark.parametrize("name", RENODE_BOARDS)
+def test_a_platform_has_each_address_that_the_firmware_is_loaded_to(name, variant):
+    """Without the load segments of the ELF in a memory, `sysbus LoadELF` writes to nowhere."""
+    found = spans(platforms.platform(toml_of(name)))
+    segments = load_segments(emulator.firmware_path(load_board(name), variant).read_bytes())
+    assert segments and all(covered(found, address, size) for address, size in segments)
+
+
+def load_segments(elf):
+    """(address, size) of each PT_LOAD of an ELF of 32 bits, by its physical and its virtual address."""
+    start, size, count = (int.from_bytes(elf[at:at + length], "little")
+                          for at, length in ((28, 4), (42, 2), (44, 2)))
+    found = set()
+    for at in range(start, start + size * count, size):
+        kind, _, virtual, physical, _, length = struct.unpack("<6I", elf[at:at + 24])
+        if kind == 1 and length:
+            found |= {(virtual, length), (physical, length)}
+    return found
 
 
 def test_a_memory_can_be_left_out():
@@ -94,13 +142,17 @@ NEWER_THAN_2_7 = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast
                   ast.Await, ast.YieldFrom, ast.MatMult, ast.Match, ast.Starred)
 
 
-def program_of(name):
-    """The program of a board's counter."""
-    return re.search(r"'''\n(.*)'''", platforms.platform(toml_of(name)), re.DOTALL)[1]
+def program_of(name, peripheral="counter"):
+    """The program of a peripheral of a board."""
+    return re.search(rf"^{peripheral}: .*?'''\n(.*?)'''", platforms.platform(toml_of(name)),
+                     re.DOTALL | re.MULTILINE)[1]
 
 
 def programs():
-    return [(SUITES / "semihosting.py").read_text(), *map(program_of, RENODE_BOARDS)]
+    found = [(SUITES / "semihosting.py").read_text()]
+    for name in RENODE_BOARDS:
+        found += re.findall(r"'''\n(.*?)'''", platforms.platform(toml_of(name)), re.DOTALL)
+    return found
 
 
 def test_programs_keep_to_python_2_7():
@@ -117,11 +169,11 @@ def test_programs_keep_to_python_2_7():
                 assert "_" not in ast.get_source_segment(text, node)
 
 
-class Counter:
-    """A board's counter with a core that has executed so many instructions."""
+class Peripheral:
+    """A peripheral that is a program, with a core that has executed so many instructions."""
 
-    def __init__(self, name):
-        self.code = compile(program_of(name), name, "exec")
+    def __init__(self, name, peripheral="counter"):
+        self.code = compile(program_of(name, peripheral), name, "exec")
         self.core = types.SimpleNamespace(ExecutedInstructions=0)
         machine = {"sysbus.cpu": self.core}
         self.scope = {"self": types.SimpleNamespace(GetMachine=lambda: machine)}
@@ -148,9 +200,9 @@ def instructions(name, ticks):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 1000, 3151314, 2**31, 2**32])
-@pytest.mark.parametrize("name", OWN_BOARDS)
+@pytest.mark.parametrize("name", MPS2_BOARDS)
 def test_the_counter_of_an_mps2_board_is_exact(name, count):
-    counter = Counter(name)
+    counter = Peripheral(name)
     counter.core.ExecutedInstructions = 12345
     for offset, value in ((0, 0), (12, 1), (8, 0xffffffff), (4, 0xffffffff), (0, 9)):
         counter.write(offset, value)
@@ -162,12 +214,26 @@ def test_the_counter_of_an_mps2_board_is_exact(name, count):
 
 @pytest.mark.parametrize("count", [0, 1, 3151314, 2**32 + 5])
 def test_the_counter_of_the_stm32_is_exact(count):
-    counter = Counter("netduinoplus2")
+    counter = Peripheral("netduinoplus2")
     counter.core.ExecutedInstructions = 777
     for offset, value in ((0, 0), (0x2c, 0xffffffff), (0x28, 63), (0x14, 1), (0x10, 0), (0, 1)):
         counter.write(offset, value)
     counter.core.ExecutedInstructions += count
     assert (counter.read(0x10) << 32) + counter.read(0x24) == count  # as counter_stm32.c
+
+
+def test_the_clocks_of_the_stm32_become_ready():
+    """In the order of clock_stm32f4.c. Any other register keeps what is written."""
+    rcc = Peripheral("netduinoplus2", "rcc")
+    for written, ready in ((1, 1 << 1), (1 | 1 << 16, 1 << 17), (1 | 1 << 16 | 1 << 24, 1 << 25)):
+        assert not rcc.read(0) & ready
+        rcc.write(0, written)
+        assert rcc.read(0) & ready and rcc.read(0) & written == written
+    for clock in (2, 0):
+        rcc.write(8, 5 << 10 | clock)
+        assert rcc.read(8) == 5 << 10 | clock << 2 | clock
+    rcc.write(0x30, 2)
+    assert (rcc.read(0x30), rcc.read(0x40)) == (2, 0)
 
 
 # ---- semihosting
@@ -327,6 +393,8 @@ def test_the_suites_pass_around_renode(name, double, tmp_path):
         ("missing.repl", lambda data: data + b"\nexternal: Memory.MappedMemory @ sysbus 0x21000000\n"
                                              b"    size: 0x01000000\n", "missing_memory"),
         ("board.repl", lambda data: data.replace(b"0x21000000", b"0x41000000"), "model_run"),
+        ("board.repl", lambda data: data.replace(b"0x40000000", b"0x40001000"), "model_run"),
+        ("board.repl", lambda data: data.replace(b"0x40004000", b"0x40005000"), "allocation_failure"),
         ("repl.lines", lambda data: data.replace(b"output [", b"output [0, "), "repl"),
     ],
 )

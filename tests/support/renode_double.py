@@ -4,8 +4,8 @@
 
 Takes the arguments of renode-test, and gives its .robot files the keywords of Renode that
 tests/boards/renode uses, in Robot Framework itself. A command of the monitor that is not in COMMANDS is
-an error. It shows that what surrounds Renode is right (files, variables, comparisons), not that Renode
-runs the firmware.
+an error. Each address that the firmware uses on QEMU has to be on the platform. It shows that what
+surrounds Renode is right (files, variables, comparisons), not that Renode runs the firmware.
 """
 
 import argparse
@@ -27,20 +27,37 @@ NUMBER = r"(0x[0-9a-f]+)"
 COMMANDS = {
     "create": r'mach create "m"',
     "platform": rf"machine LoadPlatformDescription {PATH}",
-    "unregister": r"sysbus Unregister sysbus\.(\w+)",
     "include": rf"include {PATH}",
     "firmware": rf"sysbus LoadELF {PATH}",
     "job": rf"sysbus LoadBinary {PATH} {NUMBER}",
     "vectors": rf"cpu VectorTableOffset {NUMBER}",
     "semihosting": rf'semihosting "(\S+)" "(\S+)" {NUMBER} {NUMBER}',
 }
-MEMORY = re.compile(r"^\w+: Memory\.MappedMemory @ sysbus 0x(\w+)\n    size: 0x(\w+)$", re.MULTILINE)
+ENTRY = re.compile(r"^(\w+): ([\w.]+) @ (.*)$((?:\n    .*)*)", re.MULTILINE)
+PLACE = re.compile(r"sysbus <?(0x\w+)(?:, \+(0x\w+))?")
+SIZE = re.compile(r"^    size: (0x\w+)$", re.MULTILINE)
+SIZES = {"IRQControllers.NVIC": 0x1000, "UART.CMSDK_APB_UART": 0x1000}  # of these models in Renode
+# QEMU's accesses to peripherals. Its timer of the core has a bus of its own, behind v7m_systick.
+ACCESS = re.compile(r"memory_region_ops_(read|write) cpu 0 .* addr (0x\w+) .* name '(?!systick')")
+SECURE = 0x10000000  # of an address; with TrustZone QEMU names those of peripherals without it
+TRACE = "trace"
 TIMEOUT = 8  # seconds of the host
 NAMED_ARGUMENT = re.compile(r"\w+=.")  # what Renode itself takes for one, wherever it comes from
 KEYWORDS = """\
 *** Settings ***
 Library    {library}
 """
+
+
+def spans(text):
+    """Return the spans of addresses that a platform has: {(address, size)}."""
+    found = set()
+    for _, model, places, attributes in ENTRY.findall(text):
+        size = SIZE.search(attributes)
+        for address, length in PLACE.findall(places):
+            size_of_place = length or (size[1] if size else hex(SIZES[model]))
+            found.add((int(address, 16), int(size_of_place, 16)))
+    return found
 
 
 class renode_double:
@@ -95,24 +112,32 @@ class renode_double:
         assert all(Path(path).exists() for path, in self.done["include"])
         self.look_for_memories()
         (firmware,), = self.done["firmware"]
+        traced = ("-trace", "memory_region_ops_*", "-D", TRACE)
         self.process = subprocess.Popen(
-            emulator.emulator_command(self.board, Path(firmware), Path(job)), cwd=self.folder.name,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            [*emulator.emulator_command(self.board, Path(firmware), Path(job)), *traced],
+            cwd=self.folder.name, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
         self.timer = threading.Timer(TIMEOUT, self.process.kill)
         self.timer.start()
 
     def look_for_memories(self):
         """Log what Renode does when the firmware uses a memory that its platform lacks."""
-        *stock, (last,) = self.done["platform"]
-        assert ("unregister" in self.done) == bool(stock)
-        if stock:
-            return
-        there = [(int(at, 16), int(size, 16)) for at, size in MEMORY.findall(Path(last).read_text())]
+        (platform,), = self.done["platform"]
+        self.spans = spans(Path(platform).read_text())
         toml = tomllib.loads((BOARDS_DIR / self.board.name / "board.toml").read_text())
         aliases = toml["renode"].get("aliases", ())
+        self.secure = SECURE if toml["renode"].get("trust_zone") else 0
         for name, memory in self.board.memories.items():
-            if name not in aliases and (memory.address, memory.size) not in there:
+            if name not in aliases and (memory.address, memory.size) not in self.spans:
                 self.log.append(f"ReadByte from non existing peripheral at {memory.address:#X}")
+
+    def look_for_peripherals(self):
+        """Log the same of the peripherals that the firmware has used."""
+        used = set(ACCESS.findall((Path(self.folder.name) / TRACE).read_text()))
+        for way, address in sorted(used):
+            places = {int(address, 16), int(address, 16) | self.secure}
+            if not any(at in range(start, start + size) for start, size in self.spans for at in places):
+                self.log.append(f"{way.title()}DoubleWord from non existing peripheral at {address}")
 
     def hear(self, text):
         assert not NAMED_ARGUMENT.match(text), text
@@ -138,9 +163,11 @@ class renode_double:
         found = self.find(pattern)
         if found is None:
             self.process.communicate()
+            self.look_for_peripherals()
             self.log.append(f"semihosting: exit status {self.process.returncode}")
             for path in Path(self.folder.name).iterdir():
-                shutil.copy(path, self.results)
+                if path.name != TRACE:
+                    shutil.copy(path, self.results)
             found = self.find(pattern)
         assert found is not None, f"not in the log: {pattern}"
         return found

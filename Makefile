@@ -121,7 +121,6 @@ parity: all-firmware ## Compare one model on all boards with the twin (FIXTURE=t
 .PHONY: renode
 RENODE_BOARD = $(if $(filter command environment,$(firstword $(origin BOARD))),$(BOARD))
 renode: python ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an386 for one; RENODE_TEST=renode-test)
-	@$(if $(or $(RENODE_TEST),$(shell command -v renode-test)),$(SETUP) firmware $(addprefix --board ,$(RENODE_BOARD)))
 	.venv/bin/python tools/renode.py $(addprefix --board ,$(RENODE_BOARD))
 
 .PHONY: bench

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Run tests/boards/renode on Renode, with the renode-test on PATH, or that RENODE_TEST names.
 
-What they expect comes of a run on QEMU just before, with the same firmware and the same job: outputs,
-instruction counts and lines on the UART. Without one nothing is run, with status 0.
+It builds the firmware of the boards first. What they expect comes of a run on QEMU just before, with
+the same firmware and the same job: outputs, instruction counts and lines on the UART. Without a
+renode-test nothing is built or run, with status 0.
 
 Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py
 Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py --board mps2-an386
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 SUITES = ROOT / "tests" / "boards" / "renode"
 BUILD = ROOT / "build" / "renode"
+SETUP = ROOT / "tools" / "setup_picotorch.py"
 SKIPPED = ("skipped: no renode-test is on PATH, and RENODE_TEST names none. Renode is in no package "
            "registry: get 1.16.1 from renode.io and set RENODE_TEST=/path/to/renode-test")
 TIMEOUT = 1200  # seconds of the host for the tests of one board
@@ -100,6 +102,13 @@ def renode_test():
     if program is None:
         raise RenodeError(f"RENODE_TEST={named}: there is no such program")
     return os.path.abspath(program)
+
+
+def build_firmware(names):
+    """Build the firmware of boards, in all variants. RenodeError."""
+    boards_to_build = [word for name in names for word in ("--board", name)]
+    if subprocess.run([sys.executable, SETUP, "firmware", *boards_to_build]).returncode != 0:
+        raise RenodeError("the firmware is not built")
 
 
 def board_names():
@@ -279,14 +288,16 @@ def run_board(program, name, folder=None):
               help="Default: all that Renode can be told of.")
 def main(names):
     failed = []
+    names = names or board_names()
     try:
         program = renode_test()
+        if program is None:
+            click.echo(SKIPPED)
+            return
+        build_firmware(names)
     except RenodeError as error:
         sys.exit(f"renode: {error}")
-    if program is None:
-        click.echo(SKIPPED)
-        return
-    for name in names or board_names():
+    for name in names:
         try:
             run_board(program, name)
         except (RenodeError, emulator.EmulatorError, mpy.CompileError) as error:

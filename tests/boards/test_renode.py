@@ -11,6 +11,7 @@ import types
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from picotorch.host.boards.boards import BOARDS_DIR, load_board
 from picotorch.host.run import emulator
 from support.renode_double import spans
@@ -421,6 +422,49 @@ def test_a_renode_that_is_not_there_is_an_error(monkeypatch):
     monkeypatch.setenv("RENODE_TEST", "/no/such/renode-test")
     with pytest.raises(renode.RenodeError, match="/no/such/renode-test: there is no such program"):
         renode.renode_test()
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The firmware that `make renode` builds, and the boards that it runs, in their order."""
+    found = []
+
+    def build(command):
+        found.append(("build", *command[command.index("firmware") + 1:]))
+        return types.SimpleNamespace(returncode=build.status)
+
+    build.status = 0
+    monkeypatch.setattr(renode.subprocess, "run", build)
+    monkeypatch.setattr(renode, "run_board", lambda program, name: found.append((program, name)))
+    return types.SimpleNamespace(found=found, build=build)
+
+
+def test_the_firmware_is_built_where_there_is_a_renode(double, steps):
+    def call(*arguments):
+        steps.found.clear()
+        return CliRunner().invoke(renode.main, arguments)
+
+    assert call("--board", "mps2-an386").exit_code == 0
+    assert steps.found == [("build", "--board", "mps2-an386"), (double, "mps2-an386")]
+    assert call().exit_code == 0
+    assert [board for _, board in steps.found[1:]] == renode.board_names()
+    steps.build.status = 1
+    result = call("--board", "mps2-an386")
+    assert result.exit_code == 1 and "the firmware is not built" in str(result.output)
+    assert len(steps.found) == 1
+
+
+def test_without_a_renode_nothing_is_built(steps, monkeypatch, tmp_path):
+    monkeypatch.delenv("RENODE_TEST", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = CliRunner().invoke(renode.main, [])
+    assert (result.exit_code, result.output, steps.found) == (0, f"{renode.SKIPPED}\n", [])
+
+
+def test_one_program_looks_for_renode():
+    """The Makefile leaves it to tools/renode.py."""
+    recipe = (ROOT / "Makefile").read_text().partition("\nrenode:")[2].partition("\n")[2]
+    assert "renode-test" not in recipe and "RENODE_TEST" not in recipe
 
 
 @pytest.mark.parametrize("name", RENODE_BOARDS)

@@ -90,8 +90,9 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_floa
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
     too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and
-    newer, by Landlock). On other systems nothing confines it: export only files that you trust, with
-    --unconfined.
+    newer, by Landlock, and by seccomp where there is one). If anything is missing, the command prints
+    what the code can still do. On other systems nothing confines it: export only files that you trust,
+    with --unconfined.
 
     \b
     Examples:

@@ -6,7 +6,8 @@ Landlock, which Linux has since 5.13, denies it and all that it starts to write,
 anything elsewhere; where the kernel is new enough also TCP connections (6.7) and signals to others
 (6.12). On x86-64 and AArch64 a seccomp filter denies it the system calls of _DENIED: sockets of all
 kinds, changes of the owner, mode, times and attributes of files, other processes and their memory,
-shared memory, message queues and namespaces. It reads what its user may read.
+shared memory, message queues and namespaces. It reads what its user may read. Without Landlock the
+command does not start. Without seccomp it does: gaps() is what nothing denies it then.
 
 The standard library is enough for this file, and it begins no thread: those would stay as they are.
 Source: Linux, Documentation/userspace-api/landlock.rst and seccomp_filter.rst, include/uapi/linux/
@@ -125,10 +126,34 @@ def _call(number, *arguments):
 
 def denied() -> dict[str, int]:
     """The numbers of the system calls that this computer's filter denies, by name; {} where there is no
-    filter: on another machine than x86-64 or AArch64, or with a Python of 32 bits."""
+    filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or without seccomp."""
     column, _ = _machine()
-    return {} if column is None else {
+    return {} if column is None or not _has_filters() else {
         name: numbers[column] for name, numbers in _DENIED.items() if numbers[column] is not None}
+
+
+def _has_filters():
+    """Return whether the kernel has seccomp filters: it looks for one at address 0 then."""
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.prctl(_SECCOMP, ctypes.c_ulong(_FILTER), None)
+                and ctypes.get_errno() == errno.EFAULT)
+
+
+def gaps() -> list[str]:
+    """Return what a confined command can still do, where a newer kernel or a seccomp filter would deny
+    it. [] without Landlock, since no command is confined then."""
+    landlock, has_filter = version(), bool(denied())
+    found = {
+        "reach Unix sockets by path, UDP and netlink": not has_filter,
+        "connect to TCP ports": not has_filter and landlock < 4,
+        "change attributes, mode, owner and times of your files": not has_filter,
+        "use the memory of your other processes and what they share": not has_filter,
+        "signal your other processes": landlock < 6,
+        "empty your files": landlock < 3,
+    }
+    return [gap for gap, is_open in found.items() if landlock and is_open]
 
 
 def _machine():

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+import click
 import numpy as np
 from picotorch import Error
 from picotorch.errors import INTERNAL, NOT_SUPPORTED, fail
@@ -34,14 +35,13 @@ _LONGEST = 4 * LIMIT  # bytes of a message
 def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
                 tell: Callable | None = None, unconfined: bool = False) -> Built:
     """Do what building.build does, for the file's module, in a process that can write only to its own
-    temporary folder. given: the example inputs, arrays, None for those of the file.
+    temporary folder. given: the example inputs, arrays, None for those of the file. Print what else it
+    can do on this computer, if anything.
 
     Raises NotSupported where this computer has nothing to confine it with, unless it may run so.
     """
-    if not unconfined and not confined.version():
-        raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in a TorchScript file from "
-                   "changing your files: there is no Landlock (Linux 5.13)", name,
-                   remedy="export it elsewhere, or with --unconfined if you trust who made it")
+    if not unconfined:
+        _check_confinement(name)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         options = {"name": name, "kind": kind, "core": wishes.core, "int8_io": wishes.int8_io,
                    "fuse_rnn": wishes.fuse_rnn, "keep_float": wishes.keep_float,
@@ -53,6 +53,38 @@ def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: W
         return _read_answer(answer, name)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise fail(INTERNAL, "the process that exports it ended without a result", name) from None
+
+
+def _check_confinement(name):
+    """Print what a confined process can do. Raise NotSupported where none can be confined."""
+    has_filter = bool(confined.denied())
+    if not confined.version():
+        why = ("there is no Landlock (Linux 5.13), and a seccomp filter alone does not" if has_filter
+               else "there is neither Landlock (Linux 5.13) nor a seccomp filter")
+    else:
+        why = _fault()
+    if why is not None:
+        raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in it from changing your "
+                   f"files: {why}", name,
+                   remedy="export it elsewhere, or with --unconfined if you trust who made it")
+    gaps = confined.gaps()
+    if gaps:
+        by = ("Landlock and a seccomp filter confine it" if has_filter else
+              "Landlock alone confines it: it changes files in its own folder only, but there is no "
+              "seccomp filter")
+        click.echo(f"{show.printable(name)}: {by}. Its code can still {'; '.join(gaps)}; export only "
+                   "files that you trust", err=True)
+
+
+def _fault():
+    """Start a process that does nothing, confined: return why that fails, or None."""
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        done = subprocess.run(confined.command(folder, [sys.executable, "-I", "-S", "-c", ""]),
+                              stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode == 0:
+        return None
+    text = done.stderr.decode("utf-8", "backslashreplace").strip().splitlines()
+    return f"a confined process does not start ({''.join(text[-1:]) or f'status {done.returncode}'})"
 
 
 def _request(data, given, wishes):

@@ -216,6 +216,17 @@ def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch)
     assert confined.denied() == {}
 
 
+@pytest.mark.parametrize(("landlock", "has_filter", "found"), [
+    (0, False, ""), (0, True, ""), (6, True, ""), (5, True, "signal"), (3, True, "signal"),
+    (2, True, "signal empty"), (1, True, "signal empty"), (6, False, "reach change use"),
+    (5, False, "reach change use signal"), (3, False, "reach connect change use signal"),
+    (1, False, "reach connect change use signal empty")])
+def test_what_nothing_denies(landlock, has_filter, found, monkeypatch):
+    monkeypatch.setattr(confined, "version", lambda: landlock)
+    monkeypatch.setattr(confined, "denied", lambda: {"socket": 41} if has_filter else {})
+    assert " ".join(gap.split()[0] for gap in confined.gaps()) == found
+
+
 def test_a_command_does_not_run_where_it_cannot_be_confined(tmp_path):
     words = confined.command(str(tmp_path / "none"), [sys.executable, "-c", "print('ran')"])
     done = subprocess.run(words, capture_output=True, text=True)

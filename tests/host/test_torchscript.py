@@ -1,6 +1,8 @@
 """picotorch export model.pt. Most of it needs torch and executorch, and is skipped without them."""
 
 import json
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -183,9 +185,10 @@ exporting.export_file = lambda program, name, int8_io: (program, {{}})
 
 
 @pytest.fixture
-def export(call, tmp_path, monkeypatch):
-    """Exports a file that does something when it is loaded; the program is add_1."""
-    def run(what_the_file_does, *options):
+def exported(tmp_path, monkeypatch):
+    """Return the words of the command that exports a file that does something when it is loaded; the
+    program is add_1."""
+    def words(what_the_file_does, *options):
         for name, text in {
             "torch/__init__.py": TORCH.replace("{what_the_file_does}", what_the_file_does),
             "torch/_export/__init__.py": "", "torch/_export/converter.py": CONVERTER,
@@ -195,9 +198,14 @@ def export(call, tmp_path, monkeypatch):
             (tmp_path / "modules" / name).write_text(text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
         path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
-        return call("export", path, "--shape", "1", "-o", tmp_path / "o.pte",
-                    "--accept-unusable", *options)
-    return run
+        return ["export", path, "--shape", "1", "-o", tmp_path / "o.pte", "--accept-unusable", *options]
+    return words
+
+
+@pytest.fixture
+def export(call, exported):
+    """Export such a file."""
+    return lambda *arguments: call(*exported(*arguments))
 
 
 @pytest.fixture
@@ -208,7 +216,7 @@ def confined():
 
 def test_what_only_computes_is_exported(confined, export, tmp_path):
     status, out, error = export("print('printed', flush=True)")
-    assert (status, error) == (0, "")
+    assert status == 0 and (error == "") == (not confined_module.gaps())
     assert "reading TorchScript ... " in out and "printed" not in out
     assert "outputs differ from PyTorch's by up to" in out
     assert (tmp_path / "o.pte").read_bytes() == fixture_store.load("add_1").pte
@@ -246,6 +254,68 @@ def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tm
                  "there is no Landlock", "with --unconfined")
     assert not (tmp_path / "o.pte").exists()
     assert export("pass", "--unconfined")[0] == 0
+
+
+# Starts a command on a kernel without what argv[1] lists: its system calls fail as they do there.
+WITHOUT = """
+import ctypes, errno, os, struct, sys
+from picotorch.host.export import confined as c
+
+def fails(number, error):
+    return [(c._EQUAL, 0, 1, number), (c._RETURN, 0, 0, c._ERROR | error)]
+
+column, _ = c._machine()
+found = [(c._LOAD, 0, 0, c._NUMBER)]
+if "Landlock" in sys.argv[1]:
+    found += fails(c._CREATE_RULESET, errno.ENOSYS)
+if "seccomp" in sys.argv[1]:
+    prctl = (157, 167)[column]
+    found += [*fails((317, 277)[column], errno.ENOSYS), (c._EQUAL, 0, 4, prctl),
+              (c._LOAD, 0, 0, c._ARGUMENTS), *fails(c._SECCOMP, errno.EINVAL),
+              (c._RETURN, 0, 0, c._ALLOW)]
+found.append((c._RETURN, 0, 0, c._ALLOW))
+code = b"".join(struct.pack("=HBBI", *one) for one in found)
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(c._NO_NEW_PRIVILEGES, *map(ctypes.c_ulong, (1, 0, 0, 0))) == 0
+program = c._Program(len(found), code)
+assert libc.prctl(c._SECCOMP, ctypes.c_ulong(c._FILTER), ctypes.byref(program)) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+NO_FILTER = "Its code can still reach Unix sockets by path, UDP and netlink"
+
+
+@pytest.mark.skipif(not confined_module.version() or not confined_module.denied(),
+                    reason="this computer has no Landlock, or no seccomp")
+@pytest.mark.parametrize(("missing", "runs", "texts"), [
+    ("neither", True, []),
+    ("seccomp", True, ["Landlock alone confines", "there is no seccomp filter", NO_FILTER]),
+    ("Landlock", False, ["there is no Landlock (Linux 5.13)", "a seccomp filter alone"]),
+    ("Landlock seccomp", False, ["there is neither Landlock (Linux 5.13) nor a seccomp filter"]),
+])
+def test_what_a_kernel_lacks_is_printed(exported, tmp_path, missing, runs, texts):
+    def call(what_the_file_does, *options):
+        words = ["-m", "picotorch", *map(str, exported(what_the_file_does, *options))]
+        done = subprocess.run([sys.executable, "-c", WITHOUT, missing, sys.executable, *words],
+                              capture_output=True, text=True, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    made = tmp_path / "made"
+    status, _, error = call("pass")
+    assert (status == 0) == runs == (tmp_path / "o.pte").exists()
+    assert all(text in error for text in texts) and "Internal" not in error
+    status, _, error = call(f"open({str(made)!r}, 'w')")
+    assert status == 1 and not made.exists()
+    assert ("[Errno 13] Permission denied" in error) == runs
+    assert "NotSupported" in error or runs
+    assert call("pass", "--unconfined")[0] == 0
+
+
+def test_a_confinement_that_fails_is_named(confined, export, monkeypatch, tmp_path):
+    """The kernel has it, and refuses it to this process."""
+    monkeypatch.setattr(confined_module, "command", lambda folder, words: [
+        sys.executable, "-c", "import sys; sys.exit('confined: [Errno 1] no new privileges')"])
+    assert_error(export("pass"), "NotSupported", "no new privileges", "with --unconfined")
+    assert not (tmp_path / "o.pte").exists()
 
 
 def test_a_scripted_if_is_a_jump():

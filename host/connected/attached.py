@@ -43,20 +43,22 @@ def _at_port(port):
             facts = facts_of(link)
     except Error as error:
         return {"machine": None, "has": error.message, "ways": [deploy, run]}
-    has, fits = _state(found, facts)
-    flash = [f"picotorch flash MODEL --board NAME --port {port.device}"]
-    current = found.version == picotorch.__version__
-    return {"machine": facts["machine"], "has": has,
-            "ways": [deploy, *([run] if current else [])] if fits else _supported(flash, facts)}
+    unsupported = native_module.unsupported(installing.architecture(facts))
+    has, fits = _state(found, facts, unsupported)
+    if fits:
+        ways = [deploy, run] if found.version == picotorch.__version__ else [deploy]
+    elif unsupported is None:
+        ways = [f"picotorch flash MODEL --board NAME --port {port.device}"]
+    else:
+        ways = []
+    return {"machine": facts["machine"], "has": has, "ways": ways}
 
 
-def _supported(ways, facts):
-    """Return the ways, none where nothing that they build runs on the board."""
-    return [] if native_module.unsupported(installing.architecture(facts)) else ways
+def _state(found, facts, unsupported):
+    """Describe the picotorch of a board, and whether deploy has all or can copy it.
 
-
-def _state(found, facts):
-    """Describe the picotorch of a board, and whether deploy has all or can copy it."""
+    unsupported: the name of the board's architecture if nothing that picotorch builds runs on it.
+    """
     if found.version is not None:
         kind = ("firmware" if found.path is None else "kernels in flash" if found.flash
                 else "native module")
@@ -66,9 +68,8 @@ def _state(found, facts):
         fits = bool(installing.arches_of(facts, ""))
     except Error:
         fits = False
-    name = native_module.unsupported(installing.architecture(facts))
-    if name is not None:
-        return f"no picotorch: {name} is not supported yet", False
+    if unsupported is not None:
+        return f"no picotorch: {unsupported} is not supported yet", False
     return ("no picotorch: deploy copies a native module" if fits
             else "no picotorch: needs a firmware with it"), fits
 

@@ -1,11 +1,12 @@
 """Boards of all architectures that MicroPython has native code for: a way that exists, or no way."""
 
 import runpy
+from contextlib import nullcontext
 
 import pytest
 from picotorch import Error
 from picotorch.errors import NOT_FOUND, NOT_SUPPORTED
-from picotorch.host.connected import attached, installing
+from picotorch.host.connected import attached, installing, serial_ports
 from picotorch.host.firmware import native_module
 from support import stock
 
@@ -17,24 +18,41 @@ def facts_of(number):
     return {"mpy": native_module.MPY | number << 10, "machine": "a board"}
 
 
+def attached_board(monkeypatch, facts):
+    """The entry in picotorch boards --connected of a board without picotorch; what it is is looked up
+    once."""
+    asked = []
+    architecture = installing.architecture
+    monkeypatch.setattr(attached, "Link", lambda *_: nullcontext())
+    monkeypatch.setattr(attached, "facts_of", lambda link: facts)
+    monkeypatch.setattr(installing, "find", lambda link: installing.Installed())
+    monkeypatch.setattr(attached.installing, "arches_of", lambda *_: ())
+    monkeypatch.setattr(attached.installing, "architecture",
+                        lambda found: asked.append(found) or architecture(found))
+    entry = attached._at_port(serial_ports.Port("/dev/ttyACM0", 0x2E8A, 5, None, "a board"))
+    assert len(asked) == 1
+    return entry
+
+
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_board_without_a_module_gets_no_way_that_is_impossible(number):
+def test_a_board_without_a_module_gets_no_way_that_is_impossible(number, monkeypatch):
     facts = facts_of(number)
     if native_module.arches_for(number):
         assert set(installing.arches_of(facts, "board")) <= set(native_module.ARCHES)
         return
     with pytest.raises(Error) as raised:
         installing.arches_of(facts, "board")
-    text, fits = attached._state(installing.Installed(), facts)
-    assert not fits
+    entry = attached_board(monkeypatch, facts)
+    text, ways = entry["has"], entry["ways"]
+    assert not any("deploy" in way or "run" in way for way in ways)
     if number:
         assert raised.value.code == NOT_SUPPORTED
         assert "not support" in raised.value.message and "not supported yet" in text
         assert "natmod" not in raised.value.message and "firmware" not in raised.value.message
-        assert attached._supported(["a way"], facts) == []
+        assert ways == []
         assert ("Xtensa" in raised.value.message) == (number in XTENSA)
     else:
-        assert raised.value.code == NOT_FOUND and attached._supported(["a way"], facts) == ["a way"]
+        assert raised.value.code == NOT_FOUND and len(ways) == 1 and "picotorch flash" in ways[0]
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -2,12 +2,21 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from picotorch.host.boards.boards import BOARDS_DIR, board_names
 from support.tool import load_tool
 
+ROOT = Path(__file__).resolve().parents[2]
 board_config = load_tool("board_config")
+
+
+def sections_without_content(script):
+    """Give (memory, memory of the load address) of each, which has to be named."""
+    found = re.findall(r"^    \.\w+ \(NOLOAD\)[^}]*\} > (\w+)(?: AT > (\w+))?$", script, re.MULTILINE)
+    assert len(found) == script.count("(NOLOAD)") > 0
+    return found
 
 
 @pytest.mark.parametrize("variant", ["run", "repl"])
@@ -15,6 +24,17 @@ board_config = load_tool("board_config")
 def test_a_linker_script_loads_no_section_without_content(name, variant):
     toml = tomllib.loads((BOARDS_DIR / name / "board.toml").read_text())
     script = board_config.linker_script(board_config.of_variant(toml, variant))
-    places = re.findall(r"^    \.\w+ \(NOLOAD\)[^}]*\} > (\w+)(?: AT > (\w+))?$", script, re.MULTILINE)
-    assert len(places) == script.count("(NOLOAD)") >= 3
-    assert all(memory == load for memory, load in places)
+    assert all(memory == load for memory, load in sections_without_content(script))
+
+
+SCRIPTS = [path for folder in ("examples", "port") for path in sorted((ROOT / folder).rglob("*.ld"))
+           if "(NOLOAD)" in path.read_text()]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_neither_does_a_script_that_is_no_board_s(path):
+    assert all(memory == load for memory, load in sections_without_content(path.read_text()))
+
+
+def test_the_linker_script_of_the_example_is_there():
+    assert ROOT / "examples" / "c" / "mps2.ld" in SCRIPTS

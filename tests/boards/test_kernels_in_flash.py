@@ -54,13 +54,18 @@ def image(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def mpremote(firmware, package):
-    """Start mpremote with a Pico that has both UF2 files behind the firmware, after install.py."""
+def port(firmware, package):
+    """The port of a Pico that has both UF2 files behind the firmware, after install.py."""
     with pico.emulated(firmware, package / "kernels.uf2", package / "models.uf2") as port:
-        call = on_pico.mpremote(port)
-        printed = call("mount", package, "run", package / "install.py")
+        printed = on_pico.mpremote(port)("mount", package, "run", package / "install.py")
         assert "picotorch for armv6m is in /lib" in printed
-        yield call
+        yield port
+
+
+@pytest.fixture(scope="module")
+def mpremote(port):
+    """Start mpremote with that Pico."""
+    return on_pico.mpremote(port)
 
 
 def run(mpremote, folder, name="model", path=MODEL):
@@ -84,6 +89,22 @@ def said(mpremote, name, *before):
 
 def test_all_kernels_run_from_flash_as_on_the_twin(mpremote):
     assert run(mpremote, "/lib") >= FREE
+
+
+def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
+    """By --port: parity and profile send no model, and deploy copies no module."""
+    status, out, error = call("parity", MODEL, "--port", port, "--json")
+    assert (status, error) == (0, "")
+    entry = json.loads(out)
+    (board,) = entry["boards"]
+    assert entry["agree"] and board["agree"]
+    assert board["connected"]["model_at"] == "picotorch_models.model" and board["connected"]["in_place"]
+    status, out, _ = call("profile", MODEL, "--port", port)
+    assert status == 0 and "the model is picotorch_models.model, used in place" in out
+    status, out, _ = call("deploy", MODEL, "--port", port, "--json")
+    entry = json.loads(out)
+    assert (status, entry["installed"], entry["lacked"]) == (0, [], [])
+    on_pico.mpremote(port)("fs", "rm", f":{entry['path']}")
 
 
 def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):

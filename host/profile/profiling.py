@@ -10,8 +10,8 @@ from .. import show
 from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
 from ..run import running
-from ..run.report import connected_entry, model_place
-from ..run.request import HOST_MEMORY, Connected, Request, Result
+from ..run.report import connected_entry, connected_of, model_place
+from ..run.request import HOST_MEMORY, Request, Result
 from ..size import cycles
 from ..twin import open_program
 from ..values import TENSOR, Values
@@ -173,10 +173,13 @@ def show_text(entry: dict, order: str) -> None:
         click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate, as are those of each row.")
     if entry["dynamic"]:
         click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
-    if "connected" in entry:
-        click.echo(f"\nOn the board {model_place(Connected(**entry['connected']))}.")
+    connected = connected_of(entry)
+    if connected is not None:
+        click.echo()
+        show.line(f"On the board {model_place(connected)}.")
     if entry["executions"] > 1:
-        click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
+        click.echo()
+        show.line(f"Medians of {entry['executions']} executions on this computer.")
 
 
 def _figures(row):

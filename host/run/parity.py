@@ -16,8 +16,8 @@ from ..tensors import BFLOAT16, HALF, as_numbers
 from ..twin import open_program
 from ..values import TENSOR
 from . import running
-from .report import model_place, result_entry
-from .request import HOST_MEMORY, Connected, Request, Result
+from .report import connected_of, model_place, result_entry
+from .request import HOST_MEMORY, Request, Result
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place
@@ -228,8 +228,8 @@ def show_progress(entry: dict) -> None:
           "these differ: " + ", ".join(map(str, differing)))
     _line(f"{name} and host, method pool", from_byte is None,
           f"{board['compared_pool_bytes']} bytes identical", f"differs from byte {from_byte} on")
-    if "connected" in board:
-        found = Connected(**board["connected"])
+    found = connected_of(board)
+    if found is not None:
         show.line(f"{name}, heap free: " + ", ".join(
             f"{show.size(count)} {when}" for when, count in found.heap_free.items()
             if count is not None))

@@ -36,6 +36,11 @@ def connected_entry(result: Result) -> dict:
     return {} if result.connected is None else {"connected": dataclasses.asdict(result.connected)}
 
 
+def connected_of(entry: dict) -> Connected | None:
+    """Return the facts that connected_entry() gave an entry; None for an entry of another run."""
+    return Connected(**entry["connected"]) if "connected" in entry else None
+
+
 def _usage(usage: Usage | None) -> dict | None:
     return None if usage is None else dataclasses.asdict(usage)
 

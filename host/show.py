@@ -74,8 +74,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def line(text: str) -> None:
-    click.echo(printable(text))
+def line(text: str, err: bool = False) -> None:
+    """Print a line; err: on stderr."""
+    click.echo(printable(text), err=err)
 
 
 def heading(text: str) -> None:

@@ -18,7 +18,7 @@ def full_boards() -> list[str]:
     full = full_board_names()
     for name in board_names():
         if name not in full:
-            click.echo(f"{name}: left out, it has no firmware with all kernels", err=True)
+            show.line(f"{name}: left out, it has no firmware with all kernels", err=True)
     return full
 
 
@@ -62,7 +62,7 @@ def show_text(found: dict) -> None:
     if commands:
         click.echo("\nTo build a firmware, in picotorch's repository:")
         for command in commands:
-            click.echo(f"  {command}")
+            show.line(f"  {command}")
 
 
 def _planned(entry):

@@ -17,7 +17,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-import click
 import numpy as np
 from picotorch import Error
 from picotorch.errors import INTERNAL, NOT_SUPPORTED, fail
@@ -72,8 +71,8 @@ def _check_confinement(name):
         by = ("Landlock and a seccomp filter confine it" if has_filter else
               "Landlock alone confines it: it changes files in its own folder only, but there is no "
               "seccomp filter")
-        click.echo(f"{show.printable(name)}: {by}. Its code can still {'; '.join(gaps)}; export only "
-                   "files that you trust", err=True)
+        show.line(f"{name}: {by}. Its code can still {'; '.join(gaps)}; export only files that you "
+                  "trust", err=True)
 
 
 def _fault():

@@ -15,7 +15,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
@@ -186,7 +185,7 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     files = _files(board, programs, frozen, parts, without)
     folder = _folder(board, files, (str(tree), *board.make, *arguments))
     log = folder / "make.log"
-    click.echo(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)
+    show.line(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)
     with selective.locked(BUILD):
         selective.write_changed(folder, files)
         write(log, "")

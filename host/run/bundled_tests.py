@@ -104,8 +104,8 @@ def _show_verdict(verdict):
     level = "I" if verdict.passed else "E"
     if verdict.message:
         show.line(f"E [picotorch] {verdict.message}")
-    click.echo(f"{level} [picotorch] TEST: BundleIO index[{verdict.index}] "
-               f"Test_result: {_word(verdict)}")
+    show.line(f"{level} [picotorch] TEST: BundleIO index[{verdict.index}] "
+              f"Test_result: {_word(verdict)}")
 
 
 def _word(verdict):

@@ -110,7 +110,7 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         show.as_json(entry)
         return
     if inputs is None and not result.code:
-        click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
+        show.line(f"The inputs are random (seed {seed}); give your own with --inputs.")
     show_result(result)
     running.check_result(result)
     if outputs is not None:

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from .. import child, quoting, show
 from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..files import write
@@ -163,7 +161,7 @@ def _sandbox(program: str) -> tuple[str, ...]:
     if tried.returncode == 0:
         return arguments
     reason = tried.stderr.decode("utf-8", "backslashreplace").strip().splitlines()[-1:]
-    click.echo(
+    show.line(
         f"{program} has no sandbox ({''.join(reason) or f'status {tried.returncode}'}): nothing keeps "
         "a board's code from starting programs on this computer; run only models that you trust",
         err=True,

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from .. import child
+from .. import child, show
 from ..boards.boards import Board
 from ..files import read_file, write
 from ..firmware import romfs
@@ -52,7 +52,7 @@ def models_image(models: Iterable[Path]) -> Iterator[Path]:
         image = Path(folder, "models.romfs")
         write(image, romfs.build(files))
         for path in models:
-            click.echo(f"{path}: /rom/{path.name} on the board", err=True)
+            show.line(f"{path}: /rom/{path.name} on the board", err=True)
         yield image
 
 
@@ -157,6 +157,7 @@ def serve(board: Board, listen: str, image: Path | None = None) -> int:
     """Have the board's console on a port until the board ends, and say how to connect; return its exit
     status. Raises emulator.EmulatorError."""
     with listening(board, listen, image) as (port, process):
-        click.echo(f"{board.name} listens. Type in another terminal:\n  mpremote connect {port}\n"
-                   "_board.exit(0) there ends it, and ctrl-C here.")
+        show.line(f"{board.name} listens. Type in another terminal:")
+        show.line(f"  mpremote connect {port}")
+        show.line("_board.exit(0) there ends it, and ctrl-C here.")
         return process.wait()

@@ -58,7 +58,7 @@ def _show_temp(need, entries):
             show.line(f"With the default, since the preferred does not fit: {', '.join(smaller)}")
     elif entries:
         few = "minimum" if used == need["temp_least"] else "default"
-        click.echo(f"More temp memory than the {few} gains nothing there.")
+        show.line(f"More temp memory than the {few} gains nothing there.")
     least = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
     if least:
         show.line(f"With the minimum, since the default does not fit: {', '.join(least)}")
@@ -198,8 +198,8 @@ def _show_notes(entries, kind):
         click.echo("ms: an estimate from counted instructions, without wait states of flash.")
     if False in counted:
         click.echo("~: an estimate from the sizes of the tensors, without wait states of flash.\n"
-                   f"Half of the tests' networks are within a factor of {by_size.HALF}, nine in ten\n"
-                   f"within {by_size.FACTOR}.")
+                   f"Half of the tests' networks are within a factor of {by_size.HALF:g}, nine in ten\n"
+                   f"within {by_size.FACTOR:g}.")
     reasons = {}
     for entry in entries:
         if entry["message"]:

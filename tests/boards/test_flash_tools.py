@@ -15,6 +15,7 @@ from picotorch.host.firmware import kernels_in_flash, ports, rp2, selective
 from picotorch.host.firmware.uf2 import ABSOLUTE
 from picotorch.host.firmware.uf2 import write as write_uf2
 from support.calling import assert_error, assert_usage
+from support.flash_tools_double import hide, install
 
 PICO = 0xE48BFF56
 ADD = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
@@ -27,22 +28,10 @@ def uf2(blocks, family=PICO):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """No tool is installed, and no drive mounted."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "drives").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("PICOTORCH_DRIVES", str(tmp_path / "drives"))
+    hide(tmp_path, monkeypatch)
     monkeypatch.setattr(flash_tools, "_WAIT", 1.0)
     (tmp_path / "fw.uf2").write_bytes(uf2(3))
     return tmp_path
-
-
-def install(folder, name, status=0):
-    """A tool that writes its arguments to a file, and says something."""
-    tool = folder / "bin" / name
-    tool.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {folder}/{name}.got\n'
-                    f'echo "{name} says this" >&2\nexit {status}\n')
-    tool.chmod(0o755)
-    return folder / f"{name}.got"
 
 
 def mount(folder, board_id="RPI-RP2"):
@@ -161,10 +150,10 @@ def test_each_tool_gets_its_arguments(call, folder, tool, board, suffix, wanted)
     wanted = [word.replace("FILE", str(file)) for word in wanted]
     got = install(folder, tool)
     status, out, _ = call("flash", file, "--board", board, "--dry-run", "--json")
-    assert (status, json.loads(out)["command"], got.exists()) == (0, [tool, *wanted], False)
+    assert (status, json.loads(out)["command"], got()) == (0, [tool, *wanted], None)
     status, out, _ = call("flash", file, "--board", board)
     assert status == 0 and f"is on {board}, written" in out
-    assert got.read_text().splitlines() == wanted
+    assert got() == wanted
 
 
 def test_a_tool_that_fails_is_quoted(call, folder):
@@ -218,7 +207,7 @@ def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
     monkeypatch.setattr(flash_tools.ports, "build", build)
     got = install(folder, "dfu-util")
     assert call("flash", model, "--board", "PYBV11")[0] == 0
-    assert got.read_text().splitlines()[-1] == str(files[1])
+    assert got()[-1] == str(files[1])
 
 
 @pytest.mark.parametrize("name", ["model.pte", "model.ptm"])
@@ -237,7 +226,7 @@ def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch, name):
     monkeypatch.setattr(flash_tools.rp2, "build", build)
     got = install(folder, "picotool")
     assert call("flash", model, "--board", "RPI_PICO")[0] == 0
-    built = Path(got.read_text().splitlines()[-1])
+    built = Path(got()[-1])
     assert built.name == "RPI_PICO.uf2" and not built.parent.exists()
 
 

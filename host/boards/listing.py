@@ -30,6 +30,8 @@ def _entry(board: Board) -> dict:
         "default": board.name == DEFAULT_BOARD,
         "arenas": {arena.name: arena.size for arena in board.arenas.values()},
         "memories": {arena.name: arena.memory for arena in board.arenas.values()},
+        "flash": board.flash_of_project().size,
+        "ram": board.data.size,
         "code": board.code.size,
         "model": board.job.size,
         "stack": board.stack_size,
@@ -50,9 +52,10 @@ def is_built(board: Board) -> bool:
 
 def show_text(found: dict) -> None:
     entries = found["boards"]
-    show.table(["board", "core", "firmware", ""], [
-        [entry["board"], entry["core"], "built" if entry["built"] else "not built",
-         "default" if entry["default"] else ""] for entry in entries])
+    show.table(["board", "core", "flash KiB>", "RAM KiB>", "firmware", ""], [
+        [entry["board"], entry["core"], _kib(entry["flash"]), _kib(entry["ram"]),
+         "built" if entry["built"] else "not built", "default" if entry["default"] else ""]
+        for entry in entries])
     show.heading("Memories in KiB")
     show.table(["board", "pool>", "temp>", "stack>", "model>", "planned buffers"], [
         [entry["board"], _kib(entry["arenas"]["pool"]), _kib(entry["arenas"]["temp"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from picotorch.host.boards import listing
-from picotorch.host.boards.boards import board_names
+from picotorch.host.boards.boards import board_names, load_board
 from picotorch.host.run import running
 from support import fixture_store
 
@@ -114,6 +114,9 @@ def test_the_list_of_boards_fits_the_terminal_and_shows_how_to_build(call, monke
     for name in board_names():
         rows = [line for line in lines if line.startswith(f"{name} ")]
         assert len(rows) == 2 and ("not built" in rows[0]) == (name != running.DEFAULT_BOARD)
+        board = load_board(name)
+        sizes = [size // 1024 for size in (board.flash_of_project().size, board.data.size)]
+        assert rows[0].split()[1:4] == [board.core, *map(str, sizes)]
     assert "  make firmware BOARD=NAME" in lines
 
 

@@ -91,12 +91,16 @@ int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b) {
     return pt_expect_matrices(c, arg, PT_DTYPE_INT, b, PT_NO_COLUMNS, PT_NO_COLUMNS);
 }
 
-int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints) {
-    const uint64_t bytes = reals * pt_element_size(dtype) + ints * sizeof(int32_t);
+uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints) {
+    const int64_t bytes = reals * size + ints * (int64_t)sizeof(int32_t);
+    return bytes > PT_MEMORY_LIMIT ? UINT32_MAX : (uint32_t)bytes;
+}
+
+int pt_ask_matrices(pt_context *c, uint32_t bytes) {
     if (bytes > PT_MEMORY_LIMIT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a matrix is too large");
     }
-    pt_ask_scratch(c, (uint32_t)bytes);
+    pt_ask_scratch(c, bytes);
     return PT_ERROR_OK;
 }
 

@@ -49,8 +49,10 @@ PT_MUST_USE int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, con
 PT_MUST_USE int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
 // Expects an int32 for each matrix, which is not 0 where one failed.
 PT_MUST_USE int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
-// Asks for scratch of `reals` elements of `dtype` and `ints` of int32.
-PT_MUST_USE int pt_ask_matrices(pt_context *c, uint8_t dtype, uint64_t reals, uint64_t ints);
+// Bytes of scratch for `reals` numbers of `size` bytes and `ints` of int32; more than
+// PT_MEMORY_LIMIT where they are too many, which pt_ask_matrices refuses.
+uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints);
+PT_MUST_USE int pt_ask_matrices(pt_context *c, uint32_t bytes);
 // Counts the work that each matrix takes beside its elements.
 PT_MUST_USE static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);

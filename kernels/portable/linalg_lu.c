@@ -14,10 +14,14 @@ static pt_matrix determined(const pt_tensor *a, const pt_batch *b, int32_t i) {
     return a->flags & PT_VALUE_CONTIGUOUS ? pt_transposed(m) : m;
 }
 
+// Bytes of the factors of a matrix of numbers of `size` bytes, a column and the pivots.
+static uint32_t factor_scratch(uint32_t size, int64_t rows, int64_t columns) {
+    return pt_matrix_scratch(size, rows * columns + rows, rows < columns ? rows : columns);
+}
+
 static int ask_for_factors(pt_context *c, const pt_tensor *a) {
-    const uint64_t rows = (uint64_t)a->sizes[a->rank - 2];
-    const uint64_t columns = (uint64_t)a->sizes[a->rank - 1];
-    return pt_ask_matrices(c, a->dtype, rows * columns + rows, rows < columns ? rows : columns);
+    const int32_t *inner = a->sizes + a->rank - 2;
+    return pt_ask_matrices(c, factor_scratch(pt_element_size(a->dtype), inner[0], inner[1]));
 }
 
 // Refuses what is not square, and asks for what its factors take.

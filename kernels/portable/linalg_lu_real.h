@@ -12,10 +12,12 @@ typedef struct PT_TYPED(lu) {
 #define LU PT_TYPED(lu)
 
 // Places a matrix in scratch.
-static LU PT_TYPED(start_lu)(const pt_context *c, int32_t rows, int32_t columns) {
-    PT_REAL *a = (PT_REAL *)(void *)c->scratch;
-    PT_REAL *x = a + rows * columns;
-    return (LU){a, x, (int32_t *)(void *)(x + rows), rows, columns, 0};
+static int PT_TYPED(start_lu)(pt_context *c, LU *f, int32_t rows, int32_t columns) {
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, factor_scratch(sizeof(PT_REAL), rows, columns), &scratch));
+    PT_REAL *a = scratch, *x = a + rows * columns;
+    *f = (LU){a, x, (int32_t *)(void *)(x + rows), rows, columns, 0};
+    return PT_ERROR_OK;
 }
 
 static int PT_TYPED(load_lu)(pt_context *c, const LU *f, pt_matrix m) {
@@ -63,7 +65,7 @@ static int PT_TYPED(factor)(pt_context *c, LU *f) {
 
 // Loads and factors a matrix.
 static int PT_TYPED(factor_matrix)(pt_context *c, LU *f, pt_matrix m) {
-    *f = PT_TYPED(start_lu)(c, m.rows, m.columns);
+    PT_TRY(PT_TYPED(start_lu)(c, f, m.rows, m.columns));
     PT_TRY(pt_count_matrix(c));
     PT_TRY(PT_TYPED(load_lu)(c, f, m));
     return PT_TYPED(factor)(c, f);

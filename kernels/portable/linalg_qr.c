@@ -9,6 +9,13 @@ static bool has_q(const pt_context *c, const pt_ref *args) {
     return !pt_string_is(c, args[LINALG_QR_MODE], no_q);
 }
 
+// Bytes of a matrix, the factors of its reflections, and a column.
+static uint32_t qr_scratch(const pt_tensor *a) {
+    const int64_t rows = a->sizes[a->rank - 2], columns = a->sizes[a->rank - 1];
+    return pt_matrix_scratch(pt_element_size(a->dtype),
+                             rows * columns + (rows < columns ? rows : columns) + rows, 0);
+}
+
 static int qr_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_QR_A]);
     const bool complete = pt_string_is(c, args[LINALG_QR_MODE], complete_q);
@@ -19,8 +26,7 @@ static int qr_check(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     const int32_t rows = a.sizes[a.rank - 2], columns = a.sizes[a.rank - 1];
     const int32_t fewer = rows < columns ? rows : columns, inner = complete ? rows : fewer;
-    const uint64_t elements = (uint64_t)rows * (uint64_t)columns;
-    PT_TRY(pt_ask_matrices(c, a.dtype, elements + (uint64_t)fewer + (uint64_t)rows, 0));
+    PT_TRY(pt_ask_matrices(c, qr_scratch(&a)));
     PT_TRY(has_q(c, args) ? pt_expect_matrices(c, args[LINALG_QR_Q], a.dtype, &b, rows, inner)
                           : pt_expect_none(c, args[LINALG_QR_Q], a.dtype));
     return pt_expect_matrices(c, args[LINALG_QR_R], a.dtype, &b, inner, columns);

@@ -70,7 +70,9 @@ static int PT_TYPED(qr_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor r = pt_get_tensor(c, args[LINALG_QR_R]);
     const int32_t rows = in.sizes[in.rank - 2], columns = in.sizes[in.rank - 1];
     const int32_t reflections = rows < columns ? rows : columns;
-    PT_REAL *const a = (PT_REAL *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, qr_scratch(&in), &scratch));
+    PT_REAL *const a = scratch;
     PT_REAL *const factors = a + rows * columns, *const x = factors + reflections;
     const pt_batch b = pt_batch_of(&in, 2);
     for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {

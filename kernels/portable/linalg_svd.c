@@ -30,14 +30,18 @@ static int read_decomposition(pt_context *c, const pt_ref *args, decomposition *
     return PT_ERROR_OK;
 }
 
+// Bytes of the left vectors, the singular values and the right vectors.
+static uint32_t svd_scratch(const decomposition *d) {
+    const int64_t columns = d->columns, right = d->has_vectors ? columns * columns : 0;
+    return pt_matrix_scratch(pt_element_size(d->a.dtype),
+                             (int64_t)d->rows * d->wanted + columns + right, 0);
+}
+
 static int svd_check(pt_context *c, const pt_ref *args) {
     decomposition d;
     PT_TRY(read_decomposition(c, args, &d));
     const pt_tensor *const a = &d.a;
-    const uint64_t rows = (uint64_t)d.rows, columns = (uint64_t)d.columns;
-    PT_TRY(pt_ask_matrices(
-        c, a->dtype, rows * (uint64_t)d.wanted + columns + (d.has_vectors ? columns * columns : 0),
-        0));
+    PT_TRY(pt_ask_matrices(c, svd_scratch(&d)));
     PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_S], a->dtype, &d.batch, d.columns, PT_NO_COLUMNS));
     if (!d.has_vectors) {
         PT_TRY(pt_expect_none(c, args[LINALG_SVD_U], a->dtype));

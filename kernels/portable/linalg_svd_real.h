@@ -144,7 +144,9 @@ static int PT_TYPED(svd_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor s = pt_get_tensor(c, args[LINALG_SVD_S]);
     const pt_tensor u = pt_get_tensor(c, args[LINALG_SVD_U]);
     const pt_tensor vh = pt_get_tensor(c, args[LINALG_SVD_VH]);
-    SVD f = {.w = (PT_REAL *)(void *)c->scratch, .rows = d.rows, .columns = d.columns};
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, svd_scratch(&d), &scratch));
+    SVD f = {.w = scratch, .rows = d.rows, .columns = d.columns};
     f.tolerance = PT_EPSILON * PT_SQRT((PT_REAL)d.rows);
     f.s = f.w + d.rows * d.wanted;
     f.v = d.has_vectors ? f.s + d.columns : NULL;

@@ -15,6 +15,12 @@ static bool is_lower(const pt_context *c, pt_ref uplo) {
     return pt_string_is(c, uplo, lower) || pt_string_is(c, uplo, small_lower);
 }
 
+// Bytes of a matrix, and of its vectors.
+static uint32_t eigh_scratch(const pt_tensor *a, bool has_vectors) {
+    const int64_t n = a->sizes[a->rank - 1];
+    return pt_matrix_scratch(pt_element_size(a->dtype), n * n * (has_vectors ? 2 : 1), 0);
+}
+
 static int eigh_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_EIGH_A]);
     const pt_ref uplo = args[LINALG_EIGH_UPLO];
@@ -25,7 +31,7 @@ static int eigh_check(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     const int32_t n = a.sizes[a.rank - 1];
     const bool has_vectors = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]);
-    PT_TRY(pt_ask_matrices(c, a.dtype, (uint64_t)n * (uint64_t)n * (has_vectors ? 2 : 1), 0));
+    PT_TRY(pt_ask_matrices(c, eigh_scratch(&a, has_vectors)));
     PT_TRY(pt_expect_matrices(c, args[LINALG_EIGH_EIGENVALUES], a.dtype, &b, n, PT_NO_COLUMNS));
     return has_vectors ? pt_expect_matrices(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype, &b, n, n)
                        : pt_expect_none(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype);

@@ -86,8 +86,11 @@ static int PT_TYPED(eigh_run)(pt_context *c, const pt_ref *args) {
     const pt_tensor values = pt_get_tensor(c, args[LINALG_EIGH_EIGENVALUES]);
     const pt_tensor vectors = pt_get_tensor(c, args[LINALG_EIGH_EIGENVECTORS]);
     const bool upper = is_upper(c, args[LINALG_EIGH_UPLO]);
-    EIGEN f = {.a = (PT_REAL *)(void *)c->scratch, .n = in.sizes[in.rank - 1]};
-    f.v = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]) ? f.a + f.n * f.n : NULL;
+    const bool has_vectors = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]);
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, eigh_scratch(&in, has_vectors), &scratch));
+    EIGEN f = {.a = scratch, .n = in.sizes[in.rank - 1]};
+    f.v = has_vectors ? f.a + f.n * f.n : NULL;
     const pt_batch b = pt_batch_of(&in, 2);
     for (int32_t i = 0; i < pt_batch_count(c, &b); i++) {
         const pt_matrix m = pt_matrix_of(&in, 2, &b, i), to = pt_matrix_of(&values, 1, &b, i);

@@ -2,6 +2,11 @@
 #include "../core/operator_arguments.h"
 #include "linalg.h"
 
+// Bytes of a column.
+static uint32_t triangular_scratch(const pt_tensor *a) {
+    return pt_matrix_scratch(pt_element_size(a->dtype), a->sizes[a->rank - 1], 0);
+}
+
 static int triangular_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[LINALG_SOLVE_TRIANGULAR_SELF]);
     const pt_tensor b = pt_get_tensor(c, args[LINALG_SOLVE_TRIANGULAR_B]);
@@ -13,7 +18,7 @@ static int triangular_check(pt_context *c, const pt_ref *args) {
     }
     pt_batch batch = pt_batch_of(&a, 2);
     PT_TRY(pt_join_batch(c, &batch, &b, 2));
-    PT_TRY(pt_ask_matrices(c, a.dtype, (uint64_t)n, 0));
+    PT_TRY(pt_ask_matrices(c, triangular_scratch(&a)));
     return pt_expect_matrices(c, args[LINALG_SOLVE_TRIANGULAR_OUT], a.dtype, &batch,
                               b.sizes[b.rank - 2], b.sizes[b.rank - 1]);
 }

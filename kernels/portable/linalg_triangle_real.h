@@ -22,7 +22,9 @@ static int PT_TYPED(triangular_run)(pt_context *c, const pt_ref *args) {
     const bool left = pt_get_bool(c, args[LINALG_SOLVE_TRIANGULAR_LEFT]);
     const bool upper = pt_get_bool(c, args[LINALG_SOLVE_TRIANGULAR_UPPER]) == left;
     const bool unit = pt_get_bool(c, args[LINALG_SOLVE_TRIANGULAR_UNITRIANGULAR]);
-    PT_REAL *const x = (PT_REAL *)(void *)c->scratch;
+    void *scratch;
+    PT_TRY(pt_take_scratch(c, triangular_scratch(&a), &scratch));
+    PT_REAL *const x = scratch;
     const pt_batch batch = pt_batch_of(&out, 2);
     for (int32_t i = 0; i < pt_batch_count(c, &batch); i++) {
         pt_matrix from = pt_matrix_of(&b, 2, &batch, i), to = pt_matrix_of(&out, 2, &batch, i);

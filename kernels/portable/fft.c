@@ -18,6 +18,7 @@ typedef struct pass {
     bool half;      // see fft_lines.h
     bool root;      // divides by the root of
     int32_t divide; // this; 0: by nothing
+    char *room;     // for a line, see fft_lines.h; NULL where there are no elements
     int32_t n;      // points of a line
     const void *in;
     void *out;
@@ -77,6 +78,7 @@ typedef struct fft {
     uint8_t dims[PT_MAX_RANK]; // the last one is real before or behind the transform
     uint32_t last;             // dims[n_dims - 1]
     int32_t n;                 // points along it
+    uint64_t lines;            // bytes of their scratch, behind which is that of a tensor
 } fft;
 
 enum { OUT = FFT_C2C_OUT, SELF = FFT_C2C_SELF, DIM = FFT_C2C_DIM };
@@ -106,16 +108,10 @@ static int32_t points_along(const fft *f, uint32_t dim) {
     return dim == f->last ? f->n : f->in.sizes[dim];
 }
 
-// A complex tensor between the passes of FFT_BACK.
-static uint32_t bytes_between(const pt_context *c, const pt_ref *args, const fft *f) {
-    return f->kind == FFT_BACK && f->n_dims > 1
-               ? pt_capacity(c, args[SELF]) * pt_element_size(f->in.dtype)
-               : 0;
-}
-
-static uint32_t bytes_of_lines(const fft *f) {
+// Bytes of scratch: of the lines, and behind them of the tensor between the passes of FFT_BACK.
+static uint64_t fft_scratch(const pt_context *c, const pt_ref *args, fft *f) {
     const uint32_t pair = pt_element_size(f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype);
-    uint32_t most = 0;
+    uint64_t most = 0;
     for (uint32_t i = 0; i < f->n_dims; i++) {
         const int32_t n = points_along(f, f->dims[i]);
         const kind kind = i + 1 == f->n_dims ? f->kind : FFT_COMPLEX;
@@ -125,7 +121,10 @@ static uint32_t bytes_of_lines(const fft *f) {
             may_be_odd ? 3u * (uint32_t)n : (uint32_t)n / 2 + 2u * (uint32_t)points_of(kind, n);
         most = pairs > most ? pairs : most;
     }
-    return most * pair;
+    f->lines = most * pair;
+    return f->lines + (f->kind == FFT_BACK && f->n_dims > 1
+                           ? (uint64_t)pt_capacity(c, args[SELF]) * pt_element_size(f->in.dtype)
+                           : 0);
 }
 
 static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *sizes) {
@@ -150,7 +149,7 @@ static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *s
     if (pt_product(sizes, f->in.rank) == 0) {
         return PT_ERROR_OK; // a line may be of any length
     }
-    const uint64_t bytes = (uint64_t)bytes_of_lines(f) + bytes_between(c, args, f);
+    const uint64_t bytes = fft_scratch(c, args, f);
     if (bytes > UINT32_MAX) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the transform is too large");
     }
@@ -173,6 +172,18 @@ static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pa
     }
     p->divide = normalization == BY_NOTHING ? 0 : product;
     p->root = normalization == BY_ROOT;
+}
+
+// For a run: reads a call and its scale, and takes its scratch.
+static int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
+    void *scratch = NULL;
+    PT_TRY(read_call(c, args, p->kind, f));
+    if (pt_numel(&f->out) > 0) {
+        PT_TRY(pt_take_scratch(c, (uint32_t)fft_scratch(c, args, f), &scratch));
+        read_scale(c, args, f, p);
+    }
+    p->room = scratch;
+    return PT_ERROR_OK;
 }
 
 // Sets up a pass along `dim`, from one tensor to another of the same rank, which may be the same
@@ -250,13 +261,9 @@ static int c2c_check(pt_context *c, const pt_ref *args) {
 
 TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
-    PT_TRY(read_call(c, args, FFT_COMPLEX, &f));
-    if (pt_numel(&f.out) == 0) {
-        return PT_ERROR_OK;
-    }
     pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
-    read_scale(c, args, &f, &p);
-    return run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide);
+    PT_TRY(start_call(c, args, &f, &p));
+    return p.room ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide) : PT_ERROR_OK;
 }
 
 FFT_KERNELS(c2c)
@@ -276,14 +283,13 @@ static int r2c_check(pt_context *c, const pt_ref *args) {
 
 TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
-    PT_TRY(read_call(c, args, FFT_FORTH, &f));
-    if (pt_numel(&f.out) == 0) {
+    pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
+    PT_TRY(start_call(c, args, &f, &p));
+    if (!p.room) {
         return PT_ERROR_OK;
     }
-    pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
-    read_scale(c, args, &f, &p);
     PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, wide));
-    const pass others = {.kind = FFT_COMPLEX};
+    const pass others = {.kind = FFT_COMPLEX, .room = p.room};
     return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, wide);
 }
 
@@ -312,18 +318,17 @@ static int c2r_check(pt_context *c, const pt_ref *args) {
 
 TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
-    PT_TRY(read_call(c, args, FFT_BACK, &f));
-    if (pt_numel(&f.out) == 0) {
+    pass p = {.kind = FFT_BACK, .inverse = true};
+    PT_TRY(start_call(c, args, &f, &p));
+    if (!p.room) {
         return PT_ERROR_OK;
     }
     pt_tensor between = f.in;
     if (f.n_dims > 1) {
-        const pass others = {.kind = FFT_COMPLEX, .inverse = true};
-        between.data = c->scratch + bytes_of_lines(&f);
+        const pass others = {.kind = FFT_COMPLEX, .inverse = true, .room = p.room};
+        between.data = p.room + f.lines;
         PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, wide));
     }
-    pass p = {.kind = FFT_BACK, .inverse = true};
-    read_scale(c, args, &f, &p);
     return run_along(c, &p, f.last, &f.out, &between, wide);
 }
 

@@ -367,7 +367,7 @@ static int PT_LINE(odd_back)(pt_context *c, const LINE *v, PT_REAL *out, const P
 // The transform that a pass makes: lines are real before FFT_FORTH and behind FFT_BACK.
 static int PT_LINE(run_pass)(pt_context *c, const pass *f, pt_walk *w) {
     const int32_t n = f->n;
-    PAIR *room = (PAIR *)(void *)c->scratch;
+    PAIR *room = (PAIR *)(void *)f->room;
     PT_TRY(pt_count_product(c, n, PT_ELEMENT_STEPS));
     const TABLE t = PT_LINE(make_table)(room, n);
     const int32_t pairs = points_of(f->kind, n);

@@ -24,37 +24,33 @@ typedef struct volume {
     slice next;  // those of another tap: scratch
 } volume;
 
+// Bytes of the slices in scratch for an output of these sizes: none where each comes of one tap.
+static uint32_t volume_scratch(const pt_context *c, const pt_ref *args, const int32_t *sizes) {
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    const int32_t slice[] = {sizes[1], sizes[3], sizes[4]};
+    const uint32_t most = pt_capacity(c, args[CONVOLUTION_OUT]), all = pt_product(slice, 3);
+    const uint32_t bytes =
+        pt_is_half(weight.dtype) ? 2 * (uint32_t)sizeof(float) : pt_element_size(weight.dtype);
+    return weight.sizes[2] > 1 ? (all < most ? all : most) * bytes : 0;
+}
+
 // ---- check
 
 static int check_volume(pt_context *c, const pt_ref *args) {
     if (pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank != 5) {
         return pt_aten_convolution_out.check(c, args);
     }
-    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     int32_t sizes[5];
     PT_TRY(pt_check_convolution(c, args, sizes));
-    if (weight.sizes[2] > 1) {
-        sizes[2] = 1;
-        const uint32_t most = pt_capacity(c, args[CONVOLUTION_OUT]), all = pt_product(sizes + 1, 4);
-        pt_ask_scratch(c, (all < most ? all : most) * (pt_is_half(weight.dtype)
-                                                           ? 2 * (uint32_t)sizeof(float)
-                                                           : pt_element_size(weight.dtype)));
-    }
+    pt_ask_scratch(c, volume_scratch(c, args, sizes));
     return PT_ERROR_OK;
 }
 
 // ---- run
 
-// A slice in scratch, in the order (channel, height, width), behind `before` others.
-static slice scratch_slice(const pt_context *c, const volume *u, int32_t before) {
-    const int32_t width = u->taps.axes[PT_AXIS_WIDTH].out,
-                  image = u->taps.axes[PT_AXIS_HEIGHT].out * width;
-    const uint8_t dtype = pt_is_half(u->taps.dtype) ? PT_DTYPE_FLOAT : u->taps.dtype;
-    const size_t bytes = (size_t)u->channels * (size_t)image * pt_element_size(dtype);
-    return (slice){(char *)c->scratch + (size_t)before * bytes, dtype, image, width, 1};
-}
-
-NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, volume *u) {
+// `bytes` of scratch hold a slice in the order (channel, height, width), of halves two.
+NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, void *scratch,
+                                 uint32_t bytes, volume *u) {
     pt_aten_convolution *v = &u->taps;
     if (!pt_read_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]), v)) {
         return false;
@@ -65,10 +61,14 @@ NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, volume
     u->channels = v->groups * v->out_channels;
     u->out = (slice){v->out, v->dtype, v->out_channel_step, v->axes[PT_AXIS_HEIGHT].out_step,
                      v->axes[PT_AXIS_WIDTH].out_step};
-    u->next = scratch_slice(c, u, 0);
-    u->first = u->out.dtype == u->next.dtype || v->axes[PT_AXIS_DEPTH].kernel == 1
-                   ? u->out
-                   : scratch_slice(c, u, 1);
+    const int32_t width = v->axes[PT_AXIS_WIDTH].out;
+    u->next = (slice){scratch, v->dtype, v->axes[PT_AXIS_HEIGHT].out * width, width, 1};
+    u->first = u->out;
+    if (pt_is_half(v->dtype) && bytes) {
+        u->next.dtype = PT_DTYPE_FLOAT;
+        u->first = u->next;
+        u->first.data += bytes / 2;
+    }
     v->batch = 1;
     return true;
 }
@@ -153,11 +153,14 @@ static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t ou
 
 static int run_volume(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    void *scratch;
     volume u;
     if (in.rank != 5) {
         return pt_aten_convolution_out.run(c, args);
     }
-    if (!read_volume(c, args, &u)) {
+    const uint32_t bytes = volume_scratch(c, args, pt_get_tensor(c, args[CONVOLUTION_OUT]).sizes);
+    PT_TRY(pt_take_scratch(c, bytes, &scratch));
+    if (!read_volume(c, args, scratch, bytes, &u)) {
         return PT_ERROR_OK;
     }
     for (int32_t n = 0; n < in.sizes[0]; n++) {

@@ -48,10 +48,10 @@ static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask
     return PT_ERROR_OK;
 }
 
-// With `running`, masks are read, to the scratch.
+// With `running`, masks are read, to the scratch that is asked for without.
 static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool running,
                       pt_picks *p) {
-    uint32_t n = pt_list_length(c, list), dim = 0, first = 0, end = 0, count = 0, scratch = 0;
+    uint32_t n = pt_list_length(c, list), dim = 0, first = 0, end = 0, count = 0, n_offsets = 0;
     *p = (pt_picks){0};
     for (uint32_t i = 0; i < n; i++) {
         pt_ref item = pt_list_item(c, list, i);
@@ -66,16 +66,20 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         pt_tensor picked = index;
         if (is_mask(&index)) {
             dims = index.rank;
-            if (running) {
-                int32_t *offsets = (int32_t *)(void *)(c->scratch + scratch);
-                PT_TRY(find_true(c, self, &index, dim, offsets));
-                one = *offsets;
-            }
-            picked = (pt_tensor){.sizes = &one, .rank = 1};
-            scratch += (elements + 1) * (uint32_t)sizeof(int32_t);
-            if (scratch > PT_MEMORY_LIMIT) {
+            const uint32_t first_offset = n_offsets;
+            n_offsets += elements + 1;
+            if (n_offsets > PT_MEMORY_LIMIT / sizeof(int32_t)) {
                 return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the masks are too large");
             }
+            if (running) {
+                void *scratch;
+                PT_TRY(pt_take_scratch(c, n_offsets * (uint32_t)sizeof(int32_t), &scratch));
+                int32_t *offsets = (int32_t *)scratch + first_offset;
+                PT_TRY(find_true(c, self, &index, dim, offsets));
+                one = *offsets;
+                p->offsets = scratch;
+            }
+            picked = (pt_tensor){.sizes = &one, .rank = 1};
             p->has_masks = true;
         }
         if (!pt_broadcast(p->sizes, &p->rank, &picked)) {
@@ -88,7 +92,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         end = dim += dims;
     }
     p->before = end - first == count ? first : 0;
-    pt_ask_scratch(c, running ? 0 : scratch);
+    pt_ask_scratch(c, running ? 0 : n_offsets * (uint32_t)sizeof(int32_t));
     if (dim > self->rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "more indices than dims");
     }
@@ -162,7 +166,7 @@ static int32_t element_at(const pt_picks *p, uint32_t rank, const int32_t *sizes
 int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_tensor *self,
                 const int32_t *strides, int32_t at) {
     uint32_t n = pt_list_length(c, list), dim = 0;
-    const int32_t *offsets = (const int32_t *)(const void *)c->scratch;
+    const int32_t *offsets = p->offsets;
     int32_t offset = 0;
     for (uint32_t i = 0; i < n; i++) {
         pt_ref item = pt_list_item(c, list, i);

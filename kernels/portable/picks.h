@@ -14,9 +14,10 @@ typedef struct pt_picks {
     uint32_t rank;              // of the indices, broadcast
     int32_t sizes[PT_MAX_RANK]; // of the indices, broadcast
     bool has_masks;             // in a check the sizes are not known
+    const int32_t *offsets;     // of what masks pick, for each behind their number
 } pt_picks;
 
-// For a check: reads the list of indices, and asks for scratch.
+// For a check: reads the list of indices, and asks for scratch for `offsets`.
 PT_MUST_USE int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p);
 // For a run: the same with the sizes of what masks pick. All indices lie within their dims, and
 // stay so while `out` is written.

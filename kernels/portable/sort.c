@@ -243,19 +243,24 @@ static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, c
     return PT_ERROR_OK;
 }
 
+// Bytes of n indices.
+static uint32_t indices_scratch(int32_t n) {
+    return (uint32_t)n * (uint32_t)sizeof(int64_t);
+}
+
 // Asks for scratch for n indices.
 static int ask_for_indices(pt_context *c, int32_t n) {
     if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
     }
-    pt_ask_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t));
+    pt_ask_scratch(c, indices_scratch(n));
     return PT_ERROR_OK;
 }
 
 // For a run: a heap with room for the n indices that its check asked for.
 static int take_indices(pt_context *c, int32_t n, heap *h) {
     void *scratch;
-    PT_TRY(pt_take_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t), &scratch));
+    PT_TRY(pt_take_scratch(c, indices_scratch(n), &scratch));
     *h = (heap){scratch, 1, n};
     return PT_ERROR_OK;
 }
@@ -480,7 +485,12 @@ static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
     return PT_ERROR_OK;
 }
 
-// The same of the median: the lower of the two in the middle, or the first NaN.
+// The median of n elements is the lower of the two in the middle.
+static int32_t median_of(int32_t n) {
+    return (n + 1) / 2;
+}
+
+// The same of the median, or of the first NaN.
 static int find_median(pt_context *c, const lane *l, int64_t *index) {
     for (int32_t i = 0; pt_is_floating(l->dtype) && i < l->size; i++) {
         int32_t at = l->first + i * l->step;
@@ -490,7 +500,7 @@ static int find_median(pt_context *c, const lane *l, int64_t *index) {
             return PT_ERROR_OK;
         }
     }
-    return find_kth(c, l, (l->size + 1) / 2, index);
+    return find_kth(c, l, median_of(l->size), index);
 }
 
 static void store_kth(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
@@ -510,8 +520,8 @@ static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, i
                      bool median) {
     uint32_t dim;
     PT_TRY(check_ordered(c, self, rest[0], rest[2], rest[3], &dim));
-    const int32_t size = self->rank ? self->sizes[dim] : 1;
-    k = median ? (size + 1) / 2 : k;
+    const int32_t size = length_along(self, dim);
+    k = median ? median_of(size) : k;
     // A k that is computed has no value yet where bounds are checked.
     const int64_t most = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
     PT_TRY(ask_for_indices(c, most < 0 ? 0 : most > size ? size : (int32_t)most));
@@ -570,7 +580,7 @@ static int check_median(pt_context *c, const pt_ref *args) {
     if (pt_numel(&self) == 0 && !pt_is_floating(self.dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
-    PT_TRY(ask_for_indices(c, (pt_numel(&self) + 1) / 2));
+    PT_TRY(ask_for_indices(c, median_of(pt_numel(&self))));
     return pt_expect_sizes(c, args[MEDIAN_OUT], 0, NULL);
 }
 
@@ -640,7 +650,7 @@ static int check_mode(pt_context *c, const pt_ref *args) {
     uint32_t dim;
     PT_TRY(check_kth(c, &self, &args[MODE_DIM], 0, true));
     PT_TRY(pt_read_dim(c, pt_get_int(c, args[MODE_DIM]), self.rank, &dim));
-    return ask_for_indices(c, self.rank ? self.sizes[dim] : 1);
+    return ask_for_indices(c, length_along(&self, dim));
 }
 
 static int run_mode(pt_context *c, const pt_ref *args) {

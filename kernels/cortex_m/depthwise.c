@@ -137,10 +137,9 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_convolution x;
     PT_TRY(read_depthwise(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
-    const uint32_t least = least_scratch(&x);
     uint32_t taken = 0;
-    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least) {
-        taken = transposed_bytes(&x) ? useful_scratch(&x) : least;
+    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
+        taken = useful_scratch(&x);
         pt_use_scratch(c, taken);
     }
     if (transposed_bytes(&x)) {

@@ -175,7 +175,7 @@ static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pa
 }
 
 // For a run: reads a call and its scale, and takes its scratch.
-static int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
+NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
     void *scratch = NULL;
     PT_TRY(read_call(c, args, p->kind, f));
     if (pt_numel(&f->out) > 0) {

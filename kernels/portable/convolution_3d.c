@@ -17,7 +17,7 @@ typedef struct slice {
 typedef struct volume {
     pt_aten_convolution taps; // the 2-d convolution of one tap, of one image
     const char *in, *weight, *bias;
-    int32_t channels; // of the output
+    int32_t images, channels; // of the output
     slice out;
     slice first; // the sums of the first tap, to which those of the others are added: out itself
                  // or, since float16 and bfloat16 are summed as float32, scratch
@@ -48,13 +48,17 @@ static int check_volume(pt_context *c, const pt_ref *args) {
 
 // ---- run
 
-// `bytes` of scratch hold a slice in the order (channel, height, width), of halves two.
-NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, void *scratch,
-                                 uint32_t bytes, volume *u) {
+// The scratch holds a slice in the order (channel, height, width), of halves two.
+NOINLINE static int read_volume(pt_context *c, const pt_ref *args, volume *u) {
     pt_aten_convolution *v = &u->taps;
+    void *scratch;
+    const uint32_t bytes = volume_scratch(c, args, pt_get_tensor(c, args[CONVOLUTION_OUT]).sizes);
+    PT_TRY(pt_take_scratch(c, bytes, &scratch));
+    u->images = 0;
     if (!pt_read_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]), v)) {
-        return false;
+        return PT_ERROR_OK;
     }
+    u->images = v->batch;
     u->in = v->in;
     u->weight = v->weight;
     u->bias = v->bias;
@@ -70,7 +74,7 @@ NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, void *
         u->first.data += bytes / 2;
     }
     v->batch = 1;
-    return true;
+    return PT_ERROR_OK;
 }
 
 static void add_row(const slice *to, const slice *from, const pt_walk *w) {
@@ -152,18 +156,12 @@ static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t ou
 }
 
 static int run_volume(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
-    void *scratch;
     volume u;
-    if (in.rank != 5) {
+    if (pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank != 5) {
         return pt_aten_convolution_out.run(c, args);
     }
-    const uint32_t bytes = volume_scratch(c, args, pt_get_tensor(c, args[CONVOLUTION_OUT]).sizes);
-    PT_TRY(pt_take_scratch(c, bytes, &scratch));
-    if (!read_volume(c, args, scratch, bytes, &u)) {
-        return PT_ERROR_OK;
-    }
-    for (int32_t n = 0; n < in.sizes[0]; n++) {
+    PT_TRY(read_volume(c, args, &u));
+    for (int32_t n = 0; n < u.images; n++) {
         for (int32_t z = 0; z < u.taps.axes[PT_AXIS_DEPTH].out; z++) {
             PT_TRY(run_slice(c, &u, z, n * u.taps.in_batch_step,
                              n * u.taps.out_batch_step + z * u.taps.axes[PT_AXIS_DEPTH].out_step));

@@ -306,7 +306,7 @@ class Delegates:
         self.method = method
         self.items = [Delegate(method, i) for i in range(most)]
         self.arguments = Arguments(method, most_arguments)
-        self.keeps_errors = False  # of destroy
+        self.keeps_errors = False  # of destroy, in an unload
         self._init_context = BackendInitContext(method)
         self._execution_context = BackendExecutionContext(method, self.arguments)
         self._error = None  # what a backend raised last

@@ -128,6 +128,7 @@ class Method:
             self.data_map = data_map
             if self._delegates is not None:
                 self._delegates.take_error()  # of an interrupted load
+                self._delegates.keeps_errors = False
             pool.used = pool.held = library.load(
                 program.library, plan, pool.buffer, pool.size, self._mark,
                 self.manager.planned_memory.buffers, None if temp is None else temp.buffer,
@@ -140,12 +141,12 @@ class Method:
             raise fail(MEMORY_ALLOCATION_FAILED, "is too small; "
                        "call from fewer functions or give the firmware more", "stack") from None
         finally:
-            if self._busy:  # it is not loaded
-                try:
+            try:
+                if self._busy:  # it is not loaded
                     spare_error()
                     self._release()
-                finally:
-                    self._busy = ""
+            finally:  # before any jump, where MicroPython raises an interrupt
+                self._busy = ""
 
     def _release(self):
         """Gives everything back. Each part may be interrupted, and done again."""
@@ -180,8 +181,6 @@ class Method:
             self._release()
         finally:
             self._busy = ""
-            if delegates is not None:
-                delegates.keeps_errors = False
         if delegates is not None:
             delegates.raise_error()
 

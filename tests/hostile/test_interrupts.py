@@ -1,16 +1,11 @@
 """Interrupts, ctrl-C above all, at any place of load, execute and the other calls: the method can be
 used again, and nothing is lost of the pool."""
 
-import dis
 import functools
 import signal
-import sys
 import time
-from pathlib import Path
 
-import _picotorch
 import numpy as np
-import picotorch
 import pytest
 from picotorch import (
     Backend,
@@ -29,12 +24,11 @@ from picotorch.module import load_with_exact_memories
 from support import figures
 from support.faulty import faulty
 from support.long_runs import FLOAT, LONG, endless_loop, long_instruction
+from support.programs import program as program_bytes
+from support.programs import relu_plan
 from support.targets import FAULT_BOARDS, aligned, run_script
 from support.threads import waiting_method
-
-RUNTIME = (str(Path(picotorch.__file__).parent), _picotorch.__file__)
-# where CPython handles signals, besides the start of a function
-CHECKING = {dis.opmap[name] for name in dis.opmap if name.startswith(("CALL", "JUMP_BACKWARD"))}
+from support.traced import traced
 
 
 class Interrupted(KeyboardInterrupt):
@@ -165,38 +159,6 @@ PHASES = {
     "failing load": ((), 200, "MemoryAllocationFailed"),
     "failing execute": (("load", "set_table", "set_output", "set_bad_input"), 512, "InvalidArgument"),
 }
-
-
-def traced(function, visit):
-    """Calls function(); visit(code, position) at each place of the runtime where CPython handles
-    signals."""
-
-    def trace(frame, event, argument):
-        code = frame.f_code
-        if not code.co_filename.startswith(RUNTIME) or code.co_name == "handle_signals":
-            return None  # or what the clock decides
-        opcodes = code.co_code
-        last = None
-
-        def at_opcode(frame, event, argument):
-            nonlocal last
-            if event == "opcode":
-                if last in CHECKING:
-                    visit(code, frame.f_lasti)
-                last = opcodes[frame.f_lasti]
-            elif event == "exception":
-                last = None
-            return at_opcode
-
-        frame.f_trace_opcodes = True
-        visit(code, -1)
-        return at_opcode
-
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(None)
 
 
 def call_of(phase):
@@ -331,8 +293,9 @@ def test_interrupts_at_any_time_on_a_board(target):
     turns = 40 if target == "mps2-an386" else 8
     result = run_script("interrupts.py", {"faulty": faulty(), "loop": endless_loop(),
                                           "long": long_instruction(60, LONG),
+                                          "relu": program_bytes(relu_plan()),
                                           "turns": str(turns).encode()}, target)
     phases = [line.split(": ") for line in result.lines]
-    assert [name for name, _ in phases] == [*PHASES, "loop", "long"]
+    assert [name for name, _ in phases] == [*PHASES, "loop", "long", "module"]
     assert all(int(count) >= turns // 2 for _, count in phases), result.lines
     figures.record("interrupts", target, interrupts=sum(int(count) for _, count in phases))

@@ -1,14 +1,15 @@
 """KeyboardInterrupt at many times of each call of a method, heap locked: it is as usable as before.
 
-Sections: faulty, the program of tests/support/faulty.py; loop, a program that does not end; long, one
-of a single instruction that takes some hundred million machine instructions; turns: how many interrupts
-of each call there are about, at times that lie evenly between its start and its end. Prints of each
-call how many ended it.
+Sections: faulty, the program of tests/support/faulty.py; relu, of four floats; loop, one that does
+not end; long, one of a single instruction that takes some hundred million machine instructions; turns:
+how many interrupts of each call there are about, at times that lie evenly between its start and its
+end; of a failing load, whose clean-up is short, ten times as many. Prints of each call how many ended
+it.
 """
 
 from array import array
 
-from picotorch import Backend, register_backend
+from picotorch import Backend, Module, register_backend
 
 
 class Counter(Backend):
@@ -168,11 +169,12 @@ def interrupt_phase(bench, phase, before):
         return result
 
     end = 2 * turn(lambda: instructions(call))  # no board has as many ticks
-    for i in range(turns + 1):
-        ticks = 1 + end * i // turns
+    times = 10 * turns if phase == "failing load" else turns
+    for i in range(times + 1):
+        ticks = 1 + end * i // times
         if not turn(lambda ticks=ticks: interrupted(call, ticks)):
             return i
-    return turns
+    return times
 
 
 def interrupt_loop(name, planned, delay):
@@ -197,9 +199,37 @@ def interrupt_loop(name, planned, delay):
     return turns
 
 
+def interrupt_module():
+    """The first use of a Module and later ones, which take some heap: the next is as without."""
+    took, x = bytearray(4), array("f", [-1, 2, 3, 4])
+    made, hits = None, 0
+    for i in range(2 * turns):
+        if i % 2 == 0:
+            made = Module(sections["relu"])
+        if i < 2:
+            _board.count_start()
+            made(x)
+            _board.count_stop(took, 0)
+            end = struct.unpack("<I", took)[0]
+            ends = (end, end) if i == 0 else (ends[0], end)
+        try:
+            try:
+                _board.interrupt_after(1 + ends[i % 2] * i // (2 * turns))
+                made(x)
+            finally:
+                _board.interrupt_after(0)
+            for _ in range(2):  # raises one that has come and waits
+                pass
+        except KeyboardInterrupt:
+            hits += 1
+        assert list(made(x).data) == [0, 2, 3, 4]
+    return hits
+
+
 turns = int(str(sections["turns"], "utf-8"))
 bench = Bench()
 for phase, before in PHASES:
     print("%s: %d" % (phase, interrupt_phase(bench, phase, before)))
 print("loop: %d" % interrupt_loop("loop", 0, 5000))
 print("long: %d" % interrupt_loop("long", 3 * 29776, 20000000))
+print("module: %d" % interrupt_module())

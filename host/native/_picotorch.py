@@ -17,6 +17,7 @@ import sys
 import threading
 import types
 import weakref
+from typing import NamedTuple
 
 from _picotorch_c import ffi, lib
 
@@ -218,7 +219,7 @@ class _Caller:
 
     def __init__(self, owner):
         self._owner = owner
-        self._raised = None  # by a function that the library called, see _keep
+        self._raised = {}  # by thread, what a function raised that the library called, see _keep
 
     def call(self, function, *arguments):
         """Calls a function of the library. What it finds, and a pt_error, are its last parameters, for
@@ -233,7 +234,7 @@ class _Caller:
                 given.append(self._int(each) if kind.kind in ("primitive", "enum") else each)
         found = [ffi.new(kind) for kind in parameters[len(given) :]]
         answer = function(*given, *found)
-        raised, self._raised = self._raised, None
+        raised = self._raised.pop(threading.get_ident(), None)
         if raised is not None:
             raise raised
         if answer and found:
@@ -426,7 +427,7 @@ def _keep(kind, error, traceback):
     what an interrupt has kept from being destroyed, or the library from knowing that it is ready."""
     arguments = traceback.tb_frame.f_locals
     method = _method_of(arguments["m"])
-    method._raised = error
+    method._raised[threading.get_ident()] = error
     if arguments.get("what") in (INIT, DESTROY):
         method._owner._ask(DESTROY, arguments["delegate"])
 
@@ -442,12 +443,85 @@ def handle_signals(m):
 def ask(m, what, delegate, error):
     """Called for a delegate."""
     method = _method_of(m)
-    code = method._owner._ask(what, delegate)
+    try:
+        method._delegate_thread = threading.get_ident()
+        code = method._owner._ask(what, delegate)
+    finally:
+        method._delegate_thread = None
     moved = method._moved() if what != DESTROY and not code else 0
     return lib.pt_moved_memory(m, moved, error) if moved else code
 
 
 # ---- methods
+
+
+class _Call(NamedTuple):
+    thread: int
+    method: "Method"
+    planned: list  # (start, end) of each memory that it may read or write
+    temp: list  # its temp memory, the same
+    pool: object  # MemoryAllocator of a load or an unload
+
+
+_calls = {}  # under way, the oldest first
+
+
+def _check_alone(key):
+    """Raise InvalidState where an older call than that of the key uses its method or its memory."""
+    calls = _calls.copy()
+    call = calls[key]
+    for each, older in calls.items():
+        if each is key:
+            return
+        doing = "executing" if older.method._m.is_running else "in use"
+        if older.method is call.method:
+            if older.thread != call.thread:
+                raise _invalid_state(f"is {doing} in another thread", remedy=(
+                    "give each thread its own Method, or a lock held from set_input to get_output"))
+        elif call.pool is not None and older.pool is call.pool:
+            raise _invalid_state("a method is being loaded or unloaded there", call.pool.name)
+        elif _share_memory(call, older):
+            raise _invalid_state(f"shares memory with one that is {doing}", remedy=(
+                "give each Method its own memory, or call them one after the other"))
+
+
+def _share_memory(call, older):
+    """A delegate of the older call may run a method in temp memory: in bytes that it has allocated
+    there, or in a temp memory of which it has allocated none."""
+    used, theirs = [*call.planned, *call.temp], older.temp
+    if older.method._delegate_thread == call.thread:
+        theirs = [(start, start + older.method._m.temp_used) for start, _ in theirs]
+        used = [(start, end) for start, end in used
+                if not any(first <= start and end <= last for first, last in theirs)]
+    return _overlap(used, [*older.planned, *theirs])
+
+
+def _invalid_state(what, subject="method", remedy=""):
+    from picotorch.errors import INVALID_STATE, fail
+
+    return fail(INVALID_STATE, what, subject, remedy=remedy)
+
+
+def _overlap(ranges, others):
+    return any(start < other_end and other < end and start < end and other < other_end
+               for start, end in ranges for other, other_end in others)
+
+
+class Guarded:
+    """Method on the host: its load and unload are for one thread at a time, as the calls of its library
+    are."""
+
+    def __init_subclass__(cls):
+        cls.load, cls.unload = _guarded(cls.load), _guarded(cls.unload)
+
+
+def _guarded(function):
+    @functools.wraps(function)
+    def alone(self, *arguments, **named):
+        return self.library._alone(functools.partial(function, self, *arguments, **named),
+                                   pool=self.manager.method_allocator)
+
+    return alone
 
 
 # Cores for which kernels prepare constants.
@@ -479,8 +553,7 @@ class Method(_Caller):
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
         self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
         self.threads = 1  # that share the large loops of execute
-        self._lock = threading.RLock()  # a handler of signals may run while it is held
-        self._runner = None  # the thread that runs
+        self._delegate_thread = None  # in which the library is calling a delegate
         self._m = ffi.new("pt_method *")
         self._m.c.owner = self._handle = ffi.new_handle(weakref.ref(self))
         self._m.c.poll = ffi.addressof(lib, "pt_poll")
@@ -498,6 +571,7 @@ class Method(_Caller):
 
     def _release(self):
         self._structs = ()  # that the library refers to while the method is loaded
+        self._own = [], []  # of a _Call: planned buffers and events, and temp memory
         self._held = {}  # memories of load, by their numbers
         # Others, the oldest first: they are here before the library refers to them, whatever number it
         # will give them, since an interrupt may come at any time.
@@ -532,6 +606,21 @@ class Method(_Caller):
             if part is not None:
                 return part
 
+    def _alone(self, function, *arguments, own=((), ()), pool=None):
+        """Call a function while no other thread uses this method, nor any call one that has memory of
+        `own` or the pool. Raises InvalidState: the call that came first goes on."""
+        key = object()
+        try:
+            _calls[key] = _Call(threading.get_ident(), self, *own, pool)
+            _check_alone(key)
+            found = function(*arguments)
+        finally:  # an interrupt comes behind the call here, not before it
+            _calls.pop(key, None)
+        return found
+
+    def _ask_alone(self, function, *arguments):
+        return self._alone(self.ask, function, *arguments, own=self._own)
+
     # ---- loading
 
     def load(self, program, plan, pool, size, used, planned, temp, files, prepare, events):
@@ -557,21 +646,25 @@ class Method(_Caller):
                    "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
                    "events": events.span if events else {}}
         self._structs = program, files, spans, data
+        self._own = [[(memory.start, memory.start + memory.size) for memory in memories if memory]
+                     for memories in ((*planned, events), (temp,))]
         others = [*planned, *[file.memory for file in files]]
-        self._held = {lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool}
-        self._held |= dict(enumerate(others, lib.PT_MEMORY_PLANNED))
-        self._held |= {lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}
-        self.call(lib.pt_load, self._m, found, [memories], [options])
+        self._held = {
+            lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool,
+            **dict(enumerate(others, lib.PT_MEMORY_PLANNED)),
+            **{lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}}
+        self._alone(self.call, lib.pt_load, self._m, found, [memories], [options], own=self._own)
         return self._m.end
 
     def unload(self):
-        """Lets the method go, after a thread that runs it."""
-        with self._lock:
-            try:
-                self.call(lib.pt_unload, self._m)
-            finally:
-                if self._m.state == lib.PT_UNLOADED:
-                    self._release()
+        self._alone(self._unload)
+
+    def _unload(self):
+        try:
+            self.call(lib.pt_unload, self._m)
+        finally:
+            if self._m.state == lib.PT_UNLOADED:
+                self._release()
 
     def end(self):
         """Return its end in its pool; -1 while it is not loaded."""
@@ -607,16 +700,6 @@ class Method(_Caller):
 
     # ---- inputs, outputs, attributes
 
-    def _check_no_other_runs(self):
-        if self._runner not in (None, threading.get_ident()):
-            self._refuse(lib.PT_ERROR_INVALID_STATE, lib.PT_SUBJECT_METHOD, -1, "is executing")
-
-    def _change(self, function, *arguments):
-        """Calls what no thread may call while another one runs the method."""
-        self._check_no_other_runs()
-        with self._lock:
-            self.ask(function, *arguments)
-
     def _give(self, function, key, value, subject, index):
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
@@ -631,14 +714,15 @@ class Method(_Caller):
             given |= {"has_shape": True, "rank": len(order), "dtype": value.scalar_type(),
                       "sizes": ffi.new("int32_t[]", value.sizes()),
                       "dim_order": ffi.new("uint8_t[]", order)}
-        self._check_no_other_runs()
-        with self._lock:
-            self._given = [*self._given, memory]
-            try:
-                self.ask(function, key, [given])
-            finally:  # what was refused, or is used no longer
-                used = self._memories()
-                self._given = [each for each in self._given if each in used.values()]
+        self._alone(self._ask_with, memory, function, key, [given], own=self._own)
+
+    def _ask_with(self, memory, function, *arguments):
+        self._given = [*self._given, memory]
+        try:
+            self.ask(function, *arguments)
+        finally:  # what was refused, or is used no longer
+            used = self._memories()
+            self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, index):
         """Set an input; it may be a tensor of torch, or another array that is no buffer."""
@@ -648,7 +732,7 @@ class Method(_Caller):
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
             self._give(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)
         else:
-            self._change(lib.pt_set_constant_input, index, [item])
+            self._ask_alone(lib.pt_set_constant_input, index, [item])
 
     def set_output(self, buffer, i):
         self._give(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
@@ -682,6 +766,9 @@ class Method(_Caller):
 
     def get_output(self, index):
         """An output as an object: the Tensor or list of its Kept, pointed to it."""
+        return self._alone(self._get_output, index, own=self._own)
+
+    def _get_output(self, index):
         view = self.ask(lib.pt_output, index)
         if index >= len(self._owner._kept):
             self._owner._ask(KEPT, index)
@@ -696,7 +783,7 @@ class Method(_Caller):
 
     def attribute(self, name, kept):
         """The parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
-        return self._show(self.ask(lib.pt_attribute, name), kept.tensor)
+        return self._show(self._ask_alone(lib.pt_attribute, name), kept.tensor)
 
     def tensor(self, value):
         """(dtype, sizes, dim order, bytes), now, of value number `value`, a tensor that is written."""
@@ -708,33 +795,20 @@ class Method(_Caller):
 
     # ---- executing
 
-    def _run(self, function, *arguments):
-        """Threads run one after the other; a backend cannot run its own method."""
-        this = threading.get_ident()
-        if self._runner == this:
-            self.ask(function, *arguments)
-            return
-        with self._lock:
-            self._runner = this
-            try:
-                self.ask(function, *arguments)
-            finally:
-                self._runner = None
-
     def reset_state(self):
-        self._change(lib.pt_reset_state)
+        self._ask_alone(lib.pt_reset_state)
 
     def seed(self, seed):
-        self._change(lib.pt_seed, (seed + 2**31 & 0xFFFFFFFF) - 2**31)
+        self._ask_alone(lib.pt_seed, (seed + 2**31 & 0xFFFFFFFF) - 2**31)
 
     def restart(self):
-        self._change(lib.pt_restart)
+        self._ask_alone(lib.pt_restart)
 
     def execute(self):
-        self._run(lib.pt_execute_by_threads, self.threads)
+        self._ask_alone(lib.pt_execute_by_threads, self.threads)
 
     def step(self):
-        self._run(lib.pt_step)
+        self._ask_alone(lib.pt_step)
 
     # ---- for delegates
 

@@ -44,7 +44,7 @@ from picotorch.host.tensors import as_torch, from_bfloat16, from_stored, is_torc
 from picotorch.host.twin import open_data, output, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.memory import buffer_size
-from picotorch.module import load_with_exact_memories
+from picotorch.module import alone, load_with_exact_memories
 
 from .exceptions import RuntimeFailure, UnknownName, WrongState, raises
 from .metadata import MethodMeta, TensorInfo
@@ -65,12 +65,13 @@ class Verification(enum.Enum):
 class Method:
     """Made by Program.load_method."""
 
-    def __init__(self, method: picotorch.Method, lock: AbstractContextManager,
+    def __init__(self, method: picotorch.Method, lock: AbstractContextManager, calls: list,
                  trace: "Trace | None" = None):
         self._method = method
         self._meta = method.method_meta()
         self._lock = lock
         self._trace = trace
+        self._calls = calls
 
     @raises(RuntimeFailure)
     def execute(self, inputs: Any, *, torch: bool | None = None) -> list[Any]:
@@ -81,7 +82,9 @@ class Method:
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
         program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
-        what a kernel answers. Threads execute the methods of a program one after the other.
+        what a kernel answers. Threads execute the methods of a program one after the other. Raises
+        InvalidState where a handler of signals or a backend calls the method that executes, or one that
+        shares mutable buffers with it.
         """
         if not isinstance(torch, bool | None):
             raise fail(INVALID_TYPE, "is neither None nor a bool", "torch", remedy="leave it out")
@@ -89,12 +92,16 @@ class Method:
         if torch is None:
             torch = is_torch(inputs) or any(map(is_torch, inputs))
         with self._lock:
-            set_inputs(self._method, self._meta, checked)
-            if self._trace is None:
-                self._method.execute()
-            else:
-                self._trace.execute(self._method)
-            return [self._output(i, torch) for i in range(self._meta.num_outputs())]
+            return alone(self._calls, "method", "is executing; call it afterwards", self._execute,
+                         checked, torch)
+
+    def _execute(self, inputs, torch):
+        set_inputs(self._method, self._meta, inputs)
+        if self._trace is None:
+            self._method.execute()
+        else:
+            self._trace.execute(self._method)
+        return [self._output(i, torch) for i in range(self._meta.num_outputs())]
 
     @raises(RuntimeFailure)
     def checked(self, inputs: Any) -> list[Any]:
@@ -139,7 +146,8 @@ class Method:
     def manual_seed(self, seed: int) -> None:
         """Begin the random numbers of a seed, whose low 32 bits count."""
         need(seed, int, "seed")
-        self._method.library.seed(seed)
+        with self._lock:
+            self._method.library.seed(seed)
 
     @property
     def metadata(self) -> MethodMeta:
@@ -220,18 +228,19 @@ class Program:
             if name not in self._methods:
                 with raises(UnknownName):
                     self._program.method_meta(name)
-                self._methods |= {each: self._load(each, planned)
+                calls: list[object] = []  # under way
+                self._methods |= {each: self._load(each, planned, calls)
                                   for each, planned in methods_that_share(self._program, name).items()}
             return self._methods[name]
 
-    def _load(self, name, planned):
+    def _load(self, name, planned, calls):
         meta = self._program.method_meta(name)
         trace = None if self._record is None else Trace(meta, self._record)
         method = load_with_exact_memories(
             self._program, name, data_map=self.data_map, event_tracer=trace and trace.tracer,
             planned=planned)
         method.library.threads = self._threads
-        return Method(method, self._lock, trace)
+        return Method(method, self._lock, calls, trace)
 
     @raises(RuntimeFailure)
     def metadata(self, method_name: str) -> MethodMeta:

@@ -90,9 +90,11 @@ class ExecuTorchMethod:
         return list(self._outputs)
 
     def call(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:
+        """Execute it with inputs, as one step where threads share the method."""
         self.set_inputs(inputs)
-        self.execute()
-        return self.get_outputs()
+        outputs = _execute(self._method, inputs)
+        self._outputs = outputs
+        return list(outputs)
 
     __call__ = call
 

@@ -40,6 +40,7 @@ from .schema import (
 )
 from .tensor import Tensor, TensorInfo, new_kept
 
+_Guarded = getattr(_picotorch, "Guarded", object)  # of the host: one thread loads at a time
 _EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
               SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
@@ -47,7 +48,7 @@ _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Me
 _MOST = 1 << 16  # objects that a Method makes of a kind
 
 
-class Method:
+class Method(_Guarded):
     """`max_outputs`: how many outputs can be held at once; their objects are made here. Without it:
     one, and more when they are asked for while the heap is not locked. So are those of delegates:
     `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered.

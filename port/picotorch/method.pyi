@@ -11,7 +11,9 @@ from .program import Program
 from .tensor import Tensor, _Value
 from .tracer import EventTracer
 
-class Method:
+class _Guarded: ...  # on the host
+
+class Method(_Guarded):
     manager: MemoryManager
     library: Any
     program: Program | None

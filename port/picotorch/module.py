@@ -4,13 +4,14 @@ import gc
 
 import _picotorch
 
-from .errors import MEMORY_ALLOCATION_FAILED, Error, need, part
+from .errors import INVALID_STATE, MEMORY_ALLOCATION_FAILED, Error, fail, need, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .program import BufferDataLoader, Program
 from .tensor import Tensor, ValueList
 
 _as_inputs = getattr(_picotorch, "as_inputs", None)  # of the host: takes arrays
+_REMEDY = "; give each thread its own Module, or lock its calls"
 
 
 class Module:
@@ -30,28 +31,35 @@ class Module:
         self.prepare = prepare
         self.share_memory_arenas = share_memory_arenas
         self.methods = {}
+        self._loads = []  # calls under way, see `alone`
+        self._calls = {}  # by method; those that share memory have one list
 
     def load_method(self, name="forward"):
-        """The loaded Method of this name."""
+        """The loaded Method of this name. Raises InvalidState while another call loads one."""
         need(name, str, "name")
         if name not in self.methods:
-            self.program.plan(name)
-            planned = _shared_buffers(self.program) if self.share_memory_arenas else None
-            for each in self.program.method_names if planned else [name]:
-                self.methods[each] = load_with_exact_memories(
-                    self.program, each, self.prepare, self.data_map, planned=planned, is_fast=True)
+            alone(self._loads, "module", "is loading a method" + _REMEDY, self._load, name)
         return self.methods[name]
+
+    def _load(self, name):
+        if name in self.methods:  # by now
+            return
+        self.program.plan(name)
+        planned = _shared_buffers(self.program) if self.share_memory_arenas else None
+        methods = {}
+        calls = []
+        for each in self.program.method_names if planned else [name]:
+            methods[each] = load_with_exact_memories(
+                self.program, each, self.prepare, self.data_map, planned=planned, is_fast=True)
+            self._calls[each] = calls
+        self.methods.update(methods)
 
     def execute(self, name, inputs):
         """The outputs of a method, a list: Tensors in memory of their own, numbers, strings, None and
-        lists of them. On the host an input may be an array of numpy or a tensor of torch."""
+        lists of them. On the host an input may be an array of numpy or a tensor of torch. Raises
+        InvalidState while another call executes the method, or one that shares memory with it."""
         method = self.load_method(name)
-        need(inputs, list, "inputs")
-        if _as_inputs:
-            inputs = _as_inputs(method.method_meta(), inputs)
-        method.set_inputs(inputs)
-        method.execute()
-        return [_copy_of(output) for output in method.get_outputs()]
+        return alone(self._calls[name], "module", "is executing" + _REMEDY, _execute, method, inputs)
 
     def forward(self, *inputs):
         """The output of the method "forward", or the list of them if there are several."""
@@ -65,6 +73,33 @@ class Module:
 
     def __repr__(self):
         return "<Module %r>" % self.program
+
+
+def alone(calls, subject, what, function, *arguments):
+    """Call a function. Raises InvalidState, with `what` of the subject, while an earlier call of the
+    same list is under way, in another thread or further out in this one.
+
+    An interrupt at any place leaves no call in the list: it comes behind append or remove, or in
+    between, but not before one of them.
+    """
+    call = object()
+    try:
+        calls.append(call)
+        if calls[0] is not call:
+            raise fail(INVALID_STATE, what, subject)
+        found = function(*arguments)
+    finally:
+        calls.remove(call)
+    return found
+
+
+def _execute(method, inputs):
+    need(inputs, list, "inputs")
+    if _as_inputs:
+        inputs = _as_inputs(method.method_meta(), inputs)
+    method.set_inputs(inputs)
+    method.execute()
+    return [_copy_of(output) for output in method.get_outputs()]
 
 
 def _copy_of(output):

@@ -1,6 +1,6 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from _typeshed import ReadableBuffer
 
@@ -11,6 +11,7 @@ from .program import Program
 from .tensor import _Value
 from .tracer import EventTracer
 
+_T = TypeVar("_T")
 _Source = str | PathLike[str] | ReadableBuffer
 
 class Module:
@@ -32,6 +33,9 @@ class Module:
     __call__ = forward
     def method_names(self) -> list[str]: ...
 
+def alone(
+    calls: list[object], subject: str, what: str, function: Callable[..., _T], *arguments: Any
+) -> _T: ...
 def load_with_exact_memories(
     program: Program,
     name: str,

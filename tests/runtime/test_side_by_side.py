@@ -18,7 +18,6 @@ from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
 from support import fixture_store
-from support.programs import program, relu_plan
 from support.targets import HOST, SCRIPT_BOARDS, aligned, run_script
 from support.threads import Threads, waiting_method
 
@@ -122,18 +121,6 @@ def test_two_methods_execute_at_the_same_time():
         method.set_input(its, 0)
     Threads(one.execute, other.execute).join()
     assert bytes(flags[0]) == bytes(flags[1]) == b"\1"
-
-
-def test_threads_that_execute_one_method_wait_for_one_another():
-    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(program(relu_plan())))),
-                                      "forward")
-    method.set_input(np.ones(4, np.float32), 0)
-
-    def execute():
-        for _ in range(2000):
-            method.execute()
-
-    Threads(*[execute] * 4).join()
 
 
 NAMES = ("ds_cnn", "resnet8", "planned_in_two", "mlp", "int8_ds_cnn", "attention")

@@ -13,7 +13,7 @@ FOLDER = Path(picotorch.__file__).parent
 CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py")
                  if path.stem not in {"__init__", "__main__"} | CONSTANTS)
-OF_TYPES = {"_Array", "_Arrays"}  # classes that only stubs have
+OF_TYPES = {"_Array", "_Arrays", "_Guarded"}  # classes that only stubs have
 SPECIAL = {"__init__", "__call__", "__len__", "__getitem__", "__setitem__"}
 
 

@@ -20,7 +20,7 @@ FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware port/natmod port/natmod/flash host/native tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
+	port/bare port/firmware port/natmod port/natmod/flash host/_picotorch tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -253,11 +253,11 @@ symbols: all-firmware ## Check that the kernels have no malloc, no foreign funct
 .PHONY: clean
 clean: ## Remove the build results; .venv and the MicroPython tree stay
 	rm -rf build/firmware build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
-		build/pycache build/lib.* build/temp.* build/bdist.* dist
+		build/pycache build/extension build/wheel dist
 
 .PHONY: distclean
 distclean: clean ## Remove everything that the set-up made in this folder
-	rm -rf build .venv .pytest_cache .ruff_cache host/native/*.egg-info host/native/*.so
+	rm -rf build .venv .pytest_cache .ruff_cache host/*.so
 
 .PHONY: help
 help: ## Print this list

@@ -10,4 +10,5 @@ _CORE = "__init__ errors memory method method_meta program schema tensor"
 _PARTS = "data delegates files module tracer"
 
 _modules = _CORE + " " + (_PARTS if options.parts is None else options.parts)
-package("picotorch", files=[name + ".py" for name in sorted(_modules.split())], opt=3)
+package("picotorch", files=[name + ".py" for name in sorted(_modules.split())], base_path="../host",
+        opt=3)

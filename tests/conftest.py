@@ -4,7 +4,7 @@ import gc
 import os
 
 import pytest
-from picotorch.host import cli
+from picotorch.cli import main as cli
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,8 @@
 """Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
-    python tools/generate_schema.py           # writes port/picotorch/schema.py,
+    python tools/generate_schema.py           # writes host/picotorch/schema.py,
                                               # kernels/core/schema.h, schema_slots.h, schema_tables.h,
-                                              # host/program_schema.py and bundled_schema.py
+                                              # program_schema.py, bundled_schema.py of host/picotorch
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
 
@@ -14,12 +14,12 @@ import textwrap
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = ROOT / "port/picotorch/schema.py"
+PYTHON = ROOT / "host/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
 SLOTS = ROOT / "kernels/core/schema_slots.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
-PROGRAM = ROOT / "host/program_schema.py"
-BUNDLED = ROOT / "host/run/bundled_schema.py"
+PROGRAM = ROOT / "host/picotorch/host/program_schema.py"
+BUNDLED = ROOT / "host/picotorch/run/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
 # Bytes of a scalar

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import click
 import notices
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import kernels_in_flash, native_module
-from picotorch.host.run import emulator, running
-from picotorch.host.size import flash
+from picotorch.boards.boards import load_board
+from picotorch.firmware import kernels_in_flash, native_module
+from picotorch.measure import flash
+from picotorch.run import emulator, running
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"

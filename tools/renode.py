@@ -20,13 +20,13 @@ from pathlib import Path
 import click
 import renode_platform
 from picotorch import Error
+from picotorch.boards import boards
+from picotorch.firmware import mpy
 from picotorch.host import quoting
-from picotorch.host.boards import boards
-from picotorch.host.firmware import mpy
 from picotorch.host.inputs import read_inputs
-from picotorch.host.run import emulated, emulator
-from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
+from picotorch.run import emulated, emulator
+from picotorch.run.request import Request
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"

@@ -25,13 +25,13 @@ from pathlib import Path
 import click
 import get_micropython
 import make_wheel
-from picotorch.host.boards import boards
-from picotorch.host.boards.listing import full_boards
-from picotorch.host.run import emulator
+from picotorch.boards import boards
+from picotorch.boards.listing import full_boards
+from picotorch.run import emulator
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",
-           "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
+           "LICENSE", "README.md", "hatch_build.py", "pyproject.toml")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",
              "MICROPY_GIT_HASH": "another"}
@@ -117,7 +117,7 @@ def build_wheels(folder: Path) -> Twice:
     prebuilt = {"PICOTORCH_PREBUILT": str(make_wheel.stage(folder / "prebuilt"))}
     sources = copy_sources(folder / "checkout")
     here = _build_wheel(sources, folder / "here", **prebuilt)
-    _run([sys.executable, "setup.py", "-q", "sdist", "-d", folder], sources)
+    _run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], sources)
     (archive,) = folder.glob("*.tar.gz")
     shutil.unpack_archive(archive, folder / "sdist")
     (unpacked,) = (folder / "sdist").iterdir()
@@ -130,7 +130,7 @@ def _tools():
 
     return [first_line("arm-none-eabi-gcc"), first_line(sysconfig.get_config_var("CC").split()[0]),
             f"Python {sys.version.split()[0]}",
-            *(f"{name} {version(name)}" for name in ("setuptools", "cffi"))]
+            *(f"{name} {version(name)}" for name in ("hatchling", "setuptools", "cffi"))]
 
 
 @click.command(help=__doc__)

@@ -54,10 +54,10 @@ ARCHES = ("armv6m", "armv7m", "armv7emsp", "armv7emdp", "x64", "rv32imc")
 # .venv is made from these, so it is made again when one of them changes.
 PYTHON_SOURCES = (
     "pyproject.toml",
-    "setup.py",
+    "hatch_build.py",
     "tools/requirements/tools.txt",
-    "host/native/*.c",
-    "host/native/*.py",
+    "host/_picotorch/*.c",
+    "host/_picotorch/*.py",
     "kernels/**/*.[ch]",
     "kernels/**/*.def",
 )
@@ -306,7 +306,7 @@ def python_digest():
 
 
 def extension_files():
-    return list((ROOT / "host" / "native").glob("_picotorch_c*.so"))
+    return list((ROOT / "host").glob("_picotorch_c*.so"))
 
 
 def python_is_current():

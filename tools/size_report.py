@@ -6,7 +6,7 @@
 Reads the linker's map, so it counts what is in the image: text and constants (there is no initialised
 data). `core` is everything of kernels/core but the registry's table, which has an entry and a name for
 each operator and belongs to the kernels that a build has. Of an operator, `own` is what no other one
-needs, `alone` what it needs with all that it shares (see host/size/flash.py).
+needs, `alone` what it needs with all that it shares (see host/picotorch/measure/flash.py).
 """
 
 import collections
@@ -15,12 +15,12 @@ import re
 from pathlib import Path
 
 import click
-from picotorch.host.boards import boards
-from picotorch.host.boards.listing import full_boards
+from picotorch.boards import boards
+from picotorch.boards.listing import full_boards
 from picotorch.host.operators import known_operators
-from picotorch.host.run import emulator
-from picotorch.host.size.firmware_map import sections
-from picotorch.host.size.flash import flash_of_operators
+from picotorch.measure.firmware_map import sections
+from picotorch.measure.flash import flash_of_operators
+from picotorch.run import emulator
 from rich.console import Console
 from rich.table import Table
 

@@ -1,7 +1,8 @@
 // Runs the model of the job as its settings say: what port/firmware/frozen/runner.py does, in C.
 //
 // Reads the same sections and settings (but that a float is given by its bits) and writes the same
-// files. An error is told by the fields of a pt_error, which host/run/bare.py puts into words.
+// files. An error is told by the fields of a pt_error, which host/picotorch/run/bare.py puts into
+// words.
 #include "board.h"
 #include "counter.h"
 #include "inputs.h"

@@ -135,7 +135,8 @@ int outputs_get(const pt_method *method, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// As host/run/bare.py reads it: Python's numbers and names, and calls of bits, text and items.
+// As host/picotorch/run/bare.py reads it: Python's numbers and names, and calls of bits, text and
+// items.
 static int tell_value(const pt_method *method, const pt_value_view *view, pt_error *error);
 
 static int tell_list(const pt_method *method, const pt_value_view *view, pt_error *error) {

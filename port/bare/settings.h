@@ -1,4 +1,5 @@
-// The job: its sections, and the lines key=value of its section "settings"; see host/run/job.py.
+// The job: its sections, and the lines key=value of its section "settings"; see
+// host/picotorch/run/job.py.
 #ifndef PT_BARE_SETTINGS_H
 #define PT_BARE_SETTINGS_H
 

@@ -1,4 +1,4 @@
-/* Format: host/run/job.py. Only the header is looked at here. */
+/* Format: host/picotorch/run/job.py. Only the header is looked at here. */
 
 #include "job.h"
 

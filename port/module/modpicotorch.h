@@ -1,4 +1,4 @@
-// Common declarations of the module _picotorch. host/native/_picotorch.py is the same module for
+// Common declarations of the module _picotorch. host/_picotorch/__init__.py is the same module for
 // CPython and documents each function.
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
@@ -139,7 +139,7 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
 // InvalidType for any object but a str.
 pt_text pt_text_of(mp_obj_t owner, mp_obj_t str);
 mp_obj_t pt_bytes(pt_text text);
-// (dtype, sizes, dim order ...), see _tensor in host/native/_picotorch.py.
+// (dtype, sizes, dim order ...), see _tensor in host/_picotorch/__init__.py.
 mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
 
 // ---- internals: what MicroPython does not offer to a native module

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import click
-from picotorch.host.boards import boards
-from picotorch.host.compile import c_project, image_writer
+from picotorch.boards import boards
+from picotorch.compile import image_writer
+from picotorch.package import c_project
 from rich.console import Console
 from rich.table import Table
 

@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 import click
+from picotorch.boards import boards
+from picotorch.firmware import selective
 from picotorch.host import operators
-from picotorch.host.boards import boards
-from picotorch.host.firmware import selective
 from picotorch.host.twin import open_program
 from rich.console import Console
 from rich.table import Table

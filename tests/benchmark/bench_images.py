@@ -22,10 +22,11 @@ import sys
 from pathlib import Path
 
 import click
-from picotorch.host.boards import boards
-from picotorch.host.compile import c_project, compiling, image_writer, preparing
-from picotorch.host.run import emulated, emulator
-from picotorch.host.run.request import Request
+from picotorch.boards import boards
+from picotorch.compile import compiling, image_writer, preparing
+from picotorch.package import c_project
+from picotorch.run import emulated, emulator
+from picotorch.run.request import Request
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

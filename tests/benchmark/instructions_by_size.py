@@ -3,9 +3,9 @@
 
     .venv/bin/python tests/benchmark/instructions_by_size.py
 
-It writes host/size/instructions_by_size.json. The models are those of docs/performance.md and the
-fixtures; each is run with the temp memory that its kernels wish for, and with that which they use. It
-takes ten minutes.
+It writes instructions_by_size.json of host/picotorch/measure. The models are those of
+docs/performance.md and the fixtures; each is run with the temp memory that its kernels wish for, and
+with that which they use. It takes ten minutes.
 """
 
 import itertools
@@ -22,17 +22,20 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from picotorch import Error  # noqa: E402
-from picotorch.host.boards.boards import load_board  # noqa: E402
+from picotorch.boards.boards import load_board  # noqa: E402
 from picotorch.host.instructions import KERNEL_CALL, read_instructions  # noqa: E402
-from picotorch.host.profile import profiling  # noqa: E402
-from picotorch.host.run.request import Request  # noqa: E402
-from picotorch.host.size import by_size, cycles  # noqa: E402
 from picotorch.host.twin import open_program  # noqa: E402
 from picotorch.host.values import Values  # noqa: E402
+from picotorch.measure import (  # noqa: E402
+    by_size,
+    cycles,
+    profiling,  # noqa: E402
+)
+from picotorch.run.request import Request  # noqa: E402
 from support import benchmark_store, fixture_store  # noqa: E402
 
 BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps3-an547")
-PATH = ROOT / "host" / "size" / "instructions_by_size.json"
+PATH = ROOT / "host" / "picotorch" / "measure" / "instructions_by_size.json"
 MOST_CALLS = 20  # times the instructions of a call that does next to nothing: of one with MACs
 NETWORK = 4  # operators
 FEW = 4  # calls of different sizes: with fewer the instructions of any call are those of all operators

@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
-from picotorch.host.size.cycles import OTHERS  # noqa: E402
+from picotorch.measure.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
-FACTORS = ROOT / "host/size/cycles_per_instruction.json"
+FACTORS = ROOT / "host/picotorch/measure/cycles_per_instruction.json"
 BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
           "mps2-an505": "M33", "mps3-an547": "M55"}
 FLOAT_MODELS = ["ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder"]

@@ -5,7 +5,7 @@ import os
 import pytest
 from _picotorch_c import lib
 from benchmark import bench, bench_images, bench_ops, performance, twin_speed
-from picotorch.host.boards.boards import load_board
+from picotorch.boards.boards import load_board
 from support.board_call import BOARDS
 from support.resnet18 import PRODUCTS
 

@@ -19,9 +19,9 @@ from benchmark.disassembly import Instruction, UnknownInstruction, read_listing
 from benchmark.instruction_timings import Timings
 from benchmark.performance import FLOAT_MODELS
 from benchmark.pipelines import Pipelines
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import running
-from picotorch.host.size import cycles as cycles_of_size
+from picotorch.boards.boards import load_board
+from picotorch.measure import cycles as cycles_of_size
+from picotorch.run import running
 from support import benchmark_store
 
 

@@ -5,7 +5,7 @@ import time
 import zlib
 
 import pytest
-from picotorch.host.connected import answers, link, session
+from picotorch.deploy import answers, link, session
 from support.calling import assert_error
 from support.fixture_store import FOLDER
 from support.wire import Board
@@ -141,7 +141,7 @@ def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp
     """Each answer is another kind of hostile line, in turn."""
     model = [] if command == "selftest" else [MODEL]
     report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
-    monkeypatch.setattr("picotorch.host.connected.selftest.MODELS", ("add_5",))
+    monkeypatch.setattr("picotorch.deploy.selftest.MODELS", ("add_5",))
     for i in range(1, MAX_ANSWERS):
         with monkeypatch.context() as patch:
             patch.setattr(link.Link, "_execute", link.Link._execute)  # is set back

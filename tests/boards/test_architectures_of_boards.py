@@ -5,9 +5,9 @@ from contextlib import nullcontext
 
 import pytest
 from picotorch import Error
+from picotorch.deploy import attached, installing, serial_ports
 from picotorch.errors import NOT_FOUND, NOT_SUPPORTED
-from picotorch.host.connected import attached, installing, serial_ports
-from picotorch.host.firmware import native_module
+from picotorch.firmware import native_module
 from support import stock
 
 NUMBERS = range(16)  # of the architecture in sys.implementation._mpy, of 4 bits

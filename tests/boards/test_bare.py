@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.host.boards.boards import full_board_names
-from picotorch.host.firmware import selective
+from picotorch.boards.boards import full_board_names
+from picotorch.firmware import selective
 from picotorch.host.program_schema import KERNEL_TYPES_DOUBLE, KERNEL_TYPES_INT
-from picotorch.host.run import running
-from picotorch.host.run.parity import same_bits
-from picotorch.host.run.request import Request
-from picotorch.host.size.elf import flash_bytes
 from picotorch.host.twin import open_program
+from picotorch.measure.elf import flash_bytes
+from picotorch.run import running
+from picotorch.run.parity import same_bits
+from picotorch.run.request import Request
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 from support.targets import TOO_LARGE

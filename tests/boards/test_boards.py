@@ -9,11 +9,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import BOARDS_DIR, BoardError, board_names, load_board
-from picotorch.host.firmware import mpy
-from picotorch.host.run import emulated, emulator
-from picotorch.host.run.job import ALIGNMENT, Job
-from picotorch.host.run.runner_files import PHASES
+from picotorch.boards.boards import BOARDS_DIR, BoardError, board_names, load_board
+from picotorch.firmware import mpy
+from picotorch.run import emulated, emulator
+from picotorch.run.job import ALIGNMENT, Job
+from picotorch.run.runner_files import PHASES
 from support import fixture_store
 from support.calling import assert_error
 from support.tool import load_tool

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import picotorch
 import pytest
 from picotorch import Error
-from picotorch.host.compile import image_writer
-from picotorch.host.connected import (
+from picotorch.compile import image_writer
+from picotorch.deploy import (
     attached,
     files,
     installing,
@@ -25,7 +25,7 @@ from picotorch.host.connected import (
     session,
     transport,
 )
-from picotorch.host.firmware import native_module, selective
+from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
 from support.calling import assert_error, assert_usage
@@ -260,7 +260,7 @@ def test_a_board_that_talks_without_end():
 
 
 def test_no_board_is_attached(call, monkeypatch):
-    monkeypatch.setattr("picotorch.host.connected.serial_ports.list_ports.comports", lambda: [])
+    monkeypatch.setattr("picotorch.deploy.serial_ports.list_ports.comports", lambda: [])
     assert_error(call("run", SMALL, "--port", "auto"), "NotFound", "board: none is attached")
 
 

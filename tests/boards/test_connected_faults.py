@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
+from picotorch.deploy import deploying, files, installing, link, session
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
-from picotorch.host.connected import deploying, files, installing, link, session
-from picotorch.host.firmware import native_module, selective
-from picotorch.host.run import parity
+from picotorch.firmware import native_module, selective
+from picotorch.run import parity
 from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host import examples
-from picotorch.host.run import running
-from picotorch.host.size import sizing
+from picotorch.cli import examples
+from picotorch.measure import sizing
+from picotorch.run import running
 from test_mpremote import Remote
 
 NAMES = examples.names()

@@ -7,10 +7,10 @@ import threading
 import tomllib
 
 import pytest
-from picotorch.host.boards.boards import BOARDS_DIR, load_board
-from picotorch.host.firmware import mpy
-from picotorch.host.run import emulator
-from picotorch.host.run.job import Job
+from picotorch.boards.boards import BOARDS_DIR, load_board
+from picotorch.firmware import mpy
+from picotorch.run import emulator
+from picotorch.run.job import Job
 from support.targets import BOARDS
 
 ALL_CASES = """

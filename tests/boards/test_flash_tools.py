@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from picotorch.host import cli
-from picotorch.host.compile import image_writer
-from picotorch.host.connected import flash_tools
-from picotorch.host.firmware import kernels_in_flash, ports, rp2, selective
-from picotorch.host.firmware.uf2 import ABSOLUTE
-from picotorch.host.firmware.uf2 import write as write_uf2
+from picotorch.cli import main as cli
+from picotorch.compile import image_writer
+from picotorch.deploy import flash_tools
+from picotorch.firmware import kernels_in_flash, ports, rp2, selective
+from picotorch.firmware.uf2 import ABSOLUTE
+from picotorch.firmware.uf2 import write as write_uf2
 from support.calling import assert_error, assert_usage
 from support.flash_tools_double import hide, install
 

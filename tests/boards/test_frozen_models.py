@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from picotorch.host.connected import link
-from picotorch.host.firmware import ports
+from picotorch.deploy import link
+from picotorch.firmware import ports
 from picotorch.host.twin import open_program
 from support import fixture_store
 from support.calling import assert_error

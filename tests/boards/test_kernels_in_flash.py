@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.host.compile import image_writer
-from picotorch.host.firmware import kernels_in_flash, native_module, rp2, selective, uf2
+from picotorch.compile import image_writer
+from picotorch.firmware import kernels_in_flash, native_module, rp2, selective, uf2
 from picotorch.host.operators import common_operators
-from picotorch.host.run import pico
 from picotorch.host.twin import open_program
+from picotorch.run import pico
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER

@@ -3,11 +3,11 @@ each word, PyTorch's outputs, the twin's bytes, and how many instructions the fr
 
 import numpy as np
 import pytest
+from picotorch.boards.boards import load_board
 from picotorch.host import twin
-from picotorch.host.boards.boards import load_board
-from picotorch.host.profile.profiling import profile
-from picotorch.host.run import emulated
-from picotorch.host.run.request import Request
+from picotorch.measure.profiling import profile
+from picotorch.run import emulated
+from picotorch.run.request import Request
 from support.fixture_store import load
 from support.words import WORDS, spoken
 

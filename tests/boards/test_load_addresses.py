@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import BOARDS_DIR, board_names
+from picotorch.boards.boards import BOARDS_DIR, board_names
 from support.tool import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mpremote.romfs import VfsRomWriter
 from mpremote.transport_serial import SerialTransport
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import prompt
+from picotorch.boards.boards import load_board
+from picotorch.run import prompt
 from picotorch.runtime import Runtime
 from support import fixture_store
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.host.compile import image_writer
-from picotorch.host.firmware import native_module
+from picotorch.compile import image_writer
+from picotorch.firmware import native_module
 from picotorch.host.operators import common_operators, known_operators, needed_operators
-from picotorch.host.size import object_files
 from picotorch.host.twin import open_program
+from picotorch.measure import object_files
 from support import built_ports, fixture_store, stock
 
 NAMES = ("int8_ds_cnn", "ds_cnn")

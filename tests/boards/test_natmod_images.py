@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from picotorch.compile import image_writer
+from picotorch.firmware import native_module
 from picotorch.host import twin
-from picotorch.host.compile import image_writer
-from picotorch.host.firmware import native_module
 from picotorch.host.operators import known_operators, needed_operators
-from picotorch.host.size import firmware_map
+from picotorch.measure import firmware_map
 from support import fixture_store, stock
 from test_natmod import TARGETS
 

@@ -4,10 +4,10 @@ import time
 
 import pytest
 from mpremote.transport_serial import SerialTransport
-from picotorch.host.firmware import native_module
+from picotorch.firmware import native_module
 from picotorch.host.operators import needed_operators
-from picotorch.host.run import pico
 from picotorch.host.twin import open_program
+from picotorch.run import pico
 from support import fixture_store, on_pico, stock
 from support.long_runs import FLOAT, endless_loop, long_instruction
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from picotorch.host.run import pico
+from picotorch.run import pico
 from support import fixture_store, on_pico, stock
 
 MODEL = fixture_store.FOLDER / "mlp" / "model.pte"

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host.firmware import ports
+from picotorch.firmware import ports
 from support import built_ports
 
 ROOT = Path(__file__).resolve().parents[2]

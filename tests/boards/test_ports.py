@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from picotorch import BufferDataLoader, Error, Program
-from picotorch.host.firmware import frozen_models, ports
+from picotorch.firmware import frozen_models, ports
 from support import built_ports, fixture_store
 from support.calling import assert_error, assert_usage
 

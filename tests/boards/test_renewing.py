@@ -5,11 +5,11 @@ import struct
 import zlib
 
 import pytest
-from picotorch.host.connected import files, installing, link, session
-from picotorch.host.firmware import native_module, selective
+from picotorch.deploy import files, installing, link, session
+from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
-from picotorch.host.run import pico
 from picotorch.host.twin import open_program
+from picotorch.run import pico
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER

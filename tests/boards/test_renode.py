@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from picotorch.host.boards.boards import BOARDS_DIR, load_board
-from picotorch.host.run import emulator
+from picotorch.boards.boards import BOARDS_DIR, load_board
+from picotorch.run import emulator
 from support.renode_double import spans
 from support.tool import load_tool
 

@@ -8,8 +8,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from picotorch.host.connected import link
-from picotorch.host.firmware import native_module
+from picotorch.deploy import link
+from picotorch.firmware import native_module
 
 REPLACING = (link.ON_BOARD / "replacing.py").read_text()
 STEPS = 40  # more than any replacement takes
@@ -101,7 +101,7 @@ def main_of(paths):
 
 
 def deploy(disk, paths, content):
-    """Do as host/connected/files.py: recover, copy, replace."""
+    """Do as host/picotorch/deploy/files.py: recover, copy, replace."""
     board = module_on(disk)
     board.recover(main_of(paths), paths)
     for path in paths:

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.host import examples
-from picotorch.host.firmware import romfs, rp2, selective, uf2
+from picotorch.cli import examples
+from picotorch.firmware import romfs, rp2, selective, uf2
 from picotorch.host.operators import known_operators
-from picotorch.host.run import pico
+from picotorch.run import pico
 from support import on_pico
 from support.fixture_store import FOLDER
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 from picotorch import PARTS
+from picotorch.boards.boards import load_board
+from picotorch.firmware import selective
 from picotorch.host import operators
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import selective
 from picotorch.host.operators import built_operators, common_operators
-from picotorch.host.run.emulator import firmware_path
-from picotorch.host.size.elf import flash_bytes
-from picotorch.host.size.firmware_map import sections
-from picotorch.host.size.flash import LinkedObjects, flash_of_models, flash_of_operators
 from picotorch.host.twin import open_program
+from picotorch.measure.elf import flash_bytes
+from picotorch.measure.firmware_map import sections
+from picotorch.measure.flash import LinkedObjects, flash_of_models, flash_of_operators
+from picotorch.run.emulator import firmware_path
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
@@ -191,7 +191,7 @@ def test_the_manifest_freezes_every_module_and_by_default_all_parts():
     """Modules of picotorch that are in neither list are for the host only."""
     found = dict(re.findall(r'_(CORE|PARTS) = "(.*)"', (ROOT / "port/manifest.py").read_text()))
     assert found["PARTS"].split() == [name for name, _ in PARTS]
-    modules = {path.stem for path in (ROOT / "port/picotorch").glob("*.py")}
+    modules = {path.stem for path in (ROOT / "host/picotorch").glob("*.py")}
     assert {*found["CORE"].split(), *found["PARTS"].split()} == modules - {"__main__"}
 
 

@@ -4,11 +4,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from picotorch.deploy import selftest
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, OPERATOR_MISSING, fail
-from picotorch.host.connected import selftest
-from picotorch.host.firmware import selective
-from picotorch.host.run import emulator
+from picotorch.firmware import selective
 from picotorch.host.twin import open_program
+from picotorch.run import emulator
 from support import fixture_store
 from support.wire import BOARD, Board
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import BOARDS_DIR
+from picotorch.boards.boards import BOARDS_DIR
 
 ROOT = Path(__file__).resolve().parents[2]
 MHZ = 1_000_000

@@ -5,10 +5,10 @@ import subprocess
 import threading
 
 import pytest
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import mpy
-from picotorch.host.run import emulator
-from picotorch.host.run.job import Job
+from picotorch.boards.boards import load_board
+from picotorch.firmware import mpy
+from picotorch.run import emulator
+from picotorch.run.job import Job
 from support.targets import BOARDS
 
 FAULTS = ["undefined", "address"]

@@ -5,12 +5,12 @@ import re
 
 import pytest
 from picotorch import Error
+from picotorch.boards.boards import load_board
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulator, running
-from picotorch.host.run.request import Request
-from picotorch.host.size.stack import execute_bound, read_bounds
 from picotorch.host.tensors import from_stored
+from picotorch.measure.stack import execute_bound, read_bounds
+from picotorch.run import emulator, running
+from picotorch.run.request import Request
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from support import figures
 from support.fixture_jobs import metas

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import selective
+from picotorch.boards.boards import load_board
+from picotorch.firmware import selective
 from picotorch.host.operators import needed_operators
-from picotorch.host.run import running
-from picotorch.host.run.emulator import _emulator_program
-from picotorch.host.run.request import Request
-from picotorch.host.size.elf import flash_bytes
-from picotorch.host.size.firmware_map import sections
 from picotorch.host.twin import open_program
+from picotorch.measure.elf import flash_bytes
+from picotorch.measure.firmware_map import sections
+from picotorch.run import running
+from picotorch.run.emulator import _emulator_program
+from picotorch.run.request import Request
 from support import fixture_store
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"

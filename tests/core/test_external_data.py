@@ -20,8 +20,8 @@ from picotorch import (
     Module,
     Program,
 )
-from picotorch.host.run.job import Job
 from picotorch.module import load_with_exact_memories
+from picotorch.run.job import Job
 from support import damage, fixture_store, sanitized
 from support.flatbuffer_builder import build_data
 from support.programs import call, external_relu, external_tensor, plan, program, tensor

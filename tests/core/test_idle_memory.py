@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch.compile import idle, image_writer
 from picotorch.errors import END_OF_METHOD
 from picotorch.host.aligned import aligned
-from picotorch.host.compile import idle, image_writer
 from picotorch.host.inputs import random_inputs
-from picotorch.host.run import running
-from picotorch.host.run.parity import same_bits
-from picotorch.host.run.request import Request
 from picotorch.host.twin import (
     attach_outputs,
     open_data,
@@ -22,6 +19,9 @@ from picotorch.host.twin import (
     set_inputs,
 )
 from picotorch.module import load_with_exact_memories
+from picotorch.run import running
+from picotorch.run.parity import same_bits
+from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import benchmark_store, fixture_store, programs
 from support.programs import call, move, tensor

@@ -10,14 +10,11 @@ import struct
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch.boards.boards import load_board
+from picotorch.compile import image_writer
+from picotorch.compile.unwritten import Ranges
 from picotorch.host.aligned import aligned
-from picotorch.host.boards.boards import load_board
-from picotorch.host.compile import image_writer
-from picotorch.host.compile.unwritten import Ranges
 from picotorch.host.inputs import random_inputs
-from picotorch.host.run import running
-from picotorch.host.run.parity import same_bits
-from picotorch.host.run.request import Request
 from picotorch.host.twin import (
     attach_outputs,
     open_data,
@@ -26,6 +23,9 @@ from picotorch.host.twin import (
     planned_sizes,
     set_inputs,
 )
+from picotorch.run import running
+from picotorch.run.parity import same_bits
+from picotorch.run.request import Request
 from support import benchmark_store, fixture_store, programs
 from support.calling import assert_error, assert_usage
 from support.fixture_jobs import job_of, script_of

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host.compile import image_writer
+from picotorch.compile import image_writer
 from support import replayed
 from support.programs import program, relu_plan
 

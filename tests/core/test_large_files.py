@@ -6,12 +6,12 @@ import struct
 import numpy as np
 import pytest
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Module
-from picotorch.host.compile import image_writer
-from picotorch.host.run import running
-from picotorch.host.run.job import Job
-from picotorch.host.run.request import Request
+from picotorch.compile import image_writer
 from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
+from picotorch.run import running
+from picotorch.run.job import Job
+from picotorch.run.request import Request
 from support import fixture_store, flatbuffer_builder, programs, taken_apart
 from support.targets import aligned, run_script
 

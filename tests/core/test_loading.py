@@ -4,9 +4,9 @@ method pool with that of ExecuTorch's runtime. Count those of an execution that 
 import json
 
 import pytest
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulated
-from picotorch.host.run.request import Request
+from picotorch.boards.boards import load_board
+from picotorch.run import emulated
+from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.targets import ROOT
 

@@ -19,12 +19,12 @@ from picotorch import (
     Program,
     files,
 )
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulator, running
-from picotorch.host.run.job import Job
-from picotorch.host.run.request import Request
+from picotorch.boards.boards import load_board
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
+from picotorch.run import emulator, running
+from picotorch.run.job import Job
+from picotorch.run.request import Request
 from support import fixture_store, records
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, aligned, run_script
 

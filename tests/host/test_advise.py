@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
-from picotorch.host.advise.advising import advise, int8_share
-from picotorch.host.compile.image_writer import compile_image
-from picotorch.host.inspect.lifetimes import lifetimes
+from picotorch.compile.image_writer import compile_image
 from picotorch.host.instructions import JUMP_FALSE_CALL, read_instructions
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
+from picotorch.inspect.lifetimes import lifetimes
+from picotorch.measure.advising import advise, int8_share
 from support import fixture_store
 
 NET_INT8 = Path(__file__).parents[2] / "docs/net_int8.pte"

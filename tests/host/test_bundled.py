@@ -7,8 +7,8 @@ import flatbuffers
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.host.run import bundled, bundled_schema
-from picotorch.host.run.verifying import verify
+from picotorch.run import bundled, bundled_schema
+from picotorch.run.verifying import verify
 from support.calling import assert_error, assert_usage
 from support.targets import BOARDS
 

@@ -11,10 +11,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from picotorch.compile.image_writer import compile_image
 from picotorch.host import quoting
-from picotorch.host.compile import c_project
-from picotorch.host.compile.identifiers import Identifiers
-from picotorch.host.compile.image_writer import compile_image
+from picotorch.package import c_project
+from picotorch.package.identifiers import Identifiers
 from support.flatbuffer_builder import bool_value, double_value, int_value
 from support.programs import call, plan, program, tensor
 

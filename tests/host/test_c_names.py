@@ -6,7 +6,7 @@ import subprocess
 import tracemalloc
 
 import pytest
-from picotorch.host.compile import end_names
+from picotorch.package import end_names
 from support import fixture_store
 from support.flatbuffer_builder import double_value, int_value
 from support.programs import call, plan, program, tensor

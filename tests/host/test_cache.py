@@ -5,8 +5,8 @@ import threading
 
 import pytest
 from picotorch.host import cache
-from picotorch.host.run import emulator
-from picotorch.host.size import cycles, flash
+from picotorch.measure import cycles, flash
+from picotorch.run import emulator
 from support import fixture_store
 
 MODEL = fixture_store.load("int8_ds_cnn").path

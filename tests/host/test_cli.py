@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from picotorch.host import files, show, twin
-from picotorch.host.run import emulated, emulator, running
-from picotorch.host.run.parity import same_bits
+from picotorch.run import emulated, emulator, running
+from picotorch.run.parity import same_bits
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 from support.flatbuffer_builder import string_value

@@ -4,19 +4,18 @@ import json
 import xml.etree.ElementTree
 
 import pytest
+from picotorch.boards import chips
+from picotorch.boards.boards import load_board
+from picotorch.compile import preparing, summary
+from picotorch.compile.image_writer import compile_image
 from picotorch.errors import INTERNAL, fail
-from picotorch.host.boards import chips
-from picotorch.host.boards.boards import load_board
-from picotorch.host.compile import preparing, summary
-from picotorch.host.compile.image_writer import compile_image
-from picotorch.host.profile import profiling
-from picotorch.host.run import emulator, running
-from picotorch.host.run.request import Request
-from picotorch.host.size import by_size, fitting
-from picotorch.host.size import cycles as size_cycles
-from picotorch.host.size.cycles import OTHERS, Conditions
-from picotorch.host.size.stack import FREE
 from picotorch.host.twin import open_program
+from picotorch.measure import by_size, fitting, profiling
+from picotorch.measure import cycles as size_cycles
+from picotorch.measure.cycles import OTHERS, Conditions
+from picotorch.measure.stack import FREE
+from picotorch.run import emulator, running
+from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 from support.flatbuffer_builder import bool_value

@@ -1,4 +1,4 @@
-"""host/export/confined.py: a command that can change files in one folder only, tried as root."""
+"""export/confined.py: a command that can change files in one folder only, tried as root."""
 
 import errno
 import json
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.host.export import confined
+from picotorch.export import confined
 
 pytestmark = pytest.mark.skipif(not confined.version(), reason="this computer has no Landlock")
 

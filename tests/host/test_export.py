@@ -9,12 +9,12 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error, errors
-from picotorch.host.boards import chips
-from picotorch.host.export import building, report, samples, torch_errors
-from picotorch.host.export import modules as modules_module
-from picotorch.host.export.differences import Difference
-from picotorch.host.run import emulator
-from picotorch.host.size import timing
+from picotorch.boards import chips
+from picotorch.export import building, report, samples, torch_errors
+from picotorch.export import modules as modules_module
+from picotorch.export.differences import Difference
+from picotorch.measure import timing
+from picotorch.run import emulator
 from picotorch.runtime import Runtime
 from support import fixture_store
 from support.calling import assert_error, assert_usage
@@ -549,7 +549,7 @@ def test_what_is_told(call, torch, network, images, tmp_path):
 def test_float32_needs_no_tosa_tools(torch, network):
     """int8 does, and names the package."""
     blocked = "import sys; sys.modules['tosa_serializer'] = None; " \
-        "from picotorch.host.cli import main; main(sys.argv[1:])"
+        "from picotorch.cli.main import main; main(sys.argv[1:])"
 
     def export(*options):
         return subprocess.run([sys.executable, "-c", blocked, "export", "net.py:model", *options],

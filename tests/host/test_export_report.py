@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from picotorch.host.advise import advising
-from picotorch.host.export import building, commands, report
+from picotorch.cli import export as commands
+from picotorch.export import building, report
+from picotorch.measure import advising
 from support import fixture_store
 
 

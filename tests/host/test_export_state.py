@@ -3,8 +3,8 @@
 import numpy as np
 import picotorch.export
 import pytest
-from picotorch.host.export import state
-from picotorch.host.export.differences import Stepper
+from picotorch.export import state
+from picotorch.export.differences import Stepper
 
 
 @pytest.fixture(scope="module")

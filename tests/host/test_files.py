@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.host import files
-from picotorch.host.run import running
+from picotorch.run import running
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 

@@ -1,8 +1,8 @@
 """Test the reader of a linker's map."""
 
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulator
-from picotorch.host.size.firmware_map import linked_objects, sections
+from picotorch.boards.boards import load_board
+from picotorch.measure.firmware_map import linked_objects, sections
+from picotorch.run import emulator
 
 FROZEN = 36_800  # bytes that all frozen Python takes
 

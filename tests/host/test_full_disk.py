@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
-from picotorch.host import cache, cli, files
-from picotorch.host.command import OutputFile
-from picotorch.host.connected import selftest
-from picotorch.host.export import commands as export_commands
-from picotorch.host.firmware import kernels_in_flash, rp2, selective
+from picotorch.cli import export as export_commands
+from picotorch.cli import main as cli
+from picotorch.cli.command import OutputFile
+from picotorch.deploy import selftest
+from picotorch.firmware import kernels_in_flash, rp2, selective
+from picotorch.host import cache, files
 from support import fixture_store
 from support.calling import assert_error
 
-HOST = Path(files.__file__).parent
+PACKAGE = Path(files.__file__).parents[1]
 MODEL = fixture_store.load("add_1").path
 WRITERS = {  # by the options that are files to be written, {} is the folder
     "run --outputs": ["run", MODEL, "--outputs", "{}/out.npz"],
@@ -38,8 +39,8 @@ WRITERS = {  # by the options that are files to be written, {} is the folder
     "selftest --report": ["selftest", "--port", "auto", "--report", "{}/report.json"],
 }
 # What may write by itself: files.py, a boot loader's drive, a log that make goes on with, a lock
-OWN = {"files.py": 2, "connected/flash_tools.py": 1, "firmware/ports.py": 1, "firmware/selective.py": 2,
-       "export/confined_export.py": 2}  # its messages, /dev/null
+OWN = {"host/files.py": 2, "deploy/flash_tools.py": 1, "firmware/ports.py": 1,
+       "firmware/selective.py": 2, "export/confined_export.py": 2}  # its messages, /dev/null
 
 
 @contextlib.contextmanager
@@ -144,6 +145,6 @@ def writes(tree):
 
 
 def test_no_module_writes_by_itself():
-    found = {path.relative_to(HOST).as_posix(): writes(ast.parse(path.read_text()))
-             for path in HOST.rglob("*.py") if path.parent.name != "on_board"}
+    found = {path.relative_to(PACKAGE).as_posix(): writes(ast.parse(path.read_text()))
+             for path in PACKAGE.rglob("*.py") if path.parent.name != "on_board"}
     assert {path: count for path, count in found.items() if count} == OWN

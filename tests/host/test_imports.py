@@ -10,8 +10,8 @@ MODEL = str(fixture_store.load("int8_ds_cnn").path)
 # What takes long, and what belongs to other commands
 FOREIGN = {"asyncio", "concurrent.futures", "email", "executorch", "flatbuffers", "http.client",
            "logging", "mpremote", "rich", "serial", "subprocess", "torch", "unittest", "urllib.request",
-           "picotorch.host.advise", "picotorch.host.compile", "picotorch.host.connected",
-           "picotorch.host.export", "picotorch.host.firmware"}
+           "picotorch.measure.advising", "picotorch.compile", "picotorch.deploy",
+           "picotorch.export", "picotorch.firmware"}
 REPORT = """
 import os, sys
 from _picotorch_start import main
@@ -40,7 +40,7 @@ def report(*arguments):
 ], ids=lambda arguments: arguments[0])
 def test_command_of_the_twin_imports_what_it_needs(arguments):
     modules, threads = report(*arguments)
-    assert "numpy" in modules and "picotorch.host.cli" in modules
+    assert "numpy" in modules and "picotorch.cli.main" in modules
     assert modules & FOREIGN == set()
     assert threads == 1  # numpy's linear algebra would start more
 
@@ -48,7 +48,7 @@ def test_command_of_the_twin_imports_what_it_needs(arguments):
 @pytest.mark.parametrize("arguments, needed", [
     (["size", MODEL, "--chip", "rp2040"], {"subprocess"}),
     (["boards"], {"subprocess"}),
-    (["advise", MODEL], {"picotorch.host.advise", "subprocess"}),
+    (["advise", MODEL], {"picotorch.measure.advising", "subprocess"}),
     (["profile", MODEL, "--board", "host"], {"flatbuffers"}),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_other_commands_import_little_more(arguments, needed):

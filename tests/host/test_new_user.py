@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from picotorch import Module
-from picotorch.host.firmware import selective
+from picotorch.firmware import selective
 from support import installed, shown_code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def test_the_python_of_readme_computes_what_the_model_computes(block, python, tm
 
 
 def test_the_c_of_readme_compiles_with_the_installed_header(python, tmp_path):
-    (include,) = python.parents[1].glob("lib/*/site-packages/picotorch/kernels/core")
+    (include,) = python.parents[1].glob("lib/*/site-packages/picotorch/sources/kernels/core")
     shown_code.compile_c(README, include, tmp_path)
 
 

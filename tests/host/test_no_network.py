@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import board_names, full_board_names, load_board
-from picotorch.host.run import emulator, running
+from picotorch.boards.boards import board_names, full_board_names, load_board
+from picotorch.run import emulator, running
 from support import figures
 from support.fixture_store import FOLDER
 
@@ -58,7 +58,7 @@ for arguments in json.loads(sys.argv[1]):
         if arguments[0] == "python":
             exec(arguments[1])
         else:
-            from picotorch.host import cli
+            from picotorch.cli import main as cli
             cli.main(arguments)
     except SystemExit as ended:
         statuses.append(ended.code)
@@ -114,7 +114,7 @@ def imported(path):
 
 @pytest.mark.parametrize("folder", ["host", "port"])
 def test_no_module_of_the_network_is_imported(folder):
-    to_boards = REPOSITORY / "host" / "connected" / "transport.py"
+    to_boards = REPOSITORY / "host" / "picotorch" / "deploy" / "transport.py"
     files = sorted({*(REPOSITORY / folder).rglob("*.py")} - {to_boards})
     assert len(files) > 10
     assert {name for path in files for name in imported(path)} & NETWORK_MODULES == set()

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from picotorch.host.boards.boards import full_board_names, load_board
-from picotorch.host.run import emulated
+from picotorch.boards.boards import full_board_names, load_board
+from picotorch.run import emulated
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from picotorch.host.export.planning import Step, find_blocks, least, plan
+from picotorch.export.planning import Step, find_blocks, least, plan
 
 ALIGNMENT = 16
 

@@ -10,18 +10,17 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import resvg_py
-from picotorch.host import drawing
-from picotorch.host.compile.image_writer import compile_image
+from picotorch.cli import drawing
+from picotorch.compile.image_writer import compile_image
 from picotorch.host.inputs import random_inputs
-from picotorch.host.inspect import memory_map
-from picotorch.host.inspect.lifetimes import Box, lifetimes, live_bytes
 from picotorch.host.instructions import read_instructions
-from picotorch.host.profile import etdump, profiling
-from picotorch.host.profile.macs import macs_of
-from picotorch.host.run.request import Request
-from picotorch.host.size import cycles
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
+from picotorch.inspect import memory_map
+from picotorch.inspect.lifetimes import Box, lifetimes, live_bytes
+from picotorch.measure import cycles, etdump, profiling
+from picotorch.measure.macs import macs_of
+from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage

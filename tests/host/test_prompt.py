@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from mpremote.transport_serial import SerialTransport
-from picotorch.host.boards.boards import full_board_names, load_board
-from picotorch.host.run import emulator, prompt
+from picotorch.boards.boards import full_board_names, load_board
+from picotorch.run import emulator, prompt
 from support.calling import assert_error, assert_usage
 
 REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]

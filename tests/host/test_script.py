@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import full_board_names
+from picotorch.boards.boards import full_board_names
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 

@@ -7,19 +7,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host import cli, quantities
-from picotorch.host.boards import boards, chips
-from picotorch.host.boards.chips import CORES, Chip
-from picotorch.host.command import Choice
-from picotorch.host.compile.image_writer import compile_image
+from picotorch.boards import boards, chips
+from picotorch.boards.chips import CORES, Chip
+from picotorch.cli import main as cli
+from picotorch.cli.command import Choice
+from picotorch.cli.options import Quantity
+from picotorch.compile.image_writer import compile_image
+from picotorch.host import quantities
 from picotorch.host.instructions import read_instructions
-from picotorch.host.options import Quantity
-from picotorch.host.run import emulator, running
-from picotorch.host.run.request import Request, Result
-from picotorch.host.size import by_size, cycles, fitting, sizing, stack
-from picotorch.host.size.elf import flash_bytes, section_bytes
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
+from picotorch.measure import by_size, cycles, fitting, sizing, stack
+from picotorch.measure.elf import flash_bytes, section_bytes
+from picotorch.run import emulator, running
+from picotorch.run.request import Request, Result
 from support import fixture_store
 from support.calling import assert_usage
 

@@ -8,9 +8,9 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards import listing
-from picotorch.host.boards.boards import board_names, load_board
-from picotorch.host.run import running
+from picotorch.boards import listing
+from picotorch.boards.boards import board_names, load_board
+from picotorch.run import running
 from support import fixture_store
 
 MODEL = fixture_store.load("add_5").path

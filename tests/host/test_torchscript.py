@@ -7,8 +7,8 @@ import zipfile
 
 import numpy as np
 import pytest
-from picotorch.host.export import confined as confined_module
-from picotorch.host.export import torchscript
+from picotorch.export import confined as confined_module
+from picotorch.export import torchscript
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
@@ -178,8 +178,8 @@ class Lowering(types.ModuleType):
         import torch
         return torch
 
-sys.modules["picotorch.host.export.lowering"] = Lowering("lowering")
-exporting = sys.modules["picotorch.host.export.exporting"] = types.ModuleType("exporting")
+sys.modules["picotorch.export.lowering"] = Lowering("lowering")
+exporting = sys.modules["picotorch.export.exporting"] = types.ModuleType("exporting")
 exporting.export_file = lambda program, name, int8_io: (program, {{}})
 """
 
@@ -259,7 +259,7 @@ def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tm
 # Starts a command on a kernel without what argv[1] lists: its system calls fail as they do there.
 WITHOUT = """
 import ctypes, errno, os, struct, sys
-from picotorch.host.export import confined as c
+from picotorch.export import confined as c
 
 def fails(number, error):
     return [(c._EQUAL, 0, 1, number), (c._RETURN, 0, 0, c._ERROR | error)]
@@ -321,7 +321,7 @@ def test_a_confinement_that_fails_is_named(confined, export, monkeypatch, tmp_pa
 def test_a_scripted_if_is_a_jump():
     """The fixture torchscript_branch, which runs on the boards, took its program from TorchScript."""
     fixture = fixture_store.load("torchscript_branch")
-    from picotorch.host.inspect.inspecting import inspect
+    from picotorch.inspect.inspecting import inspect
 
     calls = [entry["call"] for entry in inspect(fixture.pte, "")["methods"][0]["instructions"]]
     assert "jump if false" in calls

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from picotorch.host import cli, command
-from picotorch.host.firmware import rp2, uf2
-from picotorch.host.options import Quantity
+from picotorch.cli import command
+from picotorch.cli import main as cli
+from picotorch.cli.options import Quantity
+from picotorch.firmware import rp2, uf2
 from support import fixture_store
 
 MODEL = str(fixture_store.load("add_5").path)

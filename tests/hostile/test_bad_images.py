@@ -20,7 +20,7 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host.compile import image_writer
+from picotorch.compile import image_writer
 from picotorch.program import MINIMAL
 from support import figures, fixture_store, replayed
 from support.programs import call

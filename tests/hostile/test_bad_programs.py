@@ -5,8 +5,8 @@ import time
 
 import pytest
 from picotorch import MINIMAL, BufferDataLoader, Error, Program
-from picotorch.host.run.job import Job
 from picotorch.module import load_with_exact_memories
+from picotorch.run.job import Job
 from support import damage, programs
 from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value
 from support.programs import call, plan, program, relu_plan, tensor, with_segments

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import damage, figures, fixture_store, sanitized
 from support.targets import HOST, SCRIPT_BOARDS, run_script
 

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulator
+from picotorch.boards.boards import load_board
+from picotorch.run import emulator
 from support.targets import BOARDS
 
 BOARD = load_board("mps2-an386")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from picotorch.host.program_schema import FILE_IDENTIFIER
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import figures, sanitized
 from support.targets import HOST, run_script
 

@@ -4,7 +4,7 @@ sanitizers, and a board beside the twin."""
 import functools
 
 import pytest
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import hostile_runs
 from support.flatbuffer_builder import build
 from support.hostile_calls import Draw, random_data

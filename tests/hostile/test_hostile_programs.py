@@ -4,7 +4,7 @@ the compiler's sanitizers, and on the boards."""
 from pathlib import Path
 
 import pytest
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import sanitized
 from support.flatbuffer_builder import bool_value, double_value, int_value
 from support.programs import call, jump, move, plan, program, tensor

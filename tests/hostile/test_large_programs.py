@@ -5,7 +5,7 @@ import time
 
 import pytest
 from picotorch import BufferDataLoader, Program
-from picotorch.host.inspect.inspecting import inspect
+from picotorch.inspect.inspecting import inspect
 from support import exercise, fixture_store
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, external_tensor, plan, program, tensor

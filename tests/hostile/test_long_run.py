@@ -4,7 +4,7 @@ on the twin and on a board, and nothing grows."""
 import os
 
 import pytest
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import figures, fixture_store
 from support.faulty import faulty
 from support.targets import HOST, run_script

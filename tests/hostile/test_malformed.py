@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from picotorch import register_backend
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from picotorch.schema import ERROR_NAMES
 from support import exercise, figures, fixture_store, malformed, malformed_calls, sanitized
 from support.targets import HOST, SCRIPT_BOARDS, run_script

@@ -17,10 +17,10 @@ from picotorch import (
     Program,
     from_blob,
 )
+from picotorch.boards.boards import load_board
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run.job import Job
 from picotorch.host.tensors import from_stored, to_stored
+from picotorch.run.job import Job
 from support import figures, fixture_jobs, fixture_store, programs
 from support.fixture_jobs import metas
 from support.flatbuffer_builder import int_value

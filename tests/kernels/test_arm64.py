@@ -16,7 +16,7 @@ KINDS = {"plain": 0, "neon": 1, "dot": 2}  # PT_VECTORS_...
 
 def flags():
     """The flags of the twin's extension."""
-    spec = importlib.util.spec_from_file_location("build", ROOT / "host" / "native" / "build.py")
+    spec = importlib.util.spec_from_file_location("build", ROOT / "host" / "_picotorch" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
     folders = [f"-Ikernels/{folder}" for folder in build.FOLDERS]

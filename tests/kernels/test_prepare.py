@@ -14,12 +14,12 @@ from picotorch import (
     Method,
     Program,
 )
+from picotorch.boards.boards import load_board
 from picotorch.host import twin
-from picotorch.host.boards.boards import load_board
-from picotorch.host.compile import c_sources
-from picotorch.host.run import running
-from picotorch.host.run.request import Request
-from picotorch.host.size import sizing
+from picotorch.measure import sizing
+from picotorch.package import c_sources
+from picotorch.run import running
+from picotorch.run.request import Request
 from support import fixture_store
 from support.board_call import BOARDS
 from support.targets import aligned

@@ -4,16 +4,16 @@ which computes them plainly, with any scratch."""
 import numpy as np
 import pytest
 from _picotorch import WISHING_CORES
+from picotorch.boards.boards import load_board
+from picotorch.compile import image_writer
+from picotorch.firmware import selective
 from picotorch.host import operators
-from picotorch.host.boards.boards import load_board
-from picotorch.host.compile import image_writer
-from picotorch.host.firmware import selective
-from picotorch.host.run import running
-from picotorch.host.run.parity import same_bits
-from picotorch.host.run.request import Request
-from picotorch.host.size.cycles import Conditions, factors
 from picotorch.host.twin import open_program, wished_temp
+from picotorch.measure.cycles import Conditions, factors
 from picotorch.module import load_with_exact_memories
+from picotorch.run import running
+from picotorch.run.parity import same_bits
+from picotorch.run.request import Request
 from support import benchmark_store
 from support.board_call import Case, assert_same, call_on_board
 from support.kernel_call import Tensor, channels_last

@@ -9,7 +9,7 @@ import pytest
 import test_event_tracer
 import test_misuse
 import test_values
-from picotorch.host.run.job import Job
+from picotorch.run.job import Job
 from support import board32, damage, fixture_store
 from support.fixture_jobs import job_of, script_of
 from support.targets import HOST, SCRIPTS, run_script

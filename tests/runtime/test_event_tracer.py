@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 from picotorch import BufferDataLoader, Error, EventTracer, Program
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulated
-from picotorch.host.run.request import Request
+from picotorch.boards.boards import load_board
 from picotorch.module import load_with_exact_memories
+from picotorch.run import emulated
+from picotorch.run.request import Request
 from support import fixture_store
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, jump, move, plan, program, tensor

@@ -13,9 +13,9 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
+from picotorch.run.job import Job
 from picotorch.runtime import Runtime
 from support import fixture_store
 from support.targets import HOST, SCRIPT_BOARDS, aligned, run_script

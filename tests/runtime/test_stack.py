@@ -13,9 +13,9 @@ from picotorch import (
     unregister_backend,
 )
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
+from picotorch.run.job import Job
 from support import figures, fixture_store
 from support.targets import aligned, run_script
 

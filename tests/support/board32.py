@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from picotorch.host.firmware import ports, selective
-from picotorch.host.run.emulator import Result
-from picotorch.host.run.job import Job
+from picotorch.firmware import ports, selective
+from picotorch.run.emulator import Result
+from picotorch.run.job import Job
 from support import replayed, targets
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 from _picotorch import CORES
 from picotorch import schema
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import ports, selective
+from picotorch.boards.boards import load_board
+from picotorch.firmware import ports, selective
 from picotorch.host.operators import OUTPUTS, built_operators, operator_signature
-from picotorch.host.run import emulator
+from picotorch.run import emulator
 from support import records
 from support.kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from picotorch.host.firmware import ports
+from picotorch.firmware import ports
 
 TIMEOUT = 120  # seconds
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -1,8 +1,8 @@
 """The jobs of tests/on_board/loaded.py: a fixture's program, data files and runs as sections."""
 
 from picotorch import BufferDataLoader, Program
-from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
+from picotorch.run.job import Job
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from support.fixture_store import UNLOCKED
 from support.targets import aligned

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from _picotorch_c import lib
 from picotorch import Error
+from picotorch.compile.loaded import is_call, load
 from picotorch.host import twin
-from picotorch.host.compile.loaded import is_call, load
 from support import fixture_store
 
 LOCK = Path(__file__).resolve().parents[1] / "core" / "image.lock"

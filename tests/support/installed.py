@@ -5,7 +5,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from picotorch.host.firmware import kernels_in_flash, native_module
+from picotorch.firmware import kernels_in_flash, native_module
 
 ROOT = Path(__file__).resolve().parents[2]
 

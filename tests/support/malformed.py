@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from picotorch import Error, register_backend  # noqa: E402
-from picotorch.host.run import bundled  # noqa: E402
+from picotorch.run import bundled  # noqa: E402
 from support import exercise, fixture_store, taken_apart  # noqa: E402
 
 EXAMPLE = "example"  # stands for a fixture where a program is made of example_calls

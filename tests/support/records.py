@@ -12,7 +12,7 @@ import struct
 
 from _picotorch_c import ffi, lib
 from picotorch.host import program_schema as schema
-from picotorch.host.run.tables import Tables
+from picotorch.run.tables import Tables
 
 PROGRAM, POOL, PLANNED = lib.PT_MEMORY_PROGRAM, lib.PT_MEMORY_POOL, lib.PT_MEMORY_PLANNED
 METHOD = struct.Struct("<HHIIIIII")  # pt_method_record

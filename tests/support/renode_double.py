@@ -18,8 +18,8 @@ import threading
 import tomllib
 from pathlib import Path
 
-from picotorch.host.boards.boards import BOARDS_DIR, load_board
-from picotorch.host.run import emulator
+from picotorch.boards.boards import BOARDS_DIR, load_board
+from picotorch.run import emulator
 
 PATH = r"@(\S+)"
 NUMBER = r"(0x[0-9a-f]+)"

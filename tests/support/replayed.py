@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from picotorch.host.firmware import ports, selective
+from picotorch.firmware import ports, selective
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "library"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "host" / "_picotorch" / "build.py"
 FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 # Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
@@ -35,7 +36,7 @@ def _libraries():
 def _is_built(folder):
     built = list(folder.glob("_picotorch_c*.so"))
     sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
-               *(ROOT / "host" / "native").glob("*.c"), ROOT / "host" / "native" / "build.py",
+               *BUILD.parent.glob("*.c"), BUILD,
                Path(__file__)]
     return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)
 
@@ -47,8 +48,7 @@ def build(folder, compiler="gcc", compiling=SANITIZERS, linking=SANITIZERS):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_built(folder):
             return
-        command = [sys.executable, "setup.py", "-q", "build_ext", "--force",
-                   "--build-lib", folder, "--build-temp", folder / "objects"]
+        command = [sys.executable, BUILD, folder]
         flags = {"CC": compiler, "CFLAGS": f"{FLAGS} {compiling}", "LDFLAGS": linking}
         built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
                                env=os.environ | flags)

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from picotorch import registered_backend_names, unregister_backend
-from picotorch.host.boards.boards import full_board_names, load_board
-from picotorch.host.firmware import mpy
-from picotorch.host.run import emulator
-from picotorch.host.run.job import Job
+from picotorch.boards.boards import full_board_names, load_board
+from picotorch.firmware import mpy
+from picotorch.run import emulator
+from picotorch.run.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "on_board"

@@ -9,8 +9,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from picotorch.host.boards.boards import load_board
-from picotorch.host.run import emulator
+from picotorch.boards.boards import load_board
+from picotorch.run import emulator
 
 BOARD = "mps2-an386"
 TIMEOUT = 60  # seconds to start

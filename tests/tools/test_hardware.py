@@ -4,7 +4,7 @@ import json
 
 import click
 import pytest
-from picotorch.host.connected import selftest
+from picotorch.deploy import selftest
 from support.tool import load_tool
 
 hardware = load_tool("hardware")

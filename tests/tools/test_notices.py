@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import rp2
-from picotorch.host.run import emulator, running
+from picotorch.boards.boards import load_board
+from picotorch.firmware import rp2
+from picotorch.run import emulator, running
 from support.tool import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]

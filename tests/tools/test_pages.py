@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import cli
+from picotorch.cli import main as cli
 from picotorch.host.operators import known_operators
-from picotorch.host.run import running
+from picotorch.run import running
 from support import fixture_store, shown_code
 from support.tool import load_tool
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import examples
-from picotorch.host.boards.boards import load_board
-from picotorch.host.firmware import rp2, selective
+from picotorch.boards.boards import load_board
+from picotorch.cli import examples
+from picotorch.firmware import rp2, selective
 from picotorch.host.operators import known_operators
-from picotorch.host.run import emulator, pico, running
 from picotorch.host.twin import open_program
+from picotorch.run import emulator, pico, running
 from support import figures, installed, on_pico, stock
 from support.fixture_store import FOLDER
 from support.tool import load_tool
@@ -75,8 +75,9 @@ def test_wheel(tmp_path):
     assert wheels.here.read_bytes() == wheels.elsewhere.read_bytes()
     figures.record("supply", "wheel", identical=1)
     check_installed(wheels.here, tmp_path)
-    modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "port" / "picotorch").glob("*.py*")}
-    licences = {f"picotorch/build/licenses/{component.name}.txt" for component in notices.COMPONENTS}
+    modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "host" / "picotorch").glob("*.py*")}
+    licences = {f"picotorch/sources/build/licenses/{component.name}.txt"
+                for component in notices.COMPONENTS}
     assert modules | licences <= set(zipfile.ZipFile(wheels.here).namelist())
 
 

@@ -100,7 +100,7 @@ def test_a_change_of_the_readme_does_not(setup, tmp_path):
 def test_an_extension_that_is_gone_is_made_anew(setup, tmp_path):
     setup.STAMP.parent.mkdir(parents=True)
     setup.STAMP.write_text(setup.python_digest())
-    extension = tmp_path / "host/native/_picotorch_c.abi3.so"
+    extension = tmp_path / "host/_picotorch_c.abi3.so"
     extension.parent.mkdir(parents=True)
     extension.touch()
     assert setup.python_is_current()

@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards.boards import load_board
+from picotorch.boards.boards import load_board
 from picotorch.host.operators import known_operators
-from picotorch.host.run import emulator
-from picotorch.host.size import stack
-from picotorch.host.size.stack import execute_bound, read_bounds
+from picotorch.measure import stack
+from picotorch.measure.stack import execute_bound, read_bounds
+from picotorch.run import emulator
 from support.targets import BOARDS, ROOT
 from support.tool import load_tool
 

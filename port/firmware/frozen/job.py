@@ -1,4 +1,4 @@
-"""The job as the host laid it out in memory (host/run/job.py writes it).
+"""The job as the host laid it out in memory (host/picotorch/run/job.py writes it).
 
 All integers are little-endian u32. Header: magic "PTJB", version, size of the job in bytes,
 number of sections. Then one row a section: offset in the job, size, and the name in 24 bytes,

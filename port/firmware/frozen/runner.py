@@ -7,10 +7,10 @@ tensors), sizes0 ... (2,3 for dynamic inputs), further (number of executions beh
 inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the
 records of the loaded method, with whole_pool also what was prepared), out0, out1 ..., out0_1 ...,
 sizes0 ... (int32, of dynamic outputs) and, with trace, events (the memory of the EventTracer) for the
-host. host/run/runner_files.py is the other end.
+host. host/picotorch/run/runner_files.py is the other end.
 
 What differs between the firmware and a board that the host talks to is in the module board: board.py
-beside this file, or host/connected/on_board/board.py, which the host sends with this file.
+beside this file, or host/picotorch/deploy/on_board/board.py, which the host sends with this file.
 """
 
 import gc

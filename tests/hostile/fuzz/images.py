@@ -8,7 +8,7 @@ import random
 import struct
 
 from picotorch import Error
-from picotorch.host.compile import image_writer
+from picotorch.compile import image_writer
 from support import fixture_store
 
 MAGIC = b"PTM5"

@@ -29,10 +29,10 @@ from executorch.exir.schema import (
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 from models.zoo import cortex_m
 from models.zoo.registry import Function, Model
-from picotorch.host.export import building, torchscript
-from picotorch.host.export.building import Wishes
-from picotorch.host.export.exporting import export_file
-from picotorch.host.export.steps import Steps
+from picotorch.export import building, torchscript
+from picotorch.export.building import Wishes
+from picotorch.export.exporting import export_file
+from picotorch.export.steps import Steps
 from torch.export.experimental import _export_forward_backward
 
 _DTYPES = {

@@ -3,7 +3,7 @@ library, is replaced: the operators are defined as there, with kernels in numpy.
 
 import torch
 from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture
-from picotorch.host.export import torchvision_operators
+from picotorch.export import torchvision_operators
 from support.regions import kept_boxes, pooled_regions
 
 SCHEMAS = {

@@ -1,1 +1,0 @@
-"""picotorch advise: what costs most in a program, and what to change."""

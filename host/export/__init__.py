@@ -1,1 +1,0 @@
-"""Programs from PyTorch modules, and programs with less memory."""

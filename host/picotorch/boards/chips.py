@@ -1,0 +1,76 @@
+"""The chips that people have: boards/chips.toml as dataclasses."""
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass
+
+import click
+
+from ..host import show
+from ..host.quantities import parse_bytes, parse_clock
+from .boards import BOARDS_DIR
+
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+
+
+def core_of(text: str) -> str | None:
+    """Return the core of CORES that a name means (m4, M0+, Cortex-M4F), None for no such core."""
+    found = re.fullmatch(r"(?:arm)?(?:cortex)?m(0|3|4|7|33|55)(\+|p|plus)?(f?)",
+                         re.sub(r"[\s_-]", "", str(text).lower()))
+    if found is None or bool(found[2]) != (found[1] == "0") or found[3] and found[1] in ("0", "3"):
+        return None
+    return f"cortex-m{found[1]}{'plus' * bool(found[2])}"
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip of the table, or one described by options. Sizes in bytes; None if not given.
+
+    ram: the regions that data can lie in. on: a board that has the chip. source: data sheets.
+    checked: what the figures were compared with.
+    """
+
+    name: str
+    title: str
+    core: str
+    clock_hz: int | None
+    flash: int | None
+    ram: dict[str, int] | None
+    on: str = ""
+    source: str = ""
+    checked: str = ""
+
+
+@functools.cache
+def load_chips() -> dict[str, Chip]:
+    """The chips by name, as the file has them: by core, then by name."""
+    toml = tomllib.loads((BOARDS_DIR / "chips.toml").read_text())
+    return {name: _from_toml(name, entry) for name, entry in toml.items()}
+
+
+def _from_toml(name, entry):
+    return Chip(name, entry["title"], entry["core"], parse_clock(entry["clock"]),
+                parse_bytes(entry["flash"]),
+                {region: parse_bytes(size) for region, size in entry["ram"].items()},
+                entry["on"], entry["source"], entry["checked"])
+
+
+def chips() -> list[dict]:
+    """The chips as plain data."""
+    return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
+             "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source,
+             "checked": chip.checked}
+            for chip in load_chips().values()]
+
+
+def show_text(found: dict) -> None:
+    show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
+        [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
+         _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]]
+        for entry in found["chips"]])
+    click.echo("\n--json adds the data sheets, and what the figures were compared with.")
+
+
+def _kib(count):
+    return f"{count // 1024} K"

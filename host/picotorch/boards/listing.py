@@ -1,0 +1,83 @@
+"""picotorch boards: list the boards."""
+
+import click
+
+from ..host import show
+from ..run import emulator
+from ..run.running import DEFAULT_BOARD
+from .boards import Board, board_names, full_board_names, load_board
+
+
+def boards() -> list[dict]:
+    """The boards as plain data."""
+    return [_entry(load_board(name)) for name in board_names()]
+
+
+def full_boards() -> list[str]:
+    """The names of the boards that have a firmware with all kernels; says which are left out."""
+    full = full_board_names()
+    for name in board_names():
+        if name not in full:
+            show.line(f"{name}: left out, it has no firmware with all kernels", err=True)
+    return full
+
+
+def _entry(board: Board) -> dict:
+    return {
+        "board": board.name,
+        "title": board.title,
+        "core": board.core,
+        "default": board.name == DEFAULT_BOARD,
+        "arenas": {arena.name: arena.size for arena in board.arenas.values()},
+        "memories": {arena.name: arena.memory for arena in board.arenas.values()},
+        "flash": board.flash_of_project().size,
+        "ram": board.data.size,
+        "code": board.code.size,
+        "model": board.job.size,
+        "stack": board.stack_size,
+        "heap": board.heap_size,
+        "built": is_built(board),
+        "build": board.build_command(),
+    }
+
+
+def is_built(board: Board) -> bool:
+    """True when the board's firmware is there."""
+    try:
+        emulator.firmware_path(board)
+    except emulator.FirmwareMissing:
+        return False
+    return True
+
+
+def show_text(found: dict) -> None:
+    entries = found["boards"]
+    show.table(["board", "core", "flash KiB>", "RAM KiB>", "firmware", ""], [
+        [entry["board"], entry["core"], _kib(entry["flash"]), _kib(entry["ram"]),
+         "built" if entry["built"] else "not built", "default" if entry["default"] else ""]
+        for entry in entries])
+    show.heading("Memories in KiB")
+    show.table(["board", "pool>", "temp>", "stack>", "model>", "planned buffers"], [
+        [entry["board"], _kib(entry["arenas"]["pool"]), _kib(entry["arenas"]["temp"]),
+         _kib(entry["stack"]), _kib(entry["model"]), _planned(entry)] for entry in entries])
+    click.echo("\nhost: the twin, which runs the same loader and kernels; it has what you give it.")
+    commands = sorted({_with_name(entry) for entry in entries if not entry["built"]})
+    if commands:
+        click.echo("\nTo build a firmware, in picotorch's repository:")
+        for command in commands:
+            show.line(f"  {command}")
+
+
+def _planned(entry):
+    """Sizes and memories of the arenas for planned buffers."""
+    return ", ".join(f"{_kib(size)} {entry['memories'][name]}"
+                     for name, size in sorted(entry["arenas"].items()) if name.startswith("planned"))
+
+
+def _with_name(entry):
+    """The command that builds the firmware of a board; one for all that have all kernels."""
+    return entry["build"].replace(f"BOARD={entry['board']}", "BOARD=NAME")
+
+
+def _kib(count):
+    return f"{count / 1024:g}"

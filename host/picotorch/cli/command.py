@@ -1,0 +1,182 @@
+"""Commands that refuse calls that click accepts: an option given twice, an empty value, an output that
+is an input; and the types of options that are files and names."""
+
+import collections
+import difflib
+import functools
+import os
+import re
+from pathlib import Path
+
+import click
+
+from picotorch import Error
+
+from ..host import files
+
+
+class InputFile(click.Path):
+    """Take a file that a command reads."""
+
+    def __init__(self):
+        super().__init__(path_type=Path)
+
+    def file_of(self, value: Path) -> Path:
+        """Return the file that a value of the parameter names."""
+        return value
+
+
+class OutputFile(click.Path):
+    """Take a file that a command writes; refuse one that cannot be written before the work starts.
+
+    suffixes: endings of its name, any if there are none. make_folder: make its folder if it is missing.
+    """
+
+    def __init__(self, *suffixes: str, make_folder: bool = False):
+        super().__init__(path_type=Path)
+        self.suffixes = suffixes
+        self.make_folder = make_folder
+
+    def convert(self, value, param, ctx):
+        path = super().convert(value, param, ctx)
+        if self.suffixes and path.suffix.lower() not in self.suffixes:
+            self.fail(f"{str(value)!r} has to end in {' or '.join(self.suffixes)}, the kind of file "
+                      "to be written", param, ctx)
+        files.check_output(path, self.make_folder)
+        return path
+
+
+def did_you_mean(value, names) -> str:
+    """Return a question with up to three similar names, a space before it; "" without any."""
+    names = {name.lower(): name for name in names}
+    close = [names[name] for name in difflib.get_close_matches(str(value).lower(), names, 3, 0.6)]
+    return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
+class Choice(click.Choice):
+    """Take one of some names; for another name suggest similar ones."""
+
+    def convert(self, value, param, ctx):
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message.rstrip(".") + "." + did_you_mean(value, self.choices), param, ctx)
+
+    def get_missing_message(self, param, ctx=None):
+        return f"Choose from: {', '.join(self.choices)}."
+
+    @staticmethod
+    def key(value):
+        """Return what two values must not share."""
+        return value
+
+
+class Command(click.Command):
+    def parse_args(self, ctx, args):
+        if not ctx.resilient_parsing:
+            self._check_given(ctx, list(args))
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            text = f"{error.format_message()} {self._example()}".rstrip()
+            raise click.UsageError(text, ctx) from None
+        if not ctx.resilient_parsing:
+            self._check_keys(ctx)
+            self._check_files(ctx)
+        return rest
+
+    def _example(self):
+        """Return the first example of the help, as a sentence; "" without any."""
+        found = re.search(r"Examples?:\n\s*(.+)", self.help or "")
+        return f"For example: {found[1].strip()}" if found else ""
+
+    def _check_given(self, ctx, args):
+        """Raise UsageError for an option given twice and for an empty value."""
+        try:
+            given, _, order = self.make_parser(ctx).parse_args(args=args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # whose usage is shown
+            for parameter in self.params:
+                is_its = getattr(error, "option_name", None) in parameter.opts
+                if is_its and "requires an argument" in error.message:
+                    error.message = f"{error.message.rstrip('.')}: {parameter.make_metavar(ctx)}."
+            raise
+        for parameter, count in collections.Counter(order).items():
+            values = given.get(parameter.name)
+            name = _name_of(parameter, ctx)
+            if count > 1 and parameter.param_type_name == "option" and not (
+                    parameter.multiple or parameter.is_flag):
+                raise click.UsageError(f"{name} is given {count} times: give it once.", ctx)
+            if "" in (values if isinstance(values, list | tuple) else [values]):
+                raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
+
+    def _check_keys(self, ctx):
+        """Raise UsageError for two values of the same board or input."""
+        for parameter in self.params:
+            if not getattr(parameter, "multiple", False) or not hasattr(parameter.type, "key"):
+                continue
+            keys = collections.Counter(map(parameter.type.key, ctx.params.get(parameter.name) or ()))
+            for key, count in keys.items():
+                if count > 1:
+                    raise click.UsageError(f"{_name_of(parameter, ctx)} {key} is given {count} times: "
+                                           "give it once.", ctx)
+
+    def _check_files(self, ctx):
+        """Raise NotSupported for an input that is a FIFO or a device, AccessFailed for one that is a
+        folder, UsageError for an output that is an input or another output."""
+        taken = [(parameter, parameter.type.file_of(value)) for parameter in self.params
+                 if isinstance(parameter.type, InputFile) for value in _values(ctx, parameter)]
+        for _, path in taken:
+            if path.exists():
+                files.check_input(path)
+        for parameter in self.params:
+            if not isinstance(parameter.type, OutputFile):
+                continue
+            for path in _values(ctx, parameter):
+                for other, used in taken:
+                    if _same_file(path, used):
+                        raise click.UsageError(
+                            f"{_name_of(parameter, ctx)} and {_name_of(other, ctx)} are the same file, "
+                            f"{path}: name another one.", ctx)
+                taken.append((parameter, path))
+
+    def invoke(self, ctx):
+        """Add the program's file to an error that names no file."""
+        try:
+            return super().invoke(ctx)
+        except Error as error:
+            model = ctx.params.get("model")
+            if model is not None and not _is_named(error.message, ctx):
+                files.name(error, model)
+            raise
+
+
+def _is_named(message, ctx):
+    """Return whether an error names a file that was given, or begins with a board."""
+    if message.startswith("board at "):  # a connected one
+        return True
+    given = [(parameter, value) for parameter in ctx.command.params
+             for value in _values(ctx, parameter)]
+    return any(isinstance(value, Path) and str(value) in message
+               or parameter.name in ("board", "boards") and message.startswith(f"{value}:")
+               for parameter, value in given)
+
+
+def _name_of(parameter, ctx):
+    """Return what the user calls a parameter: "--method", "MODEL"."""
+    if parameter.param_type_name == "argument":
+        return parameter.make_metavar(ctx)
+    return max(parameter.opts, key=len)
+
+
+def _values(ctx, parameter):
+    value = ctx.params.get(parameter.name)
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _same_file(one, other):
+    return os.path.realpath(one) == os.path.realpath(other) or (
+        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
+
+
+command = functools.partial(click.command, cls=Command)

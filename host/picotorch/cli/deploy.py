@@ -1,0 +1,158 @@
+"""The commands for connected boards: deploy, flash, selftest, boards --connected.
+
+Only these need mpremote and pyserial, so they are imported when a command is called.
+"""
+
+import sys
+
+import click
+
+from ..deploy import flash_tools
+from ..host import show
+from ..host.twin import open_program
+from ..run import running
+from . import options
+from .command import Choice, InputFile, OutputFile, command
+
+
+@command()
+@options.model
+@click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
+@click.option("--to", "folder", metavar="FOLDER",
+              help="The folder on the board, for example /flash/models.  [default: its start folder]")
+@click.option("--romfs", "to_romfs", is_flag=True,
+              help="Copy into the ROMFS partition, where it is used in place; other files there stay.")
+@options.data
+@options.patience
+@click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
+@options.as_json
+def deploy(model, port, folder, to_romfs, files, patience, force, as_json):
+    """Copy MODEL to a connected board, and check the copy.
+
+    If the board has no picotorch, the native module and the runtime are copied first: the module that
+    make natmod FAST=1 built, with all kernels, or a new one with the kernels of MODEL if the heap has
+    no room for it, or if it lacks, say, the complex arithmetic of MODEL; a small one, with all kernels
+    or those of MODEL, if the heap has no room for that either. A module that lacks operators or such
+    a feature is replaced by one with those of both. Free space and heap are checked before. A file of
+    the same name is replaced only when the copy is complete and checked; picotorch run --port then
+    finds it by name and content. In ROMFS the data is aligned, so that a run uses it in place. Data
+    files are copied beside MODEL, and replaced together with it.
+
+    \b
+    Examples:
+      picotorch deploy model.pte --port auto
+      picotorch deploy model.pte --port /dev/ttyACM0 --to /flash/models
+      picotorch deploy model.pte --romfs
+    """
+    from ..deploy import deploying
+
+    data = running.read_program(model)
+    methods = None if force else open_program(data).method_names
+    further = list(zip(files, running.read_data(files), strict=True))
+    with _Progress(as_json) as progress:
+        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
+                                 patience)
+    show.entry(entry, as_json, deploying.show_text)
+
+
+class _Progress:
+    """Bars on stderr: one for each file."""
+
+    def __init__(self, quiet: bool):
+        self._quiet = quiet
+        self._bar = None
+        self._name = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def __call__(self, name: str, sent: int, size: int) -> None:
+        if self._quiet:
+            return
+        if name != self._name:
+            self.__exit__()
+            self._bar = click.progressbar(length=size, label=name, file=sys.stderr)
+            self._name = name
+        self._bar.update(min(sent, size) - self._bar.pos)
+
+
+@command()
+@click.argument("firmware", type=InputFile(), metavar="MODEL|FIRMWARE")
+@click.option("--board", type=Choice(flash_tools.board_names()), required=True, metavar="BOARD",
+              help="The board: " + ", ".join(flash_tools.board_names()) + ".")
+@click.option("--port", metavar="P", help="The port of its prompt, to start the boot loader and to "
+              "check the board afterwards.")
+@click.option("--with", "tool", type=Choice(flash_tools.TOOLS), metavar="TOOL",
+              help="Use this method: " + ", ".join(flash_tools.TOOLS) + "; by default the first "
+              "that is available.")
+@options.patience
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@options.as_json
+def flash(firmware, board, port, tool, patience, dry_run, as_json):
+    """Write FIRMWARE to the flash of a board, and check what was written.
+
+    For a MODEL (.pte, .ptm) a firmware is built with its kernels and the model in flash, as by
+    picotorch firmware: on a Pico the model is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file
+    is copied to the drive of the board's boot loader. For other files the first installed tool of the
+    board that takes them is used (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli). The
+    command does not ask for confirmation.
+
+    \b
+    Examples:
+      picotorch flash firmware.uf2 --board RPI_PICO
+      picotorch flash firmware.uf2 --board RPI_PICO --port auto
+      picotorch flash firmware.dfu --board PYBV11 --dry-run
+      picotorch flash model.pte --board PYBV11
+    """
+    entry = flash_tools.flash(firmware, board, port, tool, dry_run, patience)
+    show.entry(entry, as_json, flash_tools.show_text)
+
+
+@command()
+@click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
+@options.patience
+@click.option("--report", type=OutputFile(), default="picotorch-selftest.json",
+              show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
+@options.as_json
+def selftest(port, patience, report, as_json):
+    """Test models, error handling and parity on a connected board, in about a minute.
+
+    Models whose kernels the firmware lacks, or that do not fit into the board's memory, are left out,
+    and listed with the reason. You can send the report in: open an issue in picotorch's repository, and
+    attach it. It names the board and its MicroPython version, and contains no personal data and no
+    serial number. Exit status 1 if a step failed, or if none could run.
+
+    \b
+    Example:
+      picotorch selftest --port auto
+    """
+    from ..deploy import selftest as tests
+
+    tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step, patience)
+    tests.write(tested, report)
+    show.entry(tested, as_json, tests.show_text, report)
+    sys.exit(0 if tested["passed"] else 1)
+
+
+def list_attached(as_json: bool) -> None:
+    """boards --connected"""
+    from ..deploy import attached
+
+    show.entry(attached.attached(), as_json, attached.show_text)
+
+
+def room_of(need: dict, model: bytes, port: str, patience: float | None) -> dict:
+    """size --port"""
+    from ..deploy import room
+
+    return room.measure(need, open_program(model), port, patience)
+
+
+def show_room(entry: dict) -> None:
+    from ..deploy import room
+
+    room.show_text(entry)

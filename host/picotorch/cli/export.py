@@ -1,0 +1,172 @@
+"""picotorch export."""
+
+import functools
+import sys
+from pathlib import Path
+
+import click
+
+from picotorch.memory import LIMIT
+
+from ..export import building, completing, confined_export, exporting, modules, report, torchscript
+from ..export.samples import read_arrays
+from ..export.steps import Steps
+from ..host import show
+from ..host.files import check_output, read_file, write
+from ..host.npz import read_npz
+from ..run import bundled
+from . import options
+from .command import InputFile, OutputFile, command
+
+
+class _Shape(click.ParamType):
+    """1,3,224,224[:dtype]: an example input."""
+
+    name = "1,3,224,224[:DTYPE]"
+
+    def convert(self, value, param, ctx):
+        try:
+            return torchscript.parse_shape(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Model(InputFile):
+    """Take a file, file.py:function or package:function."""
+
+    def file_of(self, value):
+        return modules.is_function(str(value)) and modules.source_file(str(value)) or value
+
+
+@command()
+@click.argument("model", type=_Model())
+@click.option("-o", "--output", type=OutputFile(".pte"), metavar="OUT.PTE",
+              help="The program to write.  [default: MODEL or FUNCTION with .pte]")
+@click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
+              help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
+@click.option("--core", type=options.Core(), metavar="CORE",
+              help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
+              "[default: cortex-m4]")
+@click.option("--evaluate", type=InputFile(), metavar="DATA.NPZ",
+              help="Compare with PyTorch on these samples; with an array labels also the accuracy.  "
+              "[default: those of --quantize, or the example inputs]")
+@click.option("--int8-io", is_flag=True,
+              help="Remove the operators that quantize inputs and dequantize outputs.")
+@click.option("--fuse-rnn", is_flag=True,
+              help="Make GRU, LSTM and their cells one instruction for each layer and direction. "
+              "ExecuTorch's own runtime lacks these operators.")
+@click.option("--keep-float", multiple=True, metavar="LAYER",
+              help="With --quantize: compute this layer in float, a module or a value, as the report "
+              "names it; repeat it.")
+@click.option("--shape", "shapes", multiple=True, type=_Shape(),
+              help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
+              "each input.")
+@click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
+              help="For TorchScript and .pt2: example inputs, arrays in0, in1 ..., of 128 MB at most.")
+@click.option("--unconfined", is_flag=True,
+              help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
+              "confine it.")
+@click.option("--accept-unusable", is_flag=True,
+              help="End with status 0 even if an output is too far from PyTorch's to be of use.")
+@options.as_json
+def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_float, shapes, inputs,
+           unconfined, accept_unusable, as_json):
+    """Export a PyTorch module as a program (.pte), or reduce a program's memory.
+
+    MODEL is one of
+
+    \b
+      file.py:function    your function, which returns (module, example inputs)
+      package:function    the same in a module that Python can import
+      model.pt2           a file that torch.export.save wrote
+      model.pt            TorchScript, from torch.jit.save; give --shape or --inputs
+      model.pte           a program: its memory is planned again
+
+    With --quantize the program is int8, by ExecuTorch's Cortex-M flow. The report names the bytes of
+    flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
+    --int8-io the inputs and outputs of a quantized program are the integers themselves;
+    method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. A
+    program with operators that have no kernel is written, but the exit status is 1; one whose
+    outputs are far from PyTorch's is written, but the exit status is 3. Needs the packages
+    torch and executorch (pip install 'picotorch[export]').
+
+    A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
+    too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and
+    newer, by Landlock, and by seccomp where there is one). If anything is missing, the command prints
+    what the code can still do. On other systems nothing confines it: export only files that you trust,
+    with --unconfined.
+
+    \b
+    Examples:
+      picotorch export net.py:model -o model.pte
+      picotorch export net.py:model --quantize calibration.npz --core cortex-m4
+      picotorch export model.pt2 --quantize calibration.npz --evaluate test.npz
+      picotorch export model.pt --shape 1,3,224,224
+      picotorch export model.pte --int8-io -o model_int8.pte
+    """
+    if shapes and inputs is not None:
+        raise click.UsageError("give --shape or --inputs, not both")
+    if core and quantize is None:
+        raise click.UsageError("--core goes with --quantize")
+    if keep_float and quantize is None:
+        raise click.UsageError("--keep-float goes with --quantize")
+    tell = None if as_json else functools.partial(click.echo, nl=False)
+    is_function = modules.is_function(str(model))
+    if not is_function:
+        modules.check_function(model)
+    data = None if is_function else read_file(model)
+    kind = None if is_function else torchscript.kind_of(data, model)
+    if kind == torchscript.PTE:
+        _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined)
+    elif int8_io and quantize is None:
+        raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
+    replaced = False
+    if output is None:
+        output = _default_output(model, is_function, kind)
+        check_output(output)
+        replaced = output.exists()
+    wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
+                             evaluate and read_arrays(evaluate), int8_io, fuse_rnn,
+                             keep_float)
+    if is_function:
+        if shapes or inputs is not None or unconfined:
+            raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
+                                   "function returns its example inputs")
+        built = _export_function(str(model), wishes, Steps(tell))
+    elif kind == torchscript.PTE:
+        built = building.Built(*exporting.export_file(bundled.program_of(data), str(model), int8_io))
+    else:
+        given = list(shapes) or (None if kind == torchscript.PT2 else [])
+        given = given if inputs is None else read_npz(inputs, [LIMIT])
+        built = confined_export.export_file(data, kind, str(model), given, wishes, tell, unconfined)
+    write(output, built.program)
+    entry = built.entry if kind == torchscript.PTE else completing.complete(built, wishes.core)
+    entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
+    text = exporting.show_text if kind == torchscript.PTE else report.show_text
+    show.entry(entry, as_json, text)
+    if entry.get("missing_operators"):
+        sys.exit(1)
+    if entry.get("verdict") == "unusable" and not accept_unusable:
+        sys.exit(report.UNUSABLE)
+
+
+def _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined):
+    if shapes or inputs is not None or unconfined:
+        raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript and .pt2")
+    if quantize is not None or evaluate is not None:
+        raise click.UsageError("--quantize and --evaluate are for modules: a program (.pte) cannot be "
+                               "quantized")
+    if fuse_rnn:
+        raise click.UsageError("--fuse-rnn is for modules: a program (.pte) has lost its layers")
+
+
+def _default_output(model, is_function, kind):
+    if kind == torchscript.PTE:
+        raise click.UsageError("Missing option '-o' / '--output'.")
+    return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
+
+
+def _export_function(text, wishes, steps):
+    torch = building.imported(steps).torch
+    module, inputs = modules.call_function(text)
+    return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)

@@ -1,0 +1,24 @@
+"""picotorch inspect."""
+
+import click
+
+from ..host import show
+from ..host.files import read_file
+from ..inspect import inspecting
+from . import options
+from .command import command
+
+
+@command()
+@options.model
+@click.option("--method", default=None, metavar="M", help="Show only this method.")
+@options.as_json
+def inspect(model, method, as_json):
+    """List the contents of MODEL: methods, signature, operators, memory plan, instructions.
+
+    \b
+    Example:
+      picotorch inspect model.pte
+    """
+    entry = inspecting.inspect(read_file(model), str(model), method)
+    show.entry(entry, as_json, inspecting.show_text)

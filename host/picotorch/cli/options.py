@@ -1,0 +1,291 @@
+"""Arguments and options of the command line that several commands take, and their types."""
+
+import importlib
+import math
+import re
+import sys
+from collections.abc import Callable
+
+import click
+
+from picotorch import Error, register_backend, unregister_backend
+from picotorch.memory import LIMIT
+
+from ..boards import chips
+from ..host.inputs import SEED
+from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
+from ..host.twin import BOARD as HOST
+from ..run.request import ANSWER, PATIENCE, PREPARE
+from .command import Choice, InputFile, did_you_mean
+
+LAST_PORT = 65535
+
+
+class Quantity(click.ParamType):
+    """A number with a unit, as a function of quantities reads it."""
+
+    def __init__(self, name: str, parse: Callable[[str], float]):
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value, param, ctx):
+        try:
+            return self._parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Bytes(Quantity):
+    """65536, 64K, 1M: bytes, at most `most`."""
+
+    def __init__(self, most: int = LIMIT, parse: Callable[[str], int] = parse_bytes):
+        super().__init__("BYTES", parse)
+        self.most = most
+
+    def convert(self, value, param, ctx):
+        count = super().convert(value, param, ctx)
+        if count > self.most:
+            self.fail(f"{value} is more than {self.most} bytes", param, ctx)
+        return count
+
+
+CLOCK = Quantity("CLOCK", parse_clock)
+MEMORY = Bytes(1 << 32, parse_memory)  # of a chip: what a core can address
+
+
+class ChipName(click.ParamType):
+    """A chip of boards/chips.toml."""
+
+    name = "CHIP"
+
+    def convert(self, value, param, ctx):
+        found = chips.load_chips()
+        if isinstance(value, str) and value.lower() in found:
+            return found[value.lower()]
+        self.fail(f"{value!r} is not in the table of chips.{did_you_mean(value, found)} List it with "
+                  "picotorch boards --chips, or describe a chip with --ram, --flash, --core and "
+                  "--clock", param, ctx)
+
+    @staticmethod
+    def key(chip):
+        return chip.name
+
+
+class Core(Choice):
+    """A core of chips.CORES, by any of its usual names."""
+
+    def __init__(self):
+        super().__init__(chips.CORES)
+
+    def convert(self, value, param, ctx):
+        return super().convert(chips.core_of(value) or value, param, ctx)
+
+
+class PlannedSize(click.ParamType):
+    """I=N: N bytes for planned buffer I."""
+
+    name = "I=N"
+
+    def convert(self, value, param, ctx):
+        index, equals, count = value.partition("=")
+        try:
+            bytes_of_buffer = parse_bytes(count)
+        except ValueError:
+            bytes_of_buffer = LIMIT + 1
+        if not re.fullmatch("[0-9]{1,9}", index) or bytes_of_buffer > LIMIT:
+            self.fail(f"{value!r} is not I=N: bytes N (1024 or 1K, at most {LIMIT}) of planned buffer "
+                      "I, counted from 0", param, ctx)
+        return int(index), bytes_of_buffer
+
+    @staticmethod
+    def key(value):
+        return value[0]
+
+
+class Listen(click.ParamType):
+    """pty or tcp:PORT."""
+
+    name = "pty|tcp:PORT"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"pty|tcp:([0-9]{1,5})", value)
+        if not found or int(found[1] or 0) > LAST_PORT:
+            self.fail(f"{value!r} is not pty or tcp:PORT, PORT at most {LAST_PORT}", param, ctx)
+        return value
+
+
+class InputSizes(click.ParamType):
+    """I=2,3: sizes 2, 3 of input I."""
+
+    name = "I=2,3"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"([0-9]{1,9})=(|[0-9]{1,9}(?:,[0-9]{1,9})*)", value)
+        if not found:
+            self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
+        return int(found[1]), tuple(map(int, found[2].split(","))) if found[2] else ()
+
+    @staticmethod
+    def key(value):
+        return value[0]
+
+
+class Bounded(click.FloatRange):
+    """A number between bounds, and not nan."""
+
+    def convert(self, value, param, ctx):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not finite", param, ctx)
+        return number
+
+
+class BackendClass(click.ParamType):
+    """[NAME=]MODULE:CLASS as (name, class); the module is imported as from the working folder."""
+
+    name = "[NAME=]MODULE:CLASS"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"(?:([^=:]+)=)?([\w.]+):(\w+)", value)
+        if not found:
+            self.fail(f"{value!r} is not {self.name}", param, ctx)
+        name, module, class_name = found.groups()
+        sys.path.insert(0, "")
+        try:
+            return name or class_name, getattr(importlib.import_module(module), class_name)
+        except Exception as error:  # whatever the module does
+            self.fail(f"{value}: {type(error).__name__}: {error}", param, ctx)
+        finally:
+            sys.path.remove("")
+
+
+def _register(ctx, param, classes):
+    """Register the backends until the command ends."""
+    for name, backend in classes:
+        try:
+            register_backend(name, backend())
+        except Error as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        except Exception as error:  # whatever the class does
+            raise click.BadParameter(f"{name}: {type(error).__name__}: {error}", ctx, param) from None
+        ctx.call_on_close(lambda name=name: unregister_backend(name))
+
+
+def model(command):
+    return click.argument("model", type=InputFile())(command)
+
+
+def method(command):
+    return click.option("--method", default="forward", show_default=True, metavar="M",
+                        help="The method of the program.")(command)
+
+
+def inputs(command):
+    command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
+                           help="Seed of random inputs.")(command)
+    command = click.option("--sizes", type=InputSizes(), multiple=True,
+                           help="Sizes of random input I, if it is dynamic.  "
+                                "[default: its largest]")(command)
+    return click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
+                        help="Read the inputs from this file: arrays in0, in1 ...; otherwise they are "
+                             "random. A file that unpacks to over 1 MB more than the method takes is "
+                             "refused.")(command)
+
+
+def quantize(command):
+    return click.option("--quantize", is_flag=True,
+                        help="Quantize float arrays for inputs that take integers, by the scale and "
+                             "zero point of the program.")(command)
+
+
+def data(command):
+    return click.option("--data", "files", multiple=True, type=InputFile(),
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; repeat it for "
+                        "more.")(command)
+
+
+def backend(command):
+    return click.option("--backend", type=BackendClass(), multiple=True, expose_value=False,
+                        callback=_register, metavar="[NAME=]MODULE:CLASS",
+                        help="Use this Python class on the twin as the backend of delegates of this "
+                             "name (by default the name of the class); repeat it for more.")(command)
+
+
+def as_json(command):
+    return click.option("--json", "as_json", is_flag=True,
+                        help="Print one JSON object instead of text.")(command)
+
+
+def prepare(command):
+    return click.option("--prepare", type=Choice(PREPARE), default=PREPARE[0],
+                        show_default=True,
+                        help="pool: kernels keep constant weights in the method pool, in a faster "
+                             "encoding.")(command)
+
+
+def threads(command):
+    return click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
+                        metavar="N", help="Threads that share large layers on the twin: as many as the "
+                        "computer has cores, or fewer. The outputs have the same bytes.")(command)
+
+
+def size(name, default, text):
+    """An option for bytes; None without it, for Request's default."""
+    return click.option(name, type=Bytes(), metavar="N",
+                        help=f"{text}  [default: {default} on the host, all of an emulated board, with "
+                        "--port what the method needs]")
+
+
+def firmware(command):
+    return click.option("--firmware", type=InputFile(), metavar="FW.ELF",
+                        help="Use this firmware, built for the board by picotorch firmware.")(command)
+
+
+PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
+
+
+def patience(command):
+    return click.option("--patience", metavar="S", type=Quantity("S", parse_seconds),
+                        help="Time to wait for each answer of a connected board: 5, 500ms, 2min.  "
+                        f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
+
+
+def port(command):
+    return click.option("--port", metavar="P", help=PORT_HELP)(patience(command))
+
+
+def bare(command):
+    return click.option("--bare", is_flag=True,
+                        help="Use the board's firmware without MicroPython.")(command)
+
+
+def boards(names, text):
+    return click.option("--board", "boards", multiple=True, type=Choice(names),
+                        metavar="BOARD", help=text)
+
+
+def refuse_others(allowed: set[str], what: str) -> None:
+    """Raise UsageError for options that the user gave and that do not go with `what`."""
+    ctx = click.get_current_context()
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name)
+        if source is click.core.ParameterSource.COMMANDLINE and parameter.name not in allowed:
+            raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
+
+
+def check_threads(threads, board, port=None):
+    """Raise UsageError for threads anywhere but on the twin."""
+    if threads > 1 and (board != HOST or port is not None):
+        raise click.UsageError("--threads is for the twin: leave out --board and --port")
+
+
+def check_run(firmware, bare, board, quantize, inputs, sizes):
+    """Raise UsageError for options of a run that contradict each other."""
+    if firmware is not None and board == HOST:
+        raise click.UsageError("--firmware is for a board: give --board")
+    if bare and board == HOST:
+        raise click.UsageError("--bare is for a board: give --board")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
+    if sizes and inputs is not None:
+        raise click.UsageError("--sizes is for random inputs: the arrays of --inputs have their own")

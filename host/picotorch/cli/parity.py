@@ -1,0 +1,64 @@
+"""picotorch parity."""
+
+import sys
+
+import click
+
+from ..host import show
+from ..run import parity, running
+from . import options
+from .command import InputFile, command
+
+
+@command("parity")
+@options.model
+@options.method
+@options.boards(running.board_names(), "The board; repeat it for more. host: the twin alone, beside "
+                f"expected outputs.  [default: {running.DEFAULT_BOARD}, without --port]")
+@options.port
+@options.firmware
+@options.bare
+@options.data
+@options.inputs
+@click.option("--expected", type=InputFile(), metavar="OUT.NPZ",
+              help="Expected outputs: arrays out0, out1 ..., as run --outputs writes them.")
+@click.option("--rtol", type=options.Bounded(min=0), metavar="R",
+              help="Expected floats may differ by R * the largest of their output.  [default: "
+              f"{parity.BOUND:g}, more for float16 and bfloat16]")
+@options.quantize
+@options.prepare
+@options.threads
+@options.as_json
+def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
+                   expected, rtol, quantize, prepare, threads, as_json):
+    """Compare the outputs and the method pool of a board with the twin's, to the bit.
+
+    With --expected the command compares the outputs with these too. Without --inputs it takes
+    inputs.npz beside MODEL if it exists, and then expected.npz beside MODEL. It prints which files it
+    took. Exit status 1 if anything differs.
+
+    \b
+    Examples:
+      picotorch parity model.pte --board mps2-an386 --board mps2-an385
+      picotorch parity model.pte --port auto
+      picotorch parity model.pte --board host --inputs in.npz --expected out.npz --rtol 1e-4
+    """
+    boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
+    options.check_run(firmware, bare, boards[0], False, inputs, sizes)
+    if (firmware is not None or bare) and boards[0].startswith(running.PORT):
+        raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
+    if firmware is not None and len(boards) > 1:
+        raise click.UsageError("--firmware is for one board: give --board once")
+    data = running.read_program(model)
+    request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
+                                             running.read_data(files), dict(sizes), expected, rtol)
+    boards = [name for name in boards if name != running.HOST]
+    if reference.outputs is None and (not boards or rtol is not None):
+        raise click.UsageError(f"{'--board host' if not boards else '--rtol'} is for expected outputs: "
+                               "give --expected")
+    request.firmware, request.bare, request.patience = firmware, bare, patience
+    request.threads = threads
+    tell = (lambda entry: None) if as_json else parity.show_progress
+    entry = parity.compare(request, boards, reference, tell)
+    show.entry(entry, as_json, parity.show_verdict)
+    sys.exit(0 if entry["agree"] else 1)

@@ -1,0 +1,76 @@
+"""picotorch profile."""
+
+
+import click
+
+from ..host import show
+from ..host.files import write
+from ..host.inputs import request_inputs
+from ..host.twin import open_program
+from ..inspect import memory_map as memory_map_module
+from ..measure import etdump, intermediate, profiling
+from ..run import running
+from ..run.request import Request
+from . import options
+from .command import Choice, OutputFile, command
+from .drawing import DrawingFile, write_drawing
+
+
+@command("profile")
+@options.model
+@options.method
+@click.option("--board", type=Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
+@options.port
+@options.firmware
+@options.bare
+@options.inputs
+@options.quantize
+@options.prepare
+@options.threads
+@options.data
+@options.backend
+@click.option("--sort", type=Choice(profiling.SORTED), default=profiling.SORTED[0],
+              show_default=True, help="Sort the rows in the program's order, or largest share first.")
+@click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
+              help="Draw the planned memory over the instructions, as SVG or PNG.")
+@click.option("--etdump", "etdump_path", type=OutputFile(), metavar="OUT.ETDP",
+              help="Write an ETDump for the Inspector of executorch.devtools.")
+@click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
+              help="With --etdump: write what each instruction computes, for the Inspector.")
+@options.as_json
+def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
+                    prepare, threads, files, sort, memory_map, etdump_path, debug_buffer, as_json):
+    """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
+    processor cycles or time on a connected board.
+
+    \b
+    Examples:
+      picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --port auto
+      picotorch profile model.pte --memory-map memory.svg
+    """
+    options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    options.check_threads(threads, board, port)
+    if debug_buffer is not None and etdump_path is None:
+        raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
+    if port is not None and board != running.HOST:
+        raise click.UsageError("give --board or --port, not both")
+    board = board if port is None else running.PORT + port
+    data = running.read_program(model)
+    meta = open_program(data).method_meta(method)
+    values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
+    request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
+                      bare=bare, data=running.read_data(files), patience=patience, threads=threads)
+    if memory_map is not None:
+        write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
+    entry, executions = profiling.profile(request, board)
+    if debug_buffer is not None:
+        executions, values = intermediate.with_values(executions, request)
+        write(debug_buffer, values)
+    if etdump_path is not None:
+        write(etdump_path, etdump.to_bytes(executions))
+    show.entry(entry, as_json, profiling.show_text, sort)
+    for path in (memory_map, etdump_path, debug_buffer):
+        if path is not None and not as_json:
+            show.wrote(path)

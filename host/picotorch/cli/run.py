@@ -1,0 +1,164 @@
+"""picotorch run: a program on the twin, on an emulated board or on a connected one."""
+
+import functools
+import sys
+
+import click
+
+from picotorch import Error
+
+from ..boards.boards import load_board
+from ..host import show
+from ..host.files import read_file
+from ..host.inputs import request_inputs
+from ..host.npz import write_npz
+from ..host.twin import open_program
+from ..run import bundled, running
+from ..run.report import result_entry, show_result
+from ..run.request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
+from . import options
+from .command import Choice, InputFile, OutputFile, command
+
+
+@command()
+@options.model
+@click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
+              "forward; for a .bpte all methods with test sets]")
+@click.option("--board", type=Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
+@options.port
+@options.firmware
+@options.bare
+@options.data
+@options.backend
+@options.inputs
+@options.quantize
+@click.option("--outputs", type=OutputFile(".npz"), metavar="OUT.NPZ",
+              help="Write the outputs to this file: arrays out0, out1 ...")
+@options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
+@click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
+              help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
+@options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@options.prepare
+@options.threads
+@click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
+              help="For a script (.py): a model or another file that it opens; repeat it for more.")
+@click.option("--rtol", type=options.Bounded(min=0), default=RTOL, show_default=True,
+              metavar="R", help="For a .bpte: floats may differ by A + R * |output|.")
+@click.option("--atol", type=options.Bounded(min=0), default=ATOL, show_default=True,
+              metavar="A", help="See --rtol.")
+@options.as_json
+def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
+        outputs, pool_size, planned, temp_size, prepare, threads, with_script, rtol, atol, as_json):
+    """Execute a method of MODEL once, and print its outputs and what it needed.
+
+    With --port the method runs on a connected board with MicroPython and picotorch. If its firmware has
+    a frozen model with MODEL's content, this is used in place. Otherwise, if its file system has a file
+    with MODEL's name and content, this is used, in place if it is in ROMFS (picotorch deploy puts it
+    there); otherwise MODEL is sent. With --board in addition, the instructions of this emulated
+    board are shown too: choose one with the same core.
+
+    For a bundled program (.bpte) every test set is executed and compared with its expected outputs,
+    for all methods unless --method names one; exit status 1 if one differs.
+
+    For a script (.py) MicroPython runs it on the emulated board, with the files of --model in its
+    working folder /rom. Its output appears as it comes, and its exit status is that of the command.
+    --patience limits its time.
+
+    \b
+    Examples:
+      picotorch run model.pte
+      picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --board mps2-an386 --bare
+      picotorch run model.pte --port auto
+      picotorch run model.pte --threads 4
+      picotorch run model.pte --data weights.ptd
+      picotorch run model.pte --backend my_module:MyBackend
+      picotorch run model.pte --planned-size 0=1024 --json
+      picotorch run model.bpte --board mps2-an386 --rtol 1e-3
+      picotorch run main.py --board mps2-an386 --model model.pte
+    """
+    if model.suffix == ".py":
+        _run_script(model, board, firmware, with_script, patience, as_json)
+    if with_script:
+        raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
+    options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    options.check_threads(threads, board, port)
+    board, beside = (board, None) if port is None else (running.PORT + port, board)
+    memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
+                "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
+                "patience": patience}
+    if inputs is None and running.is_bundled(model):
+        if outputs is not None:
+            raise click.UsageError("--outputs of a bundled program needs --inputs")
+        if sizes:
+            raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
+        memories["data"] = running.read_data(files)
+        _run_bundled(model, method, board, memories, rtol, atol, as_json)
+    method = method or "forward"
+    try:
+        data = running.read_program(model)
+        meta = open_program(data).method_meta(method)
+        values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
+        request = Request(data, str(model), values, method, **memories, data=running.read_data(files))
+        result = running.run_beside(request, board, beside)
+        if result.code == 0 and outputs is not None:
+            write_npz(outputs, result.outputs)
+    except Error as error:
+        result = running.failed(str(model), method, board, error)
+    if as_json:
+        entry = {**result_entry(result), "seed": seed if inputs is None else None}
+        running.check_result(result, entry)
+        show.as_json(entry)
+        return
+    if inputs is None and not result.code:
+        show.line(f"The inputs are random (seed {seed}); give your own with --inputs.")
+    show_result(result)
+    running.check_result(result)
+    if outputs is not None:
+        show.wrote(outputs)
+
+
+_OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json"}
+
+
+def _run_script(path, board, firmware, names, patience, as_json):
+    """Run a script, and exit."""
+    from ..run import emulator, script
+
+    options.refuse_others(_OF_SCRIPTS, "a script (.py)")
+    if board == running.HOST:
+        raise click.UsageError(f"a script runs on an emulated board: give --board "
+                               f"{running.DEFAULT_BOARD}")
+    named = {file.name: read_file(file) for file in (path, *names)}
+    if len(named) <= len(names):
+        raise click.UsageError("two of the files have the same name: rename one")
+    with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
+        found = load_board(board)
+        if not found.full_firmware:
+            raise click.UsageError(f"--board: {board} has no room for a prompt, which a script needs")
+        firmware = firmware or emulator.firmware_path(found, "repl")
+        emulator.check_firmware(found, firmware)
+        tell = (lambda text: None) if as_json else functools.partial(click.echo, nl=False)
+        ended = script.run(found, firmware, path.name, named, patience or PATIENCE, tell)
+    if as_json:
+        show.as_json({"script": str(path), "board": board, "exit_status": ended.status,
+                      "output": ended.output})
+    sys.exit(ended.status)
+
+
+def _run_bundled(model, method, board, memories, rtol, atol, as_json):
+    """Runs the test sets, and exits."""
+    from ..run import bundled_tests
+
+    bundle = bundled.read(read_file(model))
+    request = Request(bytes(bundle.program), str(model), [], **memories)
+    tested = bundled_tests.run(bundle, method, board, rtol, atol, request)
+    entry = bundled_tests.entry(str(model), board, rtol, atol, tested)
+    if not as_json:
+        bundled_tests.show_text(tested)
+    for method in tested:
+        running.check_result(method.result, entry)
+    if as_json:
+        show.as_json(entry)
+    sys.exit(0 if all(method.passed for method in tested) else 1)

@@ -1,0 +1,95 @@
+"""picotorch size."""
+
+import dataclasses
+import sys
+
+import click
+
+from ..boards.boards import load_board
+from ..boards.chips import Chip
+from ..host import show
+from ..measure import showing, sizing
+from ..run import running
+from . import options
+from .command import command
+
+
+@command()
+@options.model
+@options.method
+@click.option("--chip", "chips", multiple=True, type=options.ChipName(), metavar="CHIP",
+              help="A chip, for example stm32f407 (picotorch boards --chips); repeat it.")
+@click.option("--ram", type=options.MEMORY, metavar="N",
+              help="Bytes of RAM, 256K for example; with --chip in place of the chip's.")
+@click.option("--flash", type=options.MEMORY, metavar="N", help="Bytes of flash.")
+@click.option("--core", type=options.Core(), metavar="CORE",
+              help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
+@click.option("--clock", type=options.CLOCK, metavar="CLOCK",
+              help="168MHz for example; a number without a unit is in Hz.")
+@options.boards(running.board_names()[1:], "Compare with this emulated board; repeat it.")
+@options.port
+@options.data
+@options.backend
+@options.prepare
+@click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
+              help="Exit with status 1 if a chip or board has no room.")
+@options.as_json
+def size(model, method, chips, ram, flash, core, clock, boards, port, patience, files, prepare,
+         fail_on, as_json):
+    """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
+
+    For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
+    alone, and with MicroPython in picotorch's small firmware. Your own code comes on top. Milliseconds
+    are an estimate from the instructions that an emulated board with the same core counts, or with a ~
+    from the sizes of the tensors where no firmware of the core is built.
+
+    With --port the command also compares the heap and the storage of a connected board, with the native
+    module that picotorch deploy would install there. A model that the board has in its firmware or in
+    ROMFS needs no heap for itself. Without any chip, board or port it compares all
+    emulated boards.
+
+    \b
+    Examples:
+      picotorch size model.pte --chip stm32f407
+      picotorch size model.pte --ram 256K --flash 1M --core cortex-m4 --clock 168MHz
+      picotorch size model.pte --chip rp2040 --chip nrf52840 --fail-on fit
+      picotorch size model.pte --board mps2-an386
+      picotorch size model.pte --port auto
+    """
+    chips = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash, "core": core,
+                           "clock_hz": clock})
+    named = chips or boards or port
+    if fail_on and not named:
+        raise click.UsageError("--fail-on fit is about chips or boards: name one, with --chip, --ram, "
+                               "--board or --port")
+    boards = boards if named else running.board_names()[1:]
+    data = running.read_program(model)
+    entry = sizing.measure(data, str(model), method, boards, prepare, running.read_data(files), chips)
+    some_are_built = any(board["built"] for board in entry["boards"])
+    for board in () if named or not some_are_built else entry["boards"]:
+        if not board["built"] and not load_board(board["board"]).full_firmware:
+            board["message"] = ""  # each model has a firmware of its own there
+    if port is not None:
+        from . import deploy as connected
+
+        entry["connected"] = connected.room_of(entry, data, port, patience)
+    show.entry(entry, as_json, showing.show_text)
+    if port is not None and not as_json:
+        connected.show_room(entry["connected"])
+    if fail_on and not _fits(entry):
+        sys.exit(1)
+
+
+def _chips(chips: list[Chip], said: dict) -> list[Chip]:
+    """The chips with what is said of them, or the one that is said."""
+    said = {key: value for key, value in said.items() if value is not None}
+    if said and not chips:
+        chips = [Chip("this chip", "this chip", "cortex-m4", None, None, None)]
+    return [dataclasses.replace(chip, **said) for chip in chips]
+
+
+def _fits(entry):
+    """Return whether all fit for certain."""
+    connected = entry.get("connected")
+    return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
+        connected is None or any(connected[f"fits_in_{way}"] for way in ("place", "romfs", "heap")))

@@ -1,0 +1,497 @@
+"""Writes images: methods of a program as loading makes them, stored as kernels/core/image.h describes.
+
+Each method is loaded on the twin. What loading wrote to the pool becomes the image's records:
+references to the program, to data files and to the pool are turned into references to the image, and
+the numbers, strings and lists that the program's tables hold into records.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from _picotorch import CORES
+from _picotorch_c import ffi, lib
+
+from picotorch.errors import NOT_SUPPORTED, fail
+from picotorch.memory import LIMIT
+
+from ..host import twin
+from . import idle, unwritten
+from .loaded import Loaded, is_call, load, make_ref, memory_of
+
+_ALIGNMENT = 8
+_MOST_METHODS = 255
+_RECORD = struct.Struct("<IIIHBB")  # pt_value
+_INITIAL = struct.Struct("<III")  # pt_image_initial
+_NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the program's
+
+
+@dataclass
+class Part:
+    """A part of an image, in bytes."""
+
+    header: int = 0
+    records: int = 0
+    constants: int = 0
+    prepared: int = 0
+    initial: int = 0
+
+
+@dataclass
+class Image:
+    """The bytes of an image, and what they are for. methods: names. can_prepare: for each of these the
+    bytes of prepared weights that the core's kernels take, stored or not, by the instruction.
+    calls_prepared: how many instructions have them stored."""
+
+    data: bytes
+    parts: Part
+    methods: list[str] = field(default_factory=list)
+    can_prepare: dict[str, dict[int, int]] = field(default_factory=dict)
+    calls_prepared: int = 0
+
+
+class _Data:
+    """The data of an image: constants, prepared weights and initial values, each once."""
+
+    def __init__(self, image):
+        self._image = image
+        self._bytes = bytearray()
+        self._known = {}
+
+    def add(self, data, kind):
+        """Offset of bytes from where the data begins."""
+        data = bytes(data)
+        if data not in self._known:
+            self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
+            self._known[data] = len(self._bytes)
+            self._bytes += data
+            setattr(self._image.parts, kind, getattr(self._image.parts, kind) + len(data))
+        return self._known[data]
+
+    def bytes(self):
+        return bytes(self._bytes) + bytes(-len(self._bytes) % 4)
+
+
+class _Tables:
+    """The part of an image before its data: words and bytes, each at a multiple of 4. A position that
+    lies in the data is not known before all tables are: it is written at the end."""
+
+    def __init__(self, start):
+        self._bytes = bytearray(start)
+        self._known = {}
+        self._later = []  # (position, offset in the data, memory or None)
+
+    def __len__(self):
+        return len(self._bytes)
+
+    def add(self, data):
+        """Position of bytes."""
+        position = len(self._bytes)
+        self._bytes += data + bytes(-len(data) % 4)
+        return position
+
+    def share(self, data):
+        """The same of bytes that never change: each once."""
+        if data not in self._known:
+            self._known[data] = self.add(data)
+        return self._known[data]
+
+    def vector(self, count, data):
+        return self.share(struct.pack("<I", count) + data)
+
+    def put(self, position, data):
+        self._bytes[position : position + len(data)] = data
+
+    def put_later(self, position, offset, memory=None):
+        self._later.append((position, offset, memory))
+
+    def bytes(self):
+        self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
+        start = len(self._bytes)
+        for position, offset, memory in self._later:
+            at = start + offset
+            self.put(position, struct.pack("<I", at if memory is None else make_ref(memory, at)))
+        return bytes(self._bytes)
+
+
+def _string(text):
+    """Length and bytes, with a zero behind them: MicroPython shows what is terminated where it lies."""
+    return len(text), text + b"\0"
+
+
+class _Method:
+    """Writes one method."""
+
+    def __init__(self, method: Loaded, tables, data, temp, keep):
+        """temp: where its instructions find temp memory. keep: numbers of the instructions whose
+        prepared weights to store; None for all."""
+        self._of, self._tables, self._data = method, tables, data
+        self._temp = temp
+        self._constants = {}  # (content, index) -> number among the image's records, once all are known
+        self._numbers = {}  # reference to a record of the pool -> number among the image's
+        self._keys = {}  # reference to a list, or to a value of the program -> content
+        self._variables = {one: i for i, one in enumerate(method.variables)}
+        prepared, replaced = method.prepared()
+        self.can_prepare = {i: len(chunk) for i, chunk in prepared.items()}
+        kept = [i for i in prepared if keep is None or i in keep]
+        self._prepared = {i: prepared[i] for i in kept}
+        self._replaced = {i: replaced[i] for i in kept}
+        self._left_out = set()  # references to tensors whose bytes the image does without
+
+    def calls_prepared(self):
+        return len(self._prepared)
+
+    def is_for_one_core(self):
+        return bool(self._left_out)
+
+    def write(self):
+        """Position of its pt_image_method."""
+        of, tables = self._of, self._tables
+        self._left_out = self._find_left_out()
+        self._keep()
+        self._by_index = {value.index: one for one, value in [*self._kept, *of.variables.items()]}
+        for what in (lib.PT_INPUTS, lib.PT_OUTPUTS):
+            for index, _ in of.signature(what):
+                self._add_signature(index)
+        self._changing = bytearray(b"".join(
+            _RECORD.pack(value.data, value.sizes, 0, value.index, value.type, value.flags)
+            for value in of.variables.values()))
+        for _, args in of.instructions_with_values():
+            for arg in args:
+                self._add_argument(arg)
+        self._sort_constants()
+        self._first = tables.add(bytes(_RECORD.size * (len(self._kept) + len(self._constants))))
+        self._write_values()
+        return self._write_method()
+
+    # ---- tensors: which have a record, and which have bytes
+
+    def _find_left_out(self):
+        """References of the constant tensors of which the core's loops read what is prepared alone. Of
+        a call all are left out or none: where one is there, its loops may take the plain ones."""
+        of, others = self._of, set(self._of.named_by_index)
+        calls = []
+        for i, (_, args) in enumerate(of.instructions_with_values()):
+            bits = self._replaced.get(i, 0)
+            replaced = set()
+            for k, arg in enumerate(args):
+                (replaced if bits >> k & 1 else others).update(of.tensors_of([arg]))
+            calls.append(replaced)
+        while mixed := [call for call in calls if call & others and call - others]:
+            others.update(*mixed)
+        return {one for one in set().union(*calls) - others
+                if of.tensors[one].flags & lib.PT_VALUE_CONSTANT}
+
+    def _keep(self):
+        """Finds the tensors that get a record: of those that differ in their index alone one does, but
+        for those that are named by it."""
+        of = self._of
+        same = {one: self._same(one, value) for one, value in of.tensors.items() if one in of.used}
+        first = {same[one]: one for one in sorted(of.named_by_index, reverse=True)}
+        for one, what in same.items():
+            first.setdefault(what, one)
+        self._kept = [(one, of.tensors[one]) for one, what in same.items()
+                      if one in of.named_by_index or first[what] == one]
+        numbers = {one: i for i, (one, _) in enumerate(self._kept)}
+        self._numbers = {one: numbers.get(one, numbers[first[what]]) for one, what in same.items()}
+
+    def _same(self, one, value):
+        """Return a key that is equal for tensors that can share one record; dynamic ones share none."""
+        of, rank = self._of, value.flags & lib.PT_VALUE_RANK
+        if value.flags & lib.PT_VALUE_DYNAMIC:
+            return one
+        data = value.data
+        if one in self._left_out:
+            data = lib.PT_DATA_LEFT_OUT
+        elif value.flags & lib.PT_VALUE_CONSTANT:
+            data = of.bytes(data, of.nbytes(value))
+        return (data, of.bytes(value.sizes, 4 * rank), of.bytes(value.dim_order, rank), value.type,
+                value.flags)
+
+    # ---- constants: numbers, strings and lists
+
+    def _add(self, content, index=_NO_INDEX):
+        """Adds a constant; one with an index stands by itself."""
+        key = (content, index)
+        self._constants.setdefault(key, None)
+        return key
+
+    def _add_argument(self, ref):
+        if not ref or ref in self._keys or ref in self._numbers or ref in self._variables:
+            return
+        if memory_of(ref) == lib.PT_MEMORY_POOL:
+            kind = ffi.cast("pt_value *", self._of.at(ref)).type
+            items = self._of.items(ref)
+            for item in items:
+                self._add_argument(item)
+            self._keys[ref] = self._add(("records", kind, tuple(items)))
+        else:
+            self._keys[ref] = self._add(self._content(ref))
+
+    def _content(self, ref):
+        """Return (kind, type, content) of a value of the program."""
+        c = self._of.c
+        kind = lib.pt_value_type(self._of.at(ref))
+        other = lib.PT_VALUE_OTHER + kind
+        if kind in (lib.PT_TYPE_INT, lib.PT_TYPE_BOOL, lib.PT_TYPE_DOUBLE):
+            return "number", other, getattr(lib.pt_get_scalar(c, ref), "as").i
+        if kind == lib.PT_TYPE_NULL:
+            return "number", other, 0
+        if kind == lib.PT_TYPE_STRING:
+            length = ffi.new("uint32_t *")
+            text = lib.pt_get_string(c, ref, length)
+            return "bytes", other, _string(bytes(ffi.buffer(text, length[0])))
+        count = lib.pt_list_length(c, ref)
+        if kind == lib.PT_TYPE_INT_LIST:
+            items = [lib.pt_list_int(c, ref, i) for i in range(count)]
+            return "bytes", other, (count, struct.pack(f"<{count}q", *items))
+        if kind == lib.PT_TYPE_DOUBLE_LIST:
+            items = [lib.pt_list_double(c, ref, i) for i in range(count)]
+            return "bytes", other, (count, struct.pack(f"<{count}d", *items))
+        if kind == lib.PT_TYPE_BOOL_LIST:
+            return "bytes", other, (count, bytes(lib.pt_list_bool(c, ref, i) for i in range(count)))
+        raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
+
+    def _add_signature(self, index):
+        """An input, output or item of one that is not a tensor: it keeps its index."""
+        if index in self._by_index:
+            return
+        item = self._of.value(index)
+        other = lib.PT_VALUE_OTHER + item.type
+        if item.type in (lib.PT_TYPE_INT, lib.PT_TYPE_BOOL, lib.PT_TYPE_DOUBLE):
+            self._add(("number", other, getattr(item.number, "as").i), index)
+        elif item.type == lib.PT_TYPE_NULL:
+            self._add(("number", other, 0), index)
+        elif item.type == lib.PT_TYPE_STRING:
+            text = bytes(ffi.buffer(item.text.data, item.text.length)) if item.text.length else b""
+            self._add(("bytes", other, _string(text)), index)
+        elif item.type != lib.PT_TYPE_NONE:
+            self._add_list(index, item, other)
+
+    def _add_list(self, index, item, other):
+        entries = [lib.pt_list_entry(self._of.plan, item, i) for i in range(item.count)]
+        if item.type == lib.PT_TYPE_BOOL_LIST:
+            self._add(("bytes", other, (len(entries), bytes(entries))), index)
+        elif item.type == lib.PT_TYPE_DOUBLE_LIST:
+            self._add(("bytes", other, (len(entries), struct.pack(f"<{len(entries)}q", *entries))),
+                      index)
+        else:
+            for entry in entries:
+                if entry >= 0:
+                    self._add_signature(entry)
+            self._add(("entries", other, tuple(entries)), index)
+
+    def _sort_constants(self):
+        """Sort constants: first those with an index, in its order."""
+        order = sorted(self._constants, key=lambda key: key[1])
+        self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
+        self._constants_by_index = {key[1]: number for key, number in self._constants.items()}
+        self._indexes = {}
+        count = lib.pt_plan_count(self._of.plan, lib.PT_VALUES)
+        for key in order:
+            self._indexes[key] = key[1] if key[1] != _NO_INDEX else count
+            count += key[1] == _NO_INDEX
+        if count > 0xFFFF:
+            raise fail(NOT_SUPPORTED, "more than 65535 values", self._of.meta.name())
+        self._count = count
+
+    # ---- references of the image
+
+    def _image_ref(self, number):
+        return make_ref(lib.PT_MEMORY_IMAGE, self._first + _RECORD.size * number)
+
+    def _argument(self, ref):
+        if not ref:
+            return 0
+        if ref in self._variables:
+            return make_ref(lib.PT_MEMORY_POOL, _RECORD.size * self._variables[ref])
+        if ref in self._numbers:
+            return self._image_ref(self._numbers[ref])
+        return self._image_ref(self._constants[self._keys[ref]])
+
+    def _entry(self, index):
+        """Return the entry of a list's item, by the index of the value."""
+        if index in self._by_index:
+            return self._argument(self._by_index[index])
+        number = self._constants_by_index.get(index)
+        return 0 if number is None else self._image_ref(number)
+
+    # ---- records
+
+    def _write_values(self):
+        for number, (ref, value) in enumerate(self._kept):
+            self._write_tensor(self._first + _RECORD.size * number, ref, value)
+        for key, number in self._constants.items():
+            (kind, other, what), index = key[0], self._indexes[key]
+            flags = lib.PT_VALUE_CONSTANT
+            if kind == "number":
+                data, sizes = what & 0xFFFFFFFF, what >> 32 & 0xFFFFFFFF
+            elif kind == "bytes":
+                sizes, items = what
+                data = make_ref(lib.PT_MEMORY_IMAGE, self._tables.share(items))
+            else:
+                refs = [self._argument(one) if kind == "records" else self._entry(one)
+                        for one in what]
+                items = self._tables.add(struct.pack(f"<{len(refs)}I", *refs))
+                data, sizes, flags = make_ref(lib.PT_MEMORY_IMAGE, items), len(refs), 0
+            self._tables.put(self._first + _RECORD.size * number,
+                             _RECORD.pack(data, sizes, 0, index, other, flags))
+
+    def _write_tensor(self, position, ref, value):
+        rank = value.flags & lib.PT_VALUE_RANK
+        tables = self._tables
+        dim_order = make_ref(lib.PT_MEMORY_IMAGE, tables.share(self._of.bytes(value.dim_order, rank)))
+        if value.flags & lib.PT_VALUE_DYNAMIC:
+            sizes = make_ref(lib.PT_MEMORY_POOL, len(self._changing) + 4)
+            self._changing += self._of.bytes(value.sizes - 1, 4 + 4 * rank)
+        else:
+            sizes = make_ref(lib.PT_MEMORY_IMAGE, tables.share(self._of.bytes(value.sizes, 4 * rank)))
+        data, memory = value.data, memory_of(value.data)
+        if value.flags & lib.PT_VALUE_CONSTANT:
+            data = lib.PT_DATA_LEFT_OUT
+            if ref not in self._left_out:
+                content = self._of.bytes(value.data, self._of.nbytes(value))
+                tables.put_later(position, self._data.add(content, "constants"),
+                                 lib.PT_MEMORY_PROGRAM)
+        elif memory >= self._of.m.first_external:
+            data = make_ref(memory - self._of.m.first_external + self._of.externals, 0)
+        tables.put(position, _RECORD.pack(data, sizes, dim_order, value.index, value.type,
+                                          value.flags))
+
+    def _write_instructions(self):
+        """Position of the first."""
+        rows = [(one, args) for one, args in self._of.instructions()]
+        position = first = len(self._tables)
+        starts = []
+        for _, args in rows:
+            starts.append(position)
+            position += 4 + 4 * len(args)
+        starts.append(position)
+        for one, args in rows:
+            if one.op == lib.PT_OP_JUMP_FALSE:
+                to = args[2]
+                refs = [self._argument(args[0]), make_ref(lib.PT_MEMORY_IMAGE, starts[to]), to]
+            else:
+                refs = [self._argument(arg) for arg in args]
+            self._tables.add(struct.pack(f"<HBB{len(refs)}I", one.kernel, len(refs), one.op, *refs))
+        return first
+
+    def _write_prepared(self):
+        """Reference to the table of what is prepared; 0 for none."""
+        if not self._prepared:
+            return 0
+        at = self._tables.add(bytes(4 * self._of.record.n_instructions))
+        for i, chunk in self._prepared.items():
+            self._tables.put_later(at + 4 * i, self._data.add(chunk, "prepared"),
+                                   lib.PT_MEMORY_PROGRAM)
+        return make_ref(lib.PT_MEMORY_IMAGE, at)
+
+    def _write_initial(self):
+        """Position of the vector of pt_image_initial."""
+        zeros, values = unwritten.zeros(self._of), unwritten.initial_values(self._of)
+        tables = self._tables
+        at = tables.add(struct.pack("<I", len(zeros) + len(values)))
+        for memory, start, end in zeros:
+            tables.add(_INITIAL.pack(make_ref(memory, start), lib.PT_IMAGE_ZEROS, end - (start & ~3)))
+        for to, data in values:
+            position = tables.add(_INITIAL.pack(to, 0, len(data)))
+            tables.put_later(position + 4, self._data.add(data, "initial"))
+        return at
+
+    def _write_places(self):
+        """Position of the pt_temp_place of each instruction; 0 for none."""
+        rows = [struct.pack("<II", make_ref(memory, position), size)
+                for memory, position, size in self._temp.places]
+        return self._tables.add(b"".join(rows)) if rows else 0
+
+    def _write_method(self):
+        of, tables, record = self._of, self._tables, self._of.record
+        prepared = self._write_prepared()
+        instructions = self._write_instructions()
+        at = tables.add(struct.pack(
+            "<HHIIIIII", len(self._kept), len(of.variables), record.n_instructions,
+            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, self._temp.bytes,
+            prepared))
+        indexes = [[index for index, _ in of.signature(what)]
+                   for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
+        planned = of.planned_sizes()
+        operators = sorted({one.kernel for one, _ in of.instructions() if is_call(one)})
+        name = of.meta.name().encode()
+        named = [(value, text.encode()) for value, text in of.named.items()]
+        names = [(tables.vector(len(text), text), value) for value, text in named]
+        fields = [
+            tables.vector(len(name), name), at, len(self._kept) + len(self._constants),
+            tables.vector(self._count, b""),
+            *[tables.vector(len(one), struct.pack(f"<{len(one)}i", *one)) for one in indexes],
+            tables.vector(len(operators), struct.pack(f"<{len(operators)}I", *operators)),
+            tables.vector(1 + len(planned), struct.pack(f"<{1 + len(planned)}q", 0, *planned)),
+            tables.vector(len(names), b"".join(struct.pack("<II", *one) for one in names)),
+            self._write_initial(),
+            tables.add(bytes(self._changing)), len(self._changing),
+            of.m.end_external - of.m.first_external, self._write_places(),
+        ]
+        return tables.add(struct.pack("<14I", *fields))
+
+
+def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
+                  keep: dict[str, set[int]] | None = None) -> Image:
+    """The Image of all methods of a program's bytes, with those of its data files.
+
+    core: whose kernels prepare weights in it, cortex-m4 for instance; None for none. keep: by method,
+    the instructions whose prepared weights are stored; None for all. Raises Error.
+    """
+    program, data_map = twin.open_program(model), twin.open_data(list(data))
+    image = Image(b"", Part())
+    count = program.num_methods()
+    if count > _MOST_METHODS:
+        raise fail(NOT_SUPPORTED, f"an image has at most {_MOST_METHODS} methods",
+                   remedy="export fewer in one program")
+    start = ffi.sizeof("pt_image_header") + 4 + 4 * count
+    tables, blocks = _Tables(start), _Data(image)
+    number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
+    names = [program.get_method_name(i) for i in range(count)]
+    states = [unwritten.shared_state(load(program, name, data_map, None))
+              for name in names] if count > 1 else []
+    for i, name in enumerate(names):
+        method = load(program, name, data_map, core)
+        if any(size > LIMIT for size in method.planned_sizes()):
+            raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
+                       remedy="run the program itself")
+        # instructions that take plain weights may need more
+        others = [] if keep is None else [load(program, name, data_map, None)]
+        kept = [area for k, state in enumerate(states) if k != i for area in state]
+        temp = idle.find_temp(method, others, kept)
+        writer = _Method(method, tables, blocks, temp, None if keep is None else keep[name])
+        positions.append(writer.write())
+        image.can_prepare[name] = writer.can_prepare
+        image.calls_prepared += writer.calls_prepared()
+        if writer.is_for_one_core():
+            number |= lib.PT_IMAGE_OWN_CORE
+        image.methods.append(name)
+    header = ffi.sizeof("pt_image_header")
+    tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
+    image.data = _finish(tables.bytes(), blocks.bytes(), number, count)
+    if len(image.data) > LIMIT:
+        raise fail(NOT_SUPPORTED, "images above 128 MiB", remedy="run the program itself")
+    image.parts.header = start
+    image.parts.records = len(tables) - start
+    return image
+
+
+def sums(data):
+    """The two checksums of words."""
+    total = totals = 0
+    for (word,) in struct.iter_unpack("<I", data):
+        total = total + word & 0xFFFFFFFF
+        totals = totals + total & 0xFFFFFFFF
+    return total, totals
+
+
+def _finish(tables, data, core, count):
+    """Header, tables and data in one."""
+    rest = struct.pack("<HBB", lib.pt_operator_count(), core, count)
+    start = ffi.offsetof("pt_image_header", "operators")
+    tables = tables[:start] + rest + tables[start + len(rest) :]
+    head = struct.pack("<III", lib.PT_IMAGE_MAGIC, len(tables) + len(data), len(tables))
+    head += struct.pack("<4I", *sums(tables[start:]), *sums(data))
+    return head + tables[len(head) :] + data

@@ -1,0 +1,193 @@
+"""A method that is loaded on the twin: what its records in the pool say."""
+
+import functools
+
+from _picotorch import CORES
+from _picotorch_c import ffi, lib
+
+from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
+
+from ..host import twin
+from ..host.aligned import aligned
+
+_OFFSET_BITS = lib.PT_REF_OFFSET_BITS
+
+
+def is_call(instruction) -> bool:
+    """Tell whether it calls a kernel, with a shortcut in the high bits or not."""
+    return instruction.op & 15 in (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)
+
+
+def make_ref(memory: int, position: int) -> int:
+    """A pt_ref."""
+    return memory << _OFFSET_BITS | position >> 2
+
+
+def memory_of(reference: int) -> int:
+    return reference >> _OFFSET_BITS
+
+
+def position_of(reference: int) -> int:
+    return (reference & (1 << _OFFSET_BITS) - 1) << 2
+
+
+class Loaded:
+    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_plan, pt_method_record;
+    tensors, variables: a pt_value by its reference; named: names of mutable buffers by the index of the
+    value."""
+
+    def __init__(self, method: Method):
+        self._method = method  # keeps the memories
+        self.meta = method.method_meta()
+        self.m = method.library._m
+        self.c = ffi.addressof(self.m, "c")
+        self.plan = ffi.addressof(self.m, "plan")
+        self.record = ffi.cast("pt_method_record *", self.c.records + self.c.method)
+        first = self.record.values
+        self.tensors = self._values(first, self.record.n_values)
+        self.variables = self._values(first + 4 * self.record.n_values, self.record.n_variables)
+        self.externals = lib.PT_MEMORY_PLANNED + self.m.n_planned  # the first memory behind the planned
+        self.named = {value: self.meta._tensor(lib.PT_VALUES, value).name()
+                      for value in self.meta._attributes()}
+
+    def _values(self, first, count):
+        values = ffi.cast("pt_value *", self.at(first))
+        return {first + 4 * i: values[i] for i in range(count)}
+
+    def at(self, reference: int):
+        """Return the address that a reference stands for."""
+        return self.c.memory[memory_of(reference)] + position_of(reference)
+
+    def bytes(self, reference: int, size: int) -> bytes:
+        return bytes(ffi.buffer(self.at(reference), size)) if size else b""
+
+    def nbytes(self, value) -> int:
+        """Bytes of a tensor, now."""
+        sizes = ffi.cast("int32_t *", self.at(value.sizes))
+        return lib.pt_product(sizes, value.flags & lib.PT_VALUE_RANK) * lib.pt_element_size(value.type)
+
+    def is_planned(self, value) -> bool:
+        return lib.PT_MEMORY_PLANNED <= memory_of(value.data) < self.externals
+
+    def value(self, index: int):
+        """The pt_item of a value of the program."""
+        return self.meta.program.library.value(self.meta.plan, lib.PT_VALUES, index)[1]
+
+    def planned_sizes(self) -> list[int]:
+        return [self.meta.memory_planned_buffer_size(i)
+                for i in range(self.meta.num_memory_planned_buffers())]
+
+    # ---- instructions
+
+    def instructions(self):
+        """Yields (pt_instruction, its arguments)."""
+        position = position_of(self.record.instructions)
+        for _ in range(self.record.n_instructions):
+            one = ffi.cast("pt_instruction *", self.c.records + position)
+            yield one, [one.args[i] for i in range(one.n_args)]
+            position += 4 + 4 * one.n_args
+
+    def instructions_with_values(self):
+        """The same with those arguments alone that are values."""
+        for one, args in self.instructions():
+            yield one, args[:1] if one.op == lib.PT_OP_JUMP_FALSE else args
+
+    def items(self, reference: int) -> list[int]:
+        """The items of a list of records."""
+        is_list = (memory_of(reference) == lib.PT_MEMORY_POOL and reference not in self.variables
+                   and reference not in self.tensors)
+        return [lib.pt_list_item(self.c, reference, i)
+                for i in range(lib.pt_list_length(self.c, reference))] if is_list else []
+
+    def tensors_of(self, references: list[int]) -> list[int]:
+        """References of the tensors that these are, or that they list."""
+        return [one for reference in references for one in (reference, *self.items(reference))
+                if one in self.tensors]
+
+    @functools.cached_property
+    def named_by_index(self) -> set[int]:
+        """References of the tensors that are inputs, outputs or mutable buffers."""
+        refs = {value.index: one for one, value in self.tensors.items()}
+        entries = [*self.entries(lib.PT_INPUTS), *self.entries(lib.PT_OUTPUTS), *self.named]
+        return {refs[entry] for entry in entries if entry in refs}
+
+    @functools.cached_property
+    def used(self) -> set[int]:
+        """References of the tensors that something names."""
+        return self.named_by_index | {one for _, args in self.instructions_with_values()
+                                      for one in self.tensors_of(args)}
+
+    # ---- inputs and outputs
+
+    def signature(self, what: int) -> list[tuple]:
+        """(index, pt_item) of each input or output."""
+        library, plan = self.meta.program.library, self.meta.plan
+        return [library.value(plan, what, i) for i in range(lib.pt_plan_count(self.plan, what))]
+
+    def entries(self, what: int) -> list[int]:
+        """Indexes of the inputs or outputs, of a list of tensors those of its items."""
+        found = []
+        for value, item in self.signature(what):
+            if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
+                found += [lib.pt_list_entry(self.plan, item, k) for k in range(item.count)]
+            else:
+                found.append(value)
+        return found
+
+    # ---- what kernels prepared
+
+    def prepared(self) -> tuple[dict[int, bytes], dict[int, int]]:
+        """Return, by the number of the instruction, the bytes that the core's loops read instead of
+        arguments, and a bit for each argument of which they read nothing else."""
+        if not self.c.prepared:
+            return {}, {}
+        table = ffi.cast("pt_ref *", self.at(self.c.prepared))
+        refs = [(i, table[i]) for i in range(self.record.n_instructions) if table[i]]
+        ends = [position_of(start) for _, start in refs[1:]] + [self.m.end]
+        chunks = {i: self.bytes(start, end - position_of(start))
+                  for (i, start), end in zip(refs, ends, strict=True)}
+        uses = self._uses()
+        chunks = {i: chunk for i, chunk in chunks.items() if any(chunk) and uses[i] is not None}
+        return chunks, {i: uses[i] for i in chunks}
+
+    def _uses(self):
+        """Ask the check of each instruction: the bits, or None where its loops take the arguments."""
+        c, found = self.c, []
+        c.prepares = True
+        lib.pt_start(c)
+        for one, _ in self.instructions():
+            lib.pt_check_instruction(c, c.position)
+            found.append(None if c.uses_plain else c.replaced)
+            c.instruction += 1
+            c.position += 4 + 4 * one.n_args
+        lib.pt_start(c)
+        return found
+
+
+def load(program, name: str, data_map, core: str | None) -> Loaded:
+    """Loads a method in memories that are large enough, with what the kernels of a core prepare."""
+    meta = program.method_meta(name)
+    if meta.num_backends():
+        raise fail(NOT_SUPPORTED, "a method with delegates cannot be compiled", name,
+                   remedy="export it without delegates, or run the .pte file")
+    planned = HierarchicalAllocator([aligned(size) for size in twin.planned_sizes(meta, {})])
+    sizes = {"method pool": 0, "temp memory": 0}
+    while True:
+        manager = MemoryManager(MemoryAllocator(aligned(sizes["method pool"])), planned,
+                                MemoryAllocator(aligned(sizes["temp memory"]), "temp memory"))
+        method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
+                        meta.max_delegate_arguments())
+        twin.prepare_for(method, core)
+        try:
+            method.load(program, name, core in CORES, data_map)
+            used = method.memory_report()["temp"]["used"]
+            if used <= sizes["temp memory"]:
+                return Loaded(method)
+            method.unload()
+            sizes["temp memory"] = used
+        except Error as error:
+            if error.code != MEMORY_ALLOCATION_FAILED or error.requested <= sizes.get(
+                    error.subject, error.requested):
+                raise
+            sizes[error.subject] = error.requested

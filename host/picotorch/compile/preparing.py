@@ -1,0 +1,97 @@
+"""Choose whose weights an image has in the form that the core's kernels take: where that pays.
+
+Prepared weights take two to four times the bytes of plain ones, and some layers gain nothing by them.
+An emulated board counts the instructions of each call with and without; the estimate of their cycles
+decides.
+"""
+
+from collections.abc import Callable, Sequence
+
+from picotorch import Error
+from picotorch.errors import NOT_FOUND, fail
+from picotorch.module import load_with_exact_memories
+
+from ..host.inputs import random_inputs
+from ..host.twin import open_program
+from ..measure import fitting, profiling
+from ..run.request import Request
+from .image_writer import Image, compile_image
+
+LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run
+
+
+def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
+           room: Callable[[Image], int | None], least_temp: bool,
+           least_gain: float = LEAST_GAIN) -> tuple[Image, dict]:
+    """Return the image of a program whose calls have prepared weights if these save more than
+    least_gain of their cycles, and together that much of a run; and which it is, see _entry.
+
+    least_temp: measure with the default temp memory, not with all that the board has.
+    room: most bytes that there are for an image, given one without prepared weights; None if that is
+    not known. If no board can measure, all calls have them that may.
+    """
+    full, plain = compile_image(program, data, core), compile_image(program, data)
+    most = room(plain)
+    try:
+        rows = [measured(image, name, core, least_temp) for image in (full, plain)]
+    except Error as error:
+        image = plain if most is not None and len(full.data) > most else full
+        return image, _entry(image, full, plain, ({}, {}), str(error))
+    cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
+    gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
+    kept = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
+    # The last of these to leave out is that with the most gain for its bytes.
+    kept = sorted(kept, key=lambda key: (gains[key] / _places(full)[key], key))
+    image = plain
+    while kept and sum(gains[key] for key in kept) >= least_gain * sum(cycles[1].values()):
+        image = compile_image(program, data, core, {
+            method: {i for one, i in kept if one == method} for method in full.methods})
+        if most is None or len(image.data) <= most:
+            break
+        kept, image = kept[1:], plain
+    return image, _entry(image, full, plain, rows, "")
+
+
+def _places(image):
+    """{(method, instruction): bytes of prepared weights}"""
+    return {(method, i): size for method, chunks in image.can_prepare.items()
+            for i, size in chunks.items()}
+
+
+def measured(image: Image, name: str, core: str,
+             least_temp: bool) -> dict[tuple[str, int], dict]:
+    """{(method, instruction): its row of a profile on a board with the core}, of methods with any.
+    Raises Error."""
+    board = fitting.reference_board(core)
+    if board is None:
+        raise fail(NOT_FOUND, "not measured", remedy=fitting.how_to_measure(core))
+    program, found = open_program(image.data), {}
+    for method in image.methods:
+        meta = program.method_meta(method)
+        if meta.num_instructions():
+            request = Request(image.data, name, random_inputs(meta), method)
+            temp = _least_temp(program, method) if least_temp else None
+            found |= {(method, row["index"]): row
+                      for row in profiling.profile(request, board.name, temp)[0]["instructions"]}
+    return found
+
+
+def _least_temp(program, method):
+    return load_with_exact_memories(program, method).memory_report()["temp"]["used"]
+
+
+def _entry(taken, full, plain, rows, message):
+    """taken: "all", "some" or "none" of the calls that can have prepared weights. calls: how many have
+    them, of can. all, none: bytes of the image, and instructions and cycles of a run of each method,
+    None without a measurement, whose message says why."""
+    kinds = {full.calls_prepared: "all", plain.calls_prepared: "none"}
+    return {"taken": kinds.get(taken.calls_prepared, "some"), "calls": taken.calls_prepared,
+            "can": full.calls_prepared,
+            **{kind: {"bytes": len(image.data), "instructions": _sum(each, "ticks"),
+                      "cycles": _sum(each, "cycles")}
+               for kind, image, each in zip(("all", "none"), (full, plain), rows, strict=True)},
+            "message": message}
+
+
+def _sum(rows, key):
+    return sum(row[key] for row in rows.values()) if rows else None

@@ -1,0 +1,188 @@
+"""The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
+
+from picotorch import Error
+
+from ..host import show
+from ..host.inputs import random_inputs
+from ..host.twin import open_program
+from ..measure import by_size, cycles, fitting, profiling
+from ..run.request import Request
+from .image_writer import Image
+
+_SLOWEST = 5
+_KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
+
+
+def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
+    """Add what an emulated board with this core counts: "time" and "slowest" of each method;
+    "measured_on". Without a board, "time" is estimated from the sizes of the tensors, with the same
+    temp memory; "slowest" is empty. "message" says why something is missing."""
+    board = fitting.reference_board(core)
+    entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "message": ""}
+    if board is None:
+        entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
+    program = open_program(image.data)
+    for method in entry["methods"]:
+        if method["constant"]:
+            continue
+        meta = program.method_meta(method["method"])
+        if board is None:
+            method |= _by_size(meta, method, image, core, clock_hz)
+            continue
+        try:
+            method |= _measured(meta, method, image, board, core, clock_hz)
+        except Error as error:
+            entry["message"] = str(error)
+            method |= _by_size(meta, method, image, core, clock_hz)
+
+
+def _conditions(method, image, core, temp):
+    return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
+        temp, method["temp_least"], method["temp_fastest"]))
+
+
+def _other_temp(method):
+    """Return the other size of temp memory, None where there is no choice."""
+    least, fastest = method["temp_least"], method["temp_fastest"]
+    if least == fastest:
+        return None
+    return fastest if method["after"]["temp"] == least else least
+
+
+def _by_size(meta, method, image, core, clock_hz):
+    """Estimate what _measured would measure."""
+    def time(temp):
+        return by_size.estimate(meta, core, clock_hz, _conditions(method, image, core, temp))
+
+    found, other = time(method["after"]["temp"]), _other_temp(method)
+    if found is None or other is None:
+        return {"time": found}
+    other_time = time(other)
+    return {"time": found, "other_temp": {
+        "temp": other, "instructions": other_time["instructions"], "cycles": other_time["cycles"]}}
+
+
+def _measured(meta, method, image, board, core, clock_hz):
+    request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
+    temp = method["after"]["temp"]
+    profile, _ = profiling.profile(request, board.name, temp)
+    rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
+    return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
+                                    _conditions(method, image, core, temp)),
+            "other_temp": _with_other_temp(request, board, method),
+            "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
+
+
+def _with_other_temp(request, board, method):
+    """Measure a run with the other size of temp memory; None where there is no choice."""
+    other = _other_temp(method)
+    if other is None:
+        return None
+    profile, _ = profiling.profile(request, board.name, other)
+    return {"temp": other, "instructions": profile["total"], "cycles": profile["cycles"]}
+
+
+# ---- for people
+
+
+def show_text(found: dict) -> None:
+    """The summary of each image, and what of a C project was kept."""
+    several = len(found["models"]) > 1
+    for i, entry in enumerate(found["models"]):
+        if i:
+            show.line("")
+        _show(entry, found["library"], f" of {entry['model']}" if several else "")
+    if found["library"] is not None:
+        show.line("Library and kernels are an estimate for a C project (--c); main.c and start-up code "
+                  "come on top.")
+    if found["fit"] is not None:
+        _show_fit(found["target"], found["fit"])
+    for path in found.get("kept", ()):
+        path = f"{found['output']}/{path}"
+        show.line(f"{path} has changes of yours and was kept: change it to what {path}.new has for "
+                  f"{'these models' if several else 'this model'}, and remove {path}.new.")
+
+
+def _show_fit(target, fit):
+    words = {True: "fits", False: "DOES NOT FIT", None: "not known whether it fits"}
+    show.line(f"{target}: {words[fit['fits']]}{': ' if fit['lacks'] else ''}{fit['lacks']}")
+
+
+def _show(entry, library, of_model):
+    show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}, for {entry['core']}")
+    show.heading(f"Flash{of_model}")
+    rows = [[name, size] for name, size in entry["flash"].items() if size]
+    padding = entry["bytes"] - sum(size for _, size in rows)
+    rows += [["alignment", padding]] if padding else []
+    code = library["flash"] if library else 0
+    if library:
+        rows += [["image", entry["bytes"]], ["library, kernels", code]]
+    _table("part", ["bytes"], rows, entry["bytes"] + code)
+    if entry["prepared"]:
+        _show_prepared(entry["prepared"])
+    methods = [method for method in entry["methods"] if not method["constant"]]
+    for method in methods:
+        of_method = of_model if len(methods) == 1 else f" of method {method['method']}{of_model}"
+        _show_ram(method, library and library["stack"], of_method)
+        if method["time"]:
+            _show_time(method, of_method, entry)
+    for note in filter(None, [*entry["notes"], entry["message"]]):
+        show.line(note)
+
+
+def _table(name, columns, rows, *sums):
+    show.table([name, *[column + ">" for column in columns]], [
+        [row[0], *["-" if cell is None else f"{cell:,}" for cell in row[1:]]]
+        for row in [*rows, ["all", *sums]]])
+
+
+def _show_prepared(prepared):
+    show.heading("Prepared weights")
+    selected = {"all": f"prepared weights of all {prepared['can']} calls",
+                "some": f"prepared weights of {prepared['calls']} of {prepared['can']} calls",
+                "none": "no prepared weights"}
+    show.table(["of", "image>", "instructions>", "cycles>"], [
+        [words, *["-" if count is None else f"{count:,}" for count in prepared[kind].values()]]
+        for kind, words in (("all", f"all {prepared['can']} calls (--prepare)"),
+                            ("none", "no call (--no-prepare)"))])
+    measured = prepared["all"]["cycles"] is not None
+    reason = "" if measured else "; nothing was measured"
+    show.line(f"Selected: {selected[prepared['taken']]}{reason}.")
+
+
+def _show_ram(method, stack, of_method):
+    show.heading(f"RAM{of_method}")
+    ways = [None if need is None else _parts(need, stack)
+            for need in (method["before"], method["after"])]
+    rows = [[name, *[way and way.get(name) for way in ways]] for name in ways[1]]
+    _table("part", ["loaded from the program", "image"], rows,
+           *[way and sum(way.values()) for way in ways])
+
+
+def _parts(need, stack):
+    return fitting.parts_of_ram(fitting.memories_of(need), "c", None, stack)
+
+
+def _show_time(method, of_method, entry):
+    time = method["time"]
+    show.heading(f"Time{of_method}")
+    cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"
+    if time["ms"] is not None:
+        cost += (f": {time['ms']:.3g} ms at {entry['clock_hz'] / 1e6:g} MHz ({time['least_ms']:.3g} to "
+                 f"{time['most_ms']:.3g})")
+    show.line(cost)
+    if time["counted"]:
+        show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+    else:
+        show.line("All are estimates, from the sizes of the tensors.")
+    other = method["other_temp"]
+    if other:
+        show.line(f"RAM and time are with {method['after']['temp']:,} B of temp memory; with "
+                  f"{other['temp']:,} B it takes about {other['cycles']:,} cycles.")
+    if not method["slowest"]:
+        return
+    show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
+        [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
+         f"{100 * row['share']:.1f} %"]
+        for row in method["slowest"]])

@@ -1,0 +1,132 @@
+"""Find the planned bytes that a method reads before it writes them, in its first run."""
+
+from collections.abc import Iterator
+
+from _picotorch_c import lib
+
+from ..host.operators import CHANGED, NOT_FILLED, OUTPUTS, SCRATCH, WRITTEN, operator_signature
+from .loaded import Loaded, is_call, memory_of, position_of
+
+Area = tuple[int, int, int]  # memory, start, end
+
+
+class Ranges:
+    """Bytes of some memories, as ranges that neither meet nor touch."""
+
+    def __init__(self):
+        self._of = {}  # memory -> sorted [(start, end)]
+
+    def add(self, memory: int, start: int, end: int) -> None:
+        kept = []
+        for one in self._of.get(memory, []):
+            if one[1] < start or end < one[0]:
+                kept.append(one)
+            else:
+                start, end = min(start, one[0]), max(end, one[1])
+        if start < end:
+            self._of[memory] = sorted([*kept, (start, end)])
+
+    def missing(self, memory: int, start: int, end: int) -> list[tuple[int, int]]:
+        """Returns what of a range is not here."""
+        gaps = []
+        for first, last in self._of.get(memory, []):
+            if first < end and start < last:
+                if start < first:
+                    gaps.append((start, first))
+                start = last
+        return gaps if start >= end else [*gaps, (start, end)]
+
+    def all(self) -> list[tuple[int, int, int]]:
+        """Returns (memory, start, end) of each range."""
+        return [(memory, *one) for memory in sorted(self._of) for one in self._of[memory]]
+
+
+def read_before_written(inputs, instructions) -> Ranges:
+    """Returns the bytes that one run reads and has not written before.
+
+    inputs: (memory, start, end) of tensors that are set before the run. instructions: (read, written)
+    of each, lists of the same, in the order in which they run.
+    """
+    known, unwritten = Ranges(), Ranges()
+    for area in inputs:
+        known.add(*area)
+    for read, written in instructions:
+        for memory, start, end in read:
+            for gap in known.missing(memory, start, end):
+                unwritten.add(memory, *gap)
+        for area in written:
+            known.add(*area)
+    return unwritten
+
+
+def is_dynamic(method: Loaded) -> bool:
+    """True where the instructions that run, or the sizes of tensors, are not known beforehand."""
+    return any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
+        method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used)
+
+
+def ends(method: Loaded) -> tuple[list[Area], list[Area]]:
+    """Returns the areas of inputs, and those of outputs and mutable buffers, in planned memory."""
+    refs = {value.index: one for one, value in method.tensors.items()}
+    inputs, given = (areas(method, [refs[index] for index in indexes if index in refs])
+                     for indexes in (method.entries(lib.PT_INPUTS),
+                                     [*method.entries(lib.PT_OUTPUTS), *method.named]))
+    return inputs, given
+
+
+def zeros(method: Loaded) -> list[Area]:
+    """Returns what has to be zero: all planned memory of a method that is dynamic."""
+    if is_dynamic(method):
+        return [(lib.PT_MEMORY_PLANNED + i, 0, size)
+                for i, size in enumerate(method.planned_sizes()) if size]
+    inputs, given = ends(method)
+    instructions = [(given, []), *reads_and_writes(method)]  # they can be read before the first run
+    return read_before_written(inputs, instructions).all()
+
+
+def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
+    """Returns (reference, bytes) of the tensors in planned memory that are not zero."""
+    found = {}
+    for value in (method.tensors[one] for one in method.used):
+        data = method.bytes(value.data, method.nbytes(value)) if method.is_planned(value) else b""
+        if any(data) and len(data) > len(found.get(value.data, b"")):
+            found[value.data] = data
+    return sorted(found.items())
+
+
+def initial_areas(method: Loaded) -> list[Area]:
+    """Returns where initial_values lie."""
+    return [(memory_of(to), position_of(to), position_of(to) + len(data))
+            for to, data in initial_values(method)]
+
+
+def shared_state(method: Loaded) -> list[Area]:
+    """Returns the state of a method in planned buffers that it may share with others: all but the
+    first."""
+    named = areas(method, [one for one, value in method.tensors.items() if value.index in method.named])
+    return [area for area in (*named, *zeros(method), *initial_areas(method))
+            if area[0] > lib.PT_MEMORY_PLANNED]
+
+
+def areas(method: Loaded, references: list[int]) -> list[Area]:
+    """Returns where the tensors lie in planned memory."""
+    values = [method.tensors[one] for one in method.tensors_of(references)]
+    found = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
+             for value in values if method.is_planned(value)]
+    return [(memory, start, start + size) for memory, start, size in found]
+
+
+def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
+    """Yields for each instruction the areas of tensors that it reads, and that it writes."""
+    for one, args in method.instructions_with_values():
+        read, written = (args[:1], args[1:]) if not is_call(one) else _of_call(one, args)
+        yield areas(method, read), areas(method, written)
+
+
+def _of_call(call, args):
+    """Arguments that it reads, and that it writes."""
+    letters = operator_signature(call.kernel)
+    return ([arg for arg, letter in zip(args, letters, strict=True)
+             if letter == CHANGED or letter not in WRITTEN + SCRATCH],
+            [arg for arg, letter in zip(args, letters, strict=True)
+             if letter in OUTPUTS and letter != NOT_FILLED])

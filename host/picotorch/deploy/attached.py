@@ -1,0 +1,88 @@
+"""picotorch boards --connected: what is attached, and which way fits."""
+
+import shutil
+
+import picotorch
+from picotorch import Error
+
+from ..firmware import native_module
+from ..host import show
+from . import drives, flash_tools, installing, serial_ports
+from .link import Link
+from .session import facts_of
+
+_PATIENCE = 1.0  # seconds for an answer: a board that is silent must not hold up the list
+
+
+def attached() -> dict:
+    """Serial ports, boot loaders' drives and the tools that are installed, as plain data. Boards are
+    asked what they have."""
+    return {
+        "ports": [{"port": port.device, "board": port.board, "serial_number": port.serial_number,
+                   **_at_port(port)} for port in serial_ports.serial_ports()],
+        "drives": [{"path": str(drive.path), "model": drive.model, "board_id": drive.board_id,
+                    "boards": (names := flash_tools.boards_with_drive(drive)),
+                    "ways": [f"picotorch flash FIRMWARE.uf2 --board {name}" for name in names]}
+                   for drive in drives.boot_drives()],
+        "tools": [name for name in flash_tools.TOOLS if shutil.which(name)],
+    }
+
+
+def _at_port(port):
+    """has: what it has of picotorch, in words; ways: commands that fit. Only boards are asked: another
+    device might take the question for something else."""
+    if serial_ports.is_probe(port):
+        return {"machine": None, "has": None,
+                "ways": ["picotorch flash FIRMWARE --board NAME --with openocd"]}
+    deploy, run = (f"picotorch {command} MODEL --port {port.device}" for command in ("deploy", "run"))
+    if port.board is None:
+        return {"machine": None, "has": None, "ways": [deploy, run]}
+    try:
+        with Link(port.device, _PATIENCE) as link:
+            found = installing.find(link)
+            facts = facts_of(link)
+    except Error as error:
+        return {"machine": None, "has": error.message, "ways": [deploy, run]}
+    unsupported = native_module.unsupported(installing.architecture(facts))
+    has, fits = _state(found, facts, unsupported)
+    if fits:
+        ways = [deploy, run] if found.version == picotorch.__version__ else [deploy]
+    elif unsupported is None:
+        ways = [f"picotorch flash MODEL --board NAME --port {port.device}"]
+    else:
+        ways = []
+    return {"machine": facts["machine"], "has": has, "ways": ways}
+
+
+def _state(found, facts, unsupported):
+    """Describe the picotorch of a board, and whether deploy has all or can copy it.
+
+    unsupported: the name of the board's architecture if nothing that picotorch builds runs on it.
+    """
+    if found.version is not None:
+        kind = ("firmware" if found.path is None else "kernels in flash" if found.flash
+                else "native module")
+        return (f"{kind} with picotorch {found.version}",
+                kind == "native module" or found.version == picotorch.__version__)
+    try:
+        fits = bool(installing.arches_of(facts, ""))
+    except Error:
+        fits = False
+    if unsupported is not None:
+        return f"no picotorch: {unsupported} is not supported yet", False
+    return ("no picotorch: deploy copies a native module" if fits
+            else "no picotorch: needs a firmware with it"), fits
+
+
+def show_text(entry: dict) -> None:
+    found = [[one["port"], one["machine"] or one["board"] or "unknown", one["has"] or "", one["ways"]]
+             for one in entry["ports"]]
+    found += [[one["path"], one["model"] or one["board_id"], "", one["ways"]]
+              for one in entry["drives"]]
+    if not found:
+        show.line("Nothing is attached that is known: plug a board in, with a cable that carries data.")
+    else:
+        show.table(["where", "what", "has", "way"], [
+            [*(one if not i else ["", "", ""]), way]
+            for *one, ways in found for i, way in enumerate(ways or [""])])
+    show.line("Tools to flash with: " + (", ".join(entry["tools"]) or "none is installed"))

@@ -1,0 +1,194 @@
+"""picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    fail,
+)
+
+from ..firmware import romfs
+from ..host import quoting, show
+from ..host.twin import open_program
+from ..run.request import Request
+from . import installing
+from .answers import OneOf
+from .files import Tell, copy_files, do, free_in, recover
+from .link import BLOCK, Link
+from .room import SPARE
+from .serial_ports import resolve
+from .session import begin, call, heap_of
+
+_LARGEST = 1 << 26  # bytes of a partition
+_ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
+
+
+def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
+           methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
+           patience: float | None = None) -> dict:
+    """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
+    was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
+    `data`: the model's data files, which are copied beside it. Raises Error; then all files that were
+    there before are still there, but a ROMFS that was begun is empty."""
+    files = {path.name: model}
+    for other, content in data:
+        if other.name in files:
+            raise fail(INVALID_ARGUMENT, "is the name of two files", other.name, remedy="rename one")
+        files[other.name] = content
+    port = resolve(port)
+    needed = 0 if methods is None else _heap_for(files, path, methods, to_romfs)
+    wanted = installing.wanted_by({str(path): open_program(model)}, needed)
+    with Link(port, patience) as link:
+        installing.put_back(link)
+        found = installing.find(link)
+        if not installing.is_needed(link, found, wanted):
+            return _deploy(link, files, path, folder, to_romfs, needed, tell)
+    with Link(port, patience) as link:
+        installed, module = installing.install(link, found, wanted, tell)
+    with Link(port, patience) as link:
+        entry = _deploy(link, files, path, folder, to_romfs, needed, tell)
+    lacked = found.lacks(wanted.operators, wanted.features) if found.operators else []
+    return {**entry, "installed": installed, "lacked": lacked, "small": module.small}
+
+
+def _deploy(link, files, path, folder, to_romfs, needed, tell):
+    found = begin(link)
+    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
+    if needed > free:
+        remedy = ("take a smaller model, or a board with more memory" if to_romfs
+                  else "deploy it with --romfs, where it is used in place")
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
+                   requested=needed, available=free, remedy=remedy)
+    copy = _into_romfs if to_romfs else _into_files
+    (model, *data), in_place = copy(link, files, folder, tell)
+    return {"model": str(path), "port": link.port, "machine": found.machine,
+            "bytes": len(files[path.name]), "heap_free": free, "installed": [], "lacked": [],
+            "small": False, "path": model, "data": data, "in_place": in_place}
+
+
+def _heap_for(files, path, methods, to_romfs):
+    """Bytes of the heap that the model needs, with the largest memories of any method."""
+    in_heap = 0 if to_romfs else sum(map(len, files.values()))
+    model, *data = files.values()
+    runs = (Request(model, str(path), [], name, None, temp_size=None, data=data) for name in methods)
+    return in_heap + SPARE + max(map(heap_of, runs), default=0)
+
+
+# ---- files
+
+
+def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
+                ) -> tuple[list[str], bool]:
+    """Their paths, and whether they are used in place."""
+    folder = (folder or "").rstrip("/")
+    paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
+    if folder:
+        do(link, "making the folder", "make_folder", folder)
+    if free_in(link, folder or ".") is None:
+        raise fail(NOT_FOUND, "the firmware has no file system", link.name,
+                   remedy="deploy with --romfs, or flash a firmware that has one")
+    main = next(iter(paths))
+    recover(link, main, paths)
+    free = free_in(link, folder or ".")
+    needed = sum(map(len, paths.values()))
+    if needed > free:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=needed, available=free,
+                   remedy="remove files there, or deploy with --romfs")
+    copy_files(link, main, paths, tell)
+    return list(paths), False
+
+
+# ---- ROMFS
+
+
+def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
+                ) -> tuple[list[str], bool]:
+    """A new image with the files that are in it, and these. Its first block is written last: where
+    that does not happen the board finds no ROMFS, rather than half of one."""
+    partition = do(link, "looking for a ROMFS", "open_rom", shape=OneOf(None, (int, int, bool)))
+    if partition is None:
+        raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
+                   remedy="deploy without --romfs, or flash a firmware that has one")
+    size, block, in_place = partition
+    if not 0 < block <= size <= _LARGEST:
+        raise link.refused(f"a ROMFS of {size} bytes in blocks of {block}")
+    folders = [*filter(None, (folder or "").removeprefix("/rom").split("/"))]
+    paths = {"/".join([*folders, name]): data for name, data in files.items()}
+    rom = _rom_files(link, size)
+    others = bool(rom)
+    for path, data in paths.items():
+        _put(rom, path, data, link.name)
+    image = romfs.build(rom)
+    if len(image) > size:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "ROMFS", requested=len(image), available=size,
+                   remedy="with its other files there is too little room: remove some (mpremote romfs)"
+                   if others else "take a smaller model")
+    _write_rom(link, image, size, block, tell)
+    return ["/rom/" + path for path in paths], in_place
+
+
+def _put(files, path, data, board):
+    """Adds a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        files = files.setdefault(folder, {})
+        if not isinstance(files, dict):
+            raise fail(INVALID_ARGUMENT, f"/rom has a file {folder}", board,
+                       remedy="name another folder")
+    if isinstance(files.get(name), dict):
+        raise fail(INVALID_ARGUMENT, f"/rom has a folder {name}", board, remedy="rename the model")
+    files[name] = data
+
+
+def _rom_files(link, size):
+    """The files that are there already, {} where there is no image."""
+    head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files",
+                            each=bytes))
+    length = romfs.size_of(head)
+    if not 0 < length <= size:
+        return {}
+    try:
+        return romfs.read(b"".join(_read_rom(link, length)))
+    except (ValueError, IndexError, RecursionError):
+        return {}
+
+
+def _read_rom(link, length):
+    for start in range(0, length, BLOCK):
+        yield from link.do("reading the ROMFS", call("read_rom", start, min(BLOCK, length - start)),
+                           "files", each=bytes)
+
+
+def _write_rom(link, image, size, block, tell):
+    padded = image + bytes(-len(image) % BLOCK if len(image) + BLOCK <= size else 0)
+    at_once = size if block == size else max(block, _ERASED_AT_ONCE // block * block)
+    for start in range(0, len(padded), at_once):
+        part = min(at_once, -(-(len(padded) - start) // block) * block) if block < size else len(padded)
+        do(link, "erasing the ROMFS", "erase_rom", start, part)
+    link.put("writing the ROMFS", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
+    link.put("writing the ROMFS", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
+    if do(link, "checking the ROMFS", "end_rom", len(image), shape=int) != zlib.crc32(image):
+        raise fail(ACCESS_FAILED, "the ROMFS differs from the data sent", link.name,
+                   remedy="try again; if it happens again, its flash is worn out")
+
+
+def show_text(entry: dict) -> None:
+    if entry["lacked"]:
+        show.line(f"the native module had no {', '.join(entry['lacked'])}: it is renewed")
+    for name in entry["installed"]:
+        show.line(f"{name} is installed")
+    if entry["small"]:
+        show.line("the native module is a small one, for which the heap has room: its errors have no "
+                  "texts, and int8 kernels are slower")
+    how = "used in place" if entry["in_place"] else "read into the heap"
+    show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
+              f"checked; a run has it {how}")
+    for path in entry["data"]:
+        show.line(f"{path} is there, too")
+    model = quoting.operand(entry["model"])
+    show.line(quoting.shell("picotorch", "run", model, "--port", entry["port"]))

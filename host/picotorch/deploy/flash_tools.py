@@ -1,0 +1,356 @@
+"""picotorch flash: a firmware into the flash of a board, by its boot drive or by a tool that is there.
+
+boards/flashing.toml says which ways a board has. Most ways check what they wrote: tools read it back,
+and a boot loader's drive goes away only when it has got all blocks of a UF2 file. Where a tool does
+not, the board's prompt is the check (--port).
+"""
+
+import contextlib
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+
+from ..boards.boards import BOARDS_DIR
+from ..firmware import ports, rp2, uf2
+from ..firmware.frozen_models import FLASHED
+from ..host import quoting, show
+from ..host.operators import needed_operators
+from ..host.twin import open_program
+from ..run.running import read_program
+from .drives import Drive, boot_drives
+
+DRIVE = "drive"
+_WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
+_PAUSE = 0.1
+_TAIL = 3  # lines of what a tool says last
+_DEBIAN = "on Debian: apt-get install"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that flashes: `suffixes` of the files that it takes, its arguments for a board's entry
+    and a file, how to get it, and whether it checks what it wrote."""
+
+    name: str
+    key: str
+    suffixes: tuple[str, ...]
+    arguments: Callable[[dict, Path], list[str]]
+    remedy: str
+    checks: bool = True
+
+
+def _openocd(entry, file):
+    address = f" {entry['address']:#x}" if file.suffix == ".bin" else ""
+    files = [word for name in entry["openocd"] for word in ("-f", name)]
+    return [*files, "-c", f"program {quoting.tcl(file)}{address} verify reset exit"]
+
+
+def _pyocd(entry, file):
+    base = ["--base-address", f"{entry['address']:#x}"] if file.suffix == ".bin" else []
+    return ["flash", "--target", entry["pyocd"], *base, quoting.operand(file)]
+
+
+def _dfu_util(entry, file):
+    address = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
+    return ["-a", "0", "-d", entry["dfu"], *address, "-D", quoting.operand(file)]
+
+
+def _st_flash(entry, file):
+    if file.suffix == ".hex":
+        return ["--reset", "--format", "ihex", "write", quoting.operand(file)]
+    return ["--reset", "write", quoting.operand(file), f"{entry['address']:#x}"]
+
+
+_TOOLS = {tool.name: tool for tool in (
+    Tool("picotool", "picotool", (".uf2", ".elf", ".bin"),
+         lambda entry, file: ["load", "-v", "-x", quoting.operand(file)],
+         "get it from https://github.com/raspberrypi/pico-sdk-tools/releases"),
+    Tool("openocd", "openocd", (".elf", ".hex", ".bin"), _openocd, f"{_DEBIAN} openocd"),
+    Tool("pyocd", "pyocd", (".elf", ".hex", ".bin"), _pyocd, "pip install pyocd"),
+    Tool("dfu-util", "dfu", (".dfu", ".bin"), _dfu_util, f"{_DEBIAN} dfu-util", checks=False),
+    Tool("st-flash", "st", (".bin", ".hex"), _st_flash, f"{_DEBIAN} stlink-tools"),
+    Tool("teensy_loader_cli", "teensy", (".hex",),
+         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", quoting.operand(file)],
+         f"{_DEBIAN} teensy-loader-cli", checks=False),
+)}
+TOOLS = (DRIVE, *_TOOLS)
+MODELS = (".pte", ".ptm")  # suffixes of what becomes a firmware first
+
+
+@functools.cache
+def _entries() -> dict[str, dict]:
+    return tomllib.loads((BOARDS_DIR / "flashing.toml").read_text(encoding="utf-8"))
+
+
+def board_names() -> list[str]:
+    return sorted(_entries())
+
+
+def boards_with_drive(drive: Drive) -> list[str]:
+    """The boards whose boot loader shows such a drive."""
+    return [name for name, entry in _entries().items() if _is_drive_of(drive, entry)]
+
+
+def _is_drive_of(drive, entry):
+    wanted = entry.get("drive")
+    return wanted is not None and (drive.board_id.startswith(wanted) or drive.model.startswith(wanted))
+
+
+def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
+          patience: float | None = None) -> dict:
+    """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
+
+    The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
+    nothing is built, written or sent, and the firmware of a model goes by its name alone. Raises Error.
+    """
+    if firmware.suffix not in MODELS:
+        _check_file(firmware, board, _entries()[board])
+        return {"model": None, "build": None, **_flash(firmware, board, port, way, dry_run, patience)}
+    if board not in (*rp2.BOARDS, *ports.boards()):
+        raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
+                   remedy="flash a firmware, and picotorch deploy the model")
+    data = read_program(firmware)
+    programs = {str(firmware): open_program(data)}
+    needed_operators(programs)  # OperatorMissing
+    if board in rp2.BOARDS:
+        rp2.check_images(board, {str(firmware): data})
+    with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
+        built = _wanted([Path(path) for path in _outputs(board)] if dry_run else
+                        _built(programs, data, board, Path(folder)), _entries()[board], way)
+        done = _flash(built, board, port, way, dry_run, patience)
+        if built.parent == Path(folder):
+            done["firmware"] = built.name
+            done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
+    return {"model": str(firmware), "build": _build_command(firmware, board, done["firmware"]), **done}
+
+
+def _flash(firmware, board, port, way, dry_run, patience):
+    entry = _entries()[board]
+    way = way or _choose(firmware, board, entry, dry_run)
+    if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
+        raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
+                   remedy=_ways(board, entry))
+    done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run,
+                                                            patience)
+    result = {"firmware": str(firmware), "board": board, "way": way, "done": not dry_run, **done,
+              "checked": way == DRIVE or _TOOLS[way].checks, "machine": None,
+              "installed": way == DRIVE or shutil.which(way) is not None}
+    if port is not None and not dry_run:
+        result["machine"] = _machine(port, patience)
+    return result
+
+
+# ---- the firmware of a model
+
+
+def _outputs(board):
+    """Return the names of the files that a build of the board's firmware makes."""
+    return [f"{board}.uf2"] if board in rp2.BOARDS else list(ports.boards()[board].outputs)
+
+
+def _built(programs, data, board, folder):
+    """Build the firmware with a model's kernels and the model in its flash; return its files."""
+    if board in rp2.BOARDS:
+        (output,) = _outputs(board)
+        rp2.build(board, programs, dict.fromkeys(programs, data), folder / output)
+        return [folder / output]
+    return [Path(path) for path in ports.build(board, programs, [("model", data)])["outputs"]]
+
+
+def _wanted(files, entry, way):
+    """Choose the file that a way takes: a UF2 file, or one for a tool that is installed."""
+    for file in files:
+        if file.suffix == ".uf2" or any(_takes(tool, file, entry) and way in (None, tool.name)
+                                        and shutil.which(tool.name) for tool in _TOOLS.values()):
+            return file
+    return files[-1]
+
+
+def _build_command(model, board, firmware):
+    """Return the command that builds the firmware of a model."""
+    model = quoting.operand(model)
+    return ["picotorch", "firmware", "--board", board, "--models", model,
+            *(["--output", firmware] if board in rp2.BOARDS
+              else ["--frozen-model", f"{FLASHED}={model}"])]
+
+
+def _check_file(firmware, board, entry):
+    """Raises AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
+    if not firmware.is_file():
+        raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
+    if firmware.suffix != ".uf2":
+        return
+    try:
+        families = {block.family for block in uf2.read(firmware.read_bytes())} - {uf2.ABSOLUTE}
+    except Error as error:
+        raise fail(error.code, error.message, str(firmware), remedy="get it once more") from None
+    if "family" in entry and not families & {entry["family"], None}:
+        named = ", ".join(f"{family:#x}" for family in sorted(families))
+        raise fail(INVALID_ARGUMENT, f"is for family {named}, not for {board}", str(firmware))
+
+
+def _takes(tool, firmware, entry):
+    return bool(entry.get(tool.key)) and firmware.suffix in tool.suffixes
+
+
+def _takes_drive(firmware, entry):
+    return "drive" in entry and firmware.suffix == ".uf2"
+
+
+def _choose(firmware, board, entry, dry_run):
+    """The drive for a .uf2, else the first tool that is installed, or would be."""
+    tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
+    installed = [name for name in tools if shutil.which(name)]
+    if _takes_drive(firmware, entry) and not (installed and not _drive(entry)):
+        return DRIVE
+    if installed:
+        return installed[0]
+    if not tools:
+        raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
+                   remedy=_ways(board, entry))
+    if dry_run:
+        return tools[0]
+    raise fail(NOT_FOUND, f"{' or '.join(tools)} is not installed", board,
+               remedy=_TOOLS[tools[0]].remedy)
+
+
+def _ways(board, entry):
+    drive = [".uf2 by its drive"] if "drive" in entry else []
+    tools = [f"{'/'.join(tool.suffixes)} by {tool.name}" for tool in _TOOLS.values()
+             if entry.get(tool.key)]
+    return f"{board} takes " + ", ".join(drive + tools)
+
+
+# ---- by drive
+
+
+def _by_drive(firmware, board, entry, port, way, dry_run, patience):
+    drive = _drive(entry)
+    if dry_run:
+        target = str(drive.path if drive else entry["drive"])
+        return {"command": ["cp", quoting.operand(firmware), target]}
+    if drive is None and port is not None:
+        _start_boot_loader(port, patience)
+        drive = _wait_for(lambda: _drive(entry))
+    if drive is None:
+        raise fail(NOT_FOUND, f"no drive of {board}'s boot loader ({entry['drive']}) is mounted", board,
+                   remedy="hold BOOTSEL while you plug it in, or give --port where it has MicroPython; "
+                          "mount its drive if your system does not")
+    target = drive.path / firmware.name
+    _copy(firmware, target, board)
+    if not _wait_for(lambda: not _is_there(target)):
+        raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
+                   remedy="unplug it and try again")
+    return {"command": ["cp", quoting.operand(firmware), str(drive.path)]}
+
+
+def _copy(firmware, target, board):
+    """Copies, and does not return before all is written; the drive may go away with the last block."""
+    try:
+        with open(target, "wb") as file:
+            file.write(firmware.read_bytes())
+            file.flush()
+            try:
+                os.fsync(file.fileno())
+            except OSError:
+                pass
+    except OSError as error:
+        raise fail(ACCESS_FAILED, f"the drive broke off: {error.strerror or error}", board,
+                   remedy="unplug it and try again") from None
+
+
+def _is_there(path):
+    """Tell if a folder is there. Looking fails if its drive went away without being unmounted."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _drive(entry):
+    return next((drive for drive in boot_drives() if _is_drive_of(drive, entry)), None)
+
+
+def _wait_for(condition):
+    """Return the first true result of the condition, or its result at the end."""
+    end = time.monotonic() + _WAIT
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(_PAUSE)
+    return found
+
+
+def _start_boot_loader(port, patience):
+    from .link import Link
+    from .serial_ports import resolve
+
+    Link(resolve(port), patience).start_boot_loader()
+
+
+# ---- by a tool
+
+
+def _by_tool(firmware, board, entry, port, way, dry_run, patience):
+    command = [way, *_TOOLS[way].arguments(entry, firmware)]
+    if dry_run:
+        return {"command": command}
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace",
+                               stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise fail(NOT_FOUND, f"{way} is not installed", board,
+                   remedy=_TOOLS[way].remedy) from None
+    if ended.returncode:
+        said = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
+        raise fail(ACCESS_FAILED, f"{way} ended with status {ended.returncode}: "
+                   + " | ".join(said[-_TAIL:]), board,
+                   remedy="is it plugged in, and in its boot loader where that is needed?")
+    return {"command": command}
+
+
+# ---- afterwards
+
+
+def _machine(port, patience):
+    """Wait for the board's prompt, and return the name that the board has for itself."""
+    from .link import Link
+    from .serial_ports import resolve
+    from .session import machine_of
+
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            with Link(resolve(port), patience) as link:
+                return machine_of(link)
+        except Error:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE)
+
+
+def show_text(entry: dict) -> None:
+    if entry["build"] and (entry["board"] in rp2.BOARDS or not entry["done"]):
+        show.line(quoting.shell(*entry["build"]))
+    show.line(quoting.shell(*entry["command"]))
+    if not entry["installed"]:
+        show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")
+    if entry["done"]:
+        how = "written and checked" if entry["checked"] else "written"
+        by = "its boot loader" if entry["way"] == DRIVE else entry["way"]
+        what = f"; it is {entry['machine']}" if entry["machine"] else ""
+        show.line(f"{entry['firmware']} is on {entry['board']}, {how} by {by}{what}")

@@ -1,0 +1,402 @@
+"""A conversation with a board: messages and answers with checksums, and a name for whatever breaks.
+
+The board's end is on_board/link.py. It is sent first, as text with a checksum that the host compares;
+what follows are calls of its functions. A message whose checksum is wrong is not executed but sent
+again, and an answer that lacks a line is refused.
+"""
+
+import ast
+import base64
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from mpremote.transport import TransportError
+from serial import SerialException
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INTERNAL,
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
+    fail,
+)
+
+from ..run.request import ANSWER as PATIENCE
+from . import answers
+from .transport import NoAnswer, Transport, fault_of_address
+
+NOTHING = answers.OneOf()
+ON_BOARD = Path(__file__).resolve().parent / "on_board"
+BLOCK = 1024  # bytes of data in a message
+TRIES = 3  # to get the prompt of a busy board, and to send what did not arrive as it was sent
+
+# The checksum of zlib.crc32, where the firmware has no binascii
+_CRC32 = """\
+try:
+    from binascii import crc32
+except ImportError:
+    def crc32(data, value=0):
+        low, high = ~value & 0xFFFF, ~value >> 16 & 0xFFFF
+        for byte in data:
+            low ^= byte
+            for _ in range(8):
+                odd = low & 1
+                low = low >> 1 | (high & 1) << 15
+                high >>= 1
+                if odd:
+                    low ^= 0x8320
+                    high ^= 0xEDB8
+        return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
+"""
+_PLUG = "plug it in again, and try again"
+_DAMAGED = re.compile(r"^(Damaged|SyntaxError|IndentationError|NameError|UnicodeError)\b")
+_RESTARTED = re.compile(rb"MicroPython v\d|soft reboot|>>> $")
+
+
+_LARGEST_BLOCK = """\
+import gc
+gc.collect()
+_a, _b = 0, gc.mem_free()
+while _a < _b:
+ gc.collect()
+ _c = (_a + _b + 1) // 2
+ try:
+  bytearray(_c)
+  _a = _c
+ except MemoryError:
+  _b = _c - 1
+print(_a)
+del _a, _b, _c
+"""
+
+
+class Link:
+    """An open conversation. Every failure is an Error with what was being done. Use it in `with`: at
+    its end the board has forgotten all that was sent, and is at its usual prompt. patience: seconds
+    for the answer to a message."""
+
+    def __init__(self, port: str, patience: float | None = None):
+        self.port = port
+        self.name = f"board at {port}"
+        self.log: list[str] = []  # what the board printed besides answers
+        self._doing = "opening the port"
+        self._patience = patience or PATIENCE
+        self._sent: set[str] = set()
+        self._base64 = False
+        self._transport = self._guarded(self._open)
+
+    def _open(self):
+        self._check_address()
+        try:
+            return Transport(self.port, self._patience)
+        except ValueError as error:  # of pyserial, for an address that it does not know
+            raise fail(INVALID_ARGUMENT, str(error), self.name,
+                       remedy="--help says what a port may be") from None
+
+    def _check_address(self):
+        """Raises InvalidArgument where that of a server has no host or no port."""
+        wrong = fault_of_address(self.port)
+        if wrong:
+            scheme = self.port.partition("://")[0]
+            raise fail(INVALID_ARGUMENT, wrong, self.name,
+                       remedy=f"write host and port: {scheme}://192.168.1.20:2217")
+
+    def __enter__(self):
+        try:
+            self._guarded(self._begin)
+        except BaseException:
+            self._abandon()
+            raise
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self._abandon()
+            return
+        try:
+            self.do("freeing the memory", "finish()")
+            self._guarded(lambda: self._execute("del _pt\nimport gc\ngc.collect()\ndel gc"))
+            self._guarded(self._transport.exit_raw_repl)
+        finally:
+            self._transport.close()
+
+    def _abandon(self):
+        """Stops what the board does and leaves it at a prompt, as far as it can be reached."""
+        try:
+            self._transport.serial.write(b"\r\x03\x03\r\x02")
+        except (OSError, SerialException):
+            pass
+        self._transport.close()
+
+    def _begin(self):
+        """Gets the prompt, with a heap that nothing else is in, and sends the board's end."""
+        self._doing = "waiting for the prompt"
+        self._prompt()
+        self._doing = "starting the transfer"
+        source = stripped(ON_BOARD / "link.py")
+        text = f"{_CRC32}\n_pt = {{'crc32': crc32}}\n_s = {source.encode()!r}\nprint(crc32(_s))"
+        answer = self._execute(text).strip()
+        if answer != str(zlib.crc32(source.encode())).encode():
+            raise self._damaged(f"{answer[-60:]!r}")
+        self._execute("exec(_s, _pt)\ndel _s, crc32")
+        self._base64 = self.ask(self._doing, "say(a2b_base64 is not None)", bool)
+
+    def _prompt(self):
+        for left in reversed(range(TRIES)):
+            try:
+                return self._transport.enter_raw_repl(timeout_overall=self._patience)
+            except TransportError:
+                if not left:
+                    raise
+
+    def start_boot_loader(self) -> None:
+        """Ends MicroPython there, and the conversation."""
+        self._doing = "starting its boot loader"
+        try:
+            self._guarded(self._prompt)
+            self._guarded(lambda: self._transport.exec_raw_no_follow(
+                "import machine\nmachine.bootloader()"))
+        finally:
+            self._transport.close()
+
+    # ---- messages
+
+    def do(self, doing: str, source: str, space: str = "", patience: float | None = None,
+           each: object = NOTHING) -> list:
+        """Execute a text on the board; return what it said: any number of values, each of this shape
+        (answers.py). `doing` is for errors: "... while {doing}"."""
+        self._doing = doing
+        data = source.encode()
+        call = f"_pt['do']({zlib.crc32(data)}, {data!r}, {space!r})"
+        return self._guarded(lambda: self._answer(call, patience or self._patience, each))
+
+    def ask(self, doing: str, source: str, shape: object, space: str = "") -> object:
+        """Execute a text on the board; return the one value that it said, of this shape."""
+        said = self.do(doing, source, space, each=shape)
+        if len(said) != 1:
+            raise self.refused(f"{len(said)} values")
+        return said[0]
+
+    def put(self, doing: str, data: bytes, tell: Callable[[int], None] | None = None,
+            offset: int = 0) -> None:
+        """Sends bytes in blocks, to what store_with() named last, from an offset there on; tells how
+        many it has sent."""
+        for start in range(0, len(data), BLOCK):
+            block = bytes(data[start : start + BLOCK])
+            self._doing = f"{doing} (byte {start:,} of {len(data):,})"
+            position = offset + start
+            text = base64.b64encode(block).decode() if self._base64 else block
+            call = f"_pt['put']({zlib.crc32(block, position)}, {position}, {text!r})"
+            self._guarded(lambda call=call: self._answer(call, self._patience))
+            if tell is not None:
+                tell(start + len(block))
+
+    def send_module(self, path: Path) -> None:
+        """Sends a module in parts, so that its text need not be in the board's memory whole."""
+        name = path.stem
+        if name in self._sent:
+            return
+        self.do(f"sending {path.name}", f"spaces[{name!r}] = {{}}")
+        for text in _joined(statements(path)):
+            self.do(f"sending {path.name}", text, name)
+        self.do(f"sending {path.name}", f"publish({name!r})")
+        self._sent.add(name)
+
+    def remove_module(self, path: Path) -> None:
+        """Remove a module that was sent: the board has its memory back."""
+        self.do(f"removing {path.name}", f"remove({path.stem!r})")
+        self._sent.discard(path.stem)
+
+    def _execute(self, call: str, patience: float | None = None) -> bytes:
+        """Return the output of a text. Raises the error of its exception. Sends a text again that did
+        not arrive as it was sent."""
+        for _ in range(TRIES):
+            with self._transport.patience(patience or self._patience):
+                printed, raised = self._transport.exec_raw(call, timeout=None)
+            if not raised:
+                return printed
+            text = (raised.decode("utf-8", "backslashreplace").strip().splitlines() or [""])[-1]
+            if not _DAMAGED.search(text):
+                raise self._raised(text)
+        raise self._damaged(text)
+
+    def _answer(self, call, patience, each=NOTHING):
+        """The lines that say() wrote, checked."""
+        said, checksum = [], 0
+        lines = self._execute(call, patience).decode("utf-8", "backslashreplace").splitlines()
+        end = lines.pop() if lines else ""
+        for line in lines:
+            if line.startswith("pt:"):
+                checksum = zlib.crc32(line[3:].encode(), checksum)
+                said.append(line[3:])
+            elif line:
+                self.log.append(line)
+        if end != f"pt:={len(said)} {checksum:08x}":
+            raise self._damaged(f"{end[-60:]!r}")
+        for i, line in enumerate(said):
+            try:
+                said[i] = answers.read(line, each)
+            except answers.NotAnAnswer:
+                raise self.refused(line) from None
+        return said
+
+    # ---- errors
+
+    def _guarded(self, step):
+        """Return the result of `step`; an error on the way gets its name."""
+        try:
+            return step()
+        except Error:
+            raise
+        except NoAnswer as error:
+            raise self._silent(error.received) from None
+        except (struct.error, TransportError) as error:
+            raise self._misunderstood(str(error)) from None
+        except (OSError, SerialException) as error:
+            raise fail(ACCESS_FAILED, f"the connection broke while {self._doing}: {error}",
+                       self.name, remedy=_PLUG) from None
+
+    def _silent(self, received):
+        if _RESTARTED.search(received):
+            return fail(INVALID_STATE, f"it restarted while {self._doing}", self.name,
+                        remedy="try again; if it happens again, check its power supply")
+        if self._doing == "waiting for the prompt":
+            return fail(ACCESS_FAILED, "no MicroPython prompt: " + _shown(received), self.name,
+                        remedy="press its reset button, or give it more time with --patience; if it "
+                               "has no MicroPython, flash it first")
+        return fail(ACCESS_FAILED, f"no answer while {self._doing}", self.name,
+                    remedy="try again, or give it more time with --patience")
+
+    def _misunderstood(self, text):
+        if text.startswith("failed to access"):
+            return self._not_opened()
+        if "b''" in text or text.startswith("unpack"):
+            return self._silent(b"")
+        if _RESTARTED.search(text.encode()):
+            return self._silent(text.encode())
+        return self._damaged(text)
+
+    def _not_opened(self):
+        if "://" in self.port:
+            server = "no server of RFC 2217" if self.port.lower().startswith("rfc2217:") else "nothing"
+            return fail(ACCESS_FAILED, f"{server} answers there", self.name,
+                        remedy="start what listens there first")
+        if not os.path.exists(self.port):
+            return fail(ACCESS_FAILED, "there is no such port", self.name,
+                        remedy="picotorch boards --connected lists the ports")
+        if not os.access(self.port, os.R_OK | os.W_OK):
+            return fail(ACCESS_FAILED, "you have no permission to open it", self.name,
+                        remedy="on Debian: adduser $USER dialout, and log in again")
+        if not _is_terminal(self.port):
+            return fail(ACCESS_FAILED, "is not a serial port", self.name,
+                        remedy="picotorch boards --connected lists the ports")
+        return fail(ACCESS_FAILED, "is in use", self.name,
+                    remedy="close the other program: Thonny, mpremote, a terminal")
+
+    def _damaged(self, text):
+        return fail(ACCESS_FAILED, f"the answer is damaged while {self._doing}: {printable(text)}",
+                    self.name, remedy="try again; if it happens again, try another cable")
+
+    def refused(self, text: str) -> Error:
+        """Return the error of an answer that is whole, but of no use to picotorch."""
+        return fail(ACCESS_FAILED, f"answered {printable(text)} while {self._doing}", self.name,
+                    remedy="reset it, and try again; if it happens again, flash its firmware again")
+
+    def _largest_block(self):
+        """Return the bytes of the largest free block of the board's heap, -1 if it does not answer."""
+        try:
+            with self._transport.patience(self._patience):
+                printed, raised = self._transport.exec_raw(_LARGEST_BLOCK, timeout=None)
+            return int(printed) if not raised and re.fullmatch(rb"\s*\d{1,18}\s*", printed) else -1
+        except (OSError, SerialException, TransportError):
+            return -1
+
+    def _raised(self, last):
+        """The error of an exception on the board; `last` is the last line of its traceback."""
+        if last.startswith("MemoryError"):
+            found = re.search(r"allocating (\d{1,18}) bytes", last)
+            return fail(MEMORY_ALLOCATION_FAILED,
+                        f"{self.name}: has not that much in one piece while {self._doing}", "heap",
+                        requested=int(found[1]) if found else -1, available=self._largest_block(),
+                        remedy="deploy the model to flash (picotorch deploy --romfs), or take a "
+                               "smaller model or a board with more memory")
+        if last.startswith("KeyboardInterrupt"):
+            return fail(INVALID_STATE, f"was interrupted while {self._doing}", self.name,
+                        remedy="close other programs that use the port, and try again")
+        if last.startswith("OSError"):
+            found = re.search(r"\b\d{1,5}\b", last)
+            why = os.strerror(int(found[0])) if found else printable(last)
+            return fail(ACCESS_FAILED, f"{why} while {self._doing}", self.name,
+                        remedy="check its file system: is it full, does the folder exist?")
+        return fail(INTERNAL, f"while {self._doing}: {printable(last)}", self.name,
+                    remedy="try again; if it persists, please report it")
+
+
+def _is_terminal(path):
+    """Also where only the program that has it open can tell."""
+    if not stat.S_ISCHR(os.stat(path).st_mode):
+        return False
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return True
+    try:
+        return os.isatty(file)
+    finally:
+        os.close(file)
+
+
+def printable(text: str) -> str:
+    """Return the end of a text from a board, with escapes for what would control a terminal."""
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[-201:])
+    return text if len(text) < 200 else "..." + text[-200:]
+
+
+def _shown(received):
+    text = received[-60:].decode("utf-8", "backslashreplace").strip()
+    return f"it printed {text!r}" if text else "it printed nothing"
+
+
+# ---- what is sent
+
+
+class _NoDocstrings(ast.NodeTransformer):
+    """Takes out what only people read: comments go by themselves."""
+
+    def _body(self, node):
+        self.generic_visit(node)
+        first = node.body[0]
+        if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+            node.body = node.body[1:] or [ast.Pass()]
+        return node
+
+    visit_Module = visit_ClassDef = visit_FunctionDef = _body
+
+
+def statements(path: Path) -> list[str]:
+    """The statements of a module for a board, each as short as it can be written."""
+    tree = _NoDocstrings().visit(ast.parse(path.read_text(encoding="utf-8")))
+    return [re.sub(r"(?m)^(?:    )+", lambda found: " " * (len(found[0]) // 4), ast.unparse(node))
+            for node in tree.body]
+
+
+def stripped(path: Path) -> str:
+    return "\n".join(statements(path))
+
+
+def _joined(texts):
+    """Join pieces as long as they are no longer than a block."""
+    joined = ""
+    for text in texts:
+        if joined and len(joined) + len(text) > BLOCK:
+            yield joined
+            joined = ""
+        joined += text + "\n"
+    yield joined

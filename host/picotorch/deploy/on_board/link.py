@@ -1,0 +1,111 @@
+"""The board's end of host/picotorch/deploy/link.py, which sends this first.
+
+A message from the host is a call of do() or put(), with a checksum of what it carries. The answer is
+lines that begin with "pt:", each a literal of Python; the last one has their number and checksum.
+"""
+
+import gc
+import sys
+
+try:
+    from binascii import a2b_base64
+except ImportError:
+    a2b_base64 = None
+
+spaces = {"": globals()}  # where messages are executed: here, or in a module that the host sends
+_lines = 0
+_checksum = 0
+_store = None
+
+
+class Damaged(Exception):
+    pass
+
+
+def say(value):
+    """Send one line of the answer."""
+    global _lines, _checksum
+    line = repr(value)
+    _lines += 1
+    _checksum = crc32(bytes(line, "utf-8"), _checksum)
+    print("pt:" + line)
+
+
+def _end():
+    global _lines, _checksum
+    print("pt:=%d %08x" % (_lines, _checksum))
+    _lines = _checksum = 0
+
+
+def _check(data, checksum, seed=0):
+    if crc32(data, seed) != checksum:
+        raise Damaged
+
+
+def do(checksum, source, space=""):
+    """Executes a text."""
+    global _lines, _checksum
+    _lines = _checksum = 0  # of an answer that an exception ended
+    _check(source, checksum)
+    exec(source, spaces[space])
+    _end()
+
+
+def put(checksum, offset, data):
+    """Takes a block of what the host sends, bytes or base64."""
+    if isinstance(data, str):
+        try:
+            data = a2b_base64(data)
+        except ValueError:
+            raise Damaged from None
+    _check(data, checksum, offset)
+    _store(offset, data)
+    _end()
+
+
+def store_with(function):
+    """Send blocks to function(offset, data) from now on."""
+    global _store
+    _store = function
+
+
+def read_checksum(path):
+    """(size, checksum) of a file."""
+    buffer = bytearray(512)
+    size = total = 0
+    with open(path, "rb") as file:
+        while True:
+            count = file.readinto(buffer)
+            if not count:
+                return size, total
+            size += count
+            total = crc32(memoryview(buffer)[:count], total)
+
+
+class _Module:
+    def __init__(self, names):
+        for name in names:
+            setattr(self, name, names[name])
+
+
+def publish(name):
+    """Lets others import a module that was sent."""
+    sys.modules[name] = _Module(spaces[name])
+
+
+def remove(*names):
+    """Remove modules that were sent."""
+    for name in names:
+        if name in sys.modules:
+            del sys.modules[name]
+        del spaces[name]
+    gc.collect()
+
+
+def finish():
+    """Remove everything that was sent."""
+    remove(*list(spaces))
+
+
+spaces["link"] = spaces[""]
+publish("link")

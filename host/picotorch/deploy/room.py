@@ -1,0 +1,89 @@
+"""picotorch size --port: what a method needs beside what a connected board has."""
+
+import dataclasses
+
+from picotorch import Program
+
+from ..host import show
+from ..run.request import Request
+from . import installing
+from .link import Link
+from .serial_ports import resolve
+from .session import facts_of, heap_of, place_of
+
+SPARE = 8192  # bytes of heap for Python's objects around a model
+
+
+def measure(need: dict, program: Program, port: str, patience: float | None = None) -> dict:
+    """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
+    install. "model_at" names where the board has the model already, "in_place" is True if it needs no
+    heap there. Raises what deploy raises where it can install no native module."""
+    port, model = resolve(port), bytes(program.loader.buffer)
+    memories = heap_of(Request(model, need["model"], [], need["method"],
+                               need["method_pool"], temp_size=need["temp"])) + SPARE
+    further = sum(need["data_bytes"])
+    files = need["program_bytes"] + further
+    wanted = installing.wanted_by({need["model"]: program}, memories + files)
+    module = None
+    with Link(port, patience) as link:
+        found = installing.find(link)
+        facts = facts_of(link)
+        place, in_place = place_of(link, need["model"], model)
+        if in_place:
+            wanted = dataclasses.replace(wanted, heap=memories + further)
+        needs_module = installing.is_needed(link, found, wanted)
+    if needs_module:
+        with Link(port, patience) as link:
+            facts = facts_of(link)
+            module = installing.choose(facts, found, wanted, link.name)
+    heap_free = facts["heap_free"] - (module.heap if module else 0)
+    return {
+        "port": port,
+        "machine": facts["machine"],
+        "memories": memories,
+        "files": files,
+        "installs": module and {"heap": module.heap, "small": module.small},
+        "heap_free": heap_free,
+        "files_free": facts["files_free"],
+        "romfs": facts["romfs"],
+        "model_at": place,
+        "in_place": in_place,
+        "in_place_needs": memories + further if in_place else None,
+        "fits_in_place": in_place and _is_room(need, memories + further <= heap_free),
+        "fits_in_romfs": _is_room(need, memories <= heap_free and files <= (facts["romfs"] or 0)),
+        "fits_in_heap": _is_room(need, memories + files <= heap_free),
+    }
+
+
+def _is_room(need, is_room):
+    """Return None for room that memory of missing backends may take."""
+    is_known = all(delegate["registered"] for delegate in need["delegates"])
+    return None if is_room and not is_known else is_room
+
+
+def show_text(entry: dict) -> None:
+    show.heading(f"{entry['machine']} at {entry['port']}")
+    if entry["installs"]:
+        kind = "a small native module" if entry["installs"]["small"] else "the native module"
+        show.line(f"picotorch deploy installs {kind} and the runtime: {entry['installs']['heap']:,} B "
+                  "of heap, which are not free below")
+    free = max(0, entry["heap_free"])
+    rows = [["ROMFS, used in place", entry["memories"], free, entry["files"],
+             _bytes(entry["romfs"]), _fits(entry["fits_in_romfs"])],
+            ["file system, read into the heap", entry["memories"] + entry["files"], free,
+             entry["files"], _bytes(entry["files_free"]),
+             _fits(entry["files"] <= (entry["files_free"] or 0) and entry["fits_in_heap"])],
+            ["sent by picotorch run", entry["memories"] + entry["files"], free, "", "",
+             _fits(entry["fits_in_heap"])]]
+    if entry["in_place"]:
+        rows.insert(0, [f"{entry['model_at']}, used in place", entry["in_place_needs"], free, "", "",
+                        _fits(entry["fits_in_place"])])
+    show.table(["model in", "heap needed>", "free>", "storage needed>", "there>", ""], rows)
+
+
+def _bytes(count):
+    return "none" if count is None else count
+
+
+def _fits(fits):
+    return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]

@@ -1,0 +1,316 @@
+"""Runs a request on a connected board: the runner of the firmware, sent over the raw REPL."""
+
+import dataclasses
+import re
+import zlib
+from pathlib import PurePath
+
+import picotorch
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+from picotorch.module import load_with_exact_memories
+
+from ..firmware import frozen_models
+from ..host import quoting
+from ..host.sources import ROOT
+from ..host.twin import open_data, open_program
+from ..host.values import TENSOR
+from ..run.request import PATIENCE, PORT, Connected, Request, Result
+from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
+from ..run.runner_log import log_of
+from .answers import OneOf
+from .link import ON_BOARD, Link, printable
+from .serial_ports import resolve
+
+FROZEN = ROOT / "port" / "firmware" / "frozen"
+_MEASURED_US = 20_000
+_COUNTER = 2  # ticks a microsecond from which on the counter is not just another clock
+_TOLERATED = 0.1  # how far cycles and time may be apart: a counter of 30 bits is soon full
+
+
+def run(request: Request, port: str) -> Result:
+    """The result. Raises Error where the board did not get as far as to report one."""
+    port = resolve(port)
+    wishes = request.temp_size is None
+    request = with_memories(request)
+    with Link(port, request.patience) as link:
+        found = begin(link)
+        result = Result(request.name, request.method, PORT + port, connected=found)
+        _put_together(link, request, found)
+        if wishes:
+            link.do("loading the model", "wish()", "task", request.patience or PATIENCE)
+        said = link.do("running the model", "run()", "task", request.patience or PATIENCE,
+                       each=OneOf((str, int), bytes))
+        measured = link.ask("reading the clock", f"say(ticks_in({_MEASURED_US}))", (int, int), "board")
+        found.clock_hz = link.ask("reading the clock", _CLOCK, OneOf(None, int))
+        result.log = [printable(line) for line in link.log]
+    try:
+        _read(request, result, _files(said), measured)
+    except Exception as error:  # what a board says may be anything
+        raise fail(ACCESS_FAILED, f"answered with a report that cannot be read: {_named(error)}",
+                   link.name, remedy="reset it, and try again; if it happens again, deploy or flash "
+                                     "picotorch again") from None
+    return result
+
+
+def _named(error):
+    return printable(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
+
+
+def _read(request, result, files, measured):
+    """Read the files of a run into its result. Raises anything."""
+    if len(files["report"]) > _LONGEST_REPORT:
+        raise ValueError(f"{len(files['report'])} bytes")
+    report = read_report(files)
+    for name, text in report.items():
+        if len(text) > _LONGEST_NUMBER and re.fullmatch("[-+]?(0x)?[0-9a-fA-F_]+", text):
+            raise ValueError(f"{name} is a number of {len(text)} digits")
+    found = result.connected
+    read_files(request, result, report, files)
+    _read_times(found, report, *measured)
+    found.heap_free["set up"] = int(report["heap_free"]) if "heap_free" in report else None
+    result.log += log_of(request, result)
+
+
+def version_of(link: Link) -> str | None:
+    """Return the version of picotorch on a board, or None if it has none."""
+    return link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
+
+
+def begin(link: Link) -> Connected:
+    """Return the facts of the board. Raises NotFound without picotorch there, NotSupported for another
+    version of it."""
+    machine, free, version = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
+    if version is None:
+        raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
+                   remedy="picotorch deploy copies it there where there is a native module for it, and "
+                          "picotorch flash a firmware that has it")
+    if version != picotorch.__version__:
+        raise fail(NOT_SUPPORTED, f"has picotorch {version}, this computer {picotorch.__version__}",
+                   link.name, remedy="deploy or flash the same version")
+    return Connected(machine, heap_free={"before": free})
+
+
+def machine_of(link: Link) -> str:
+    """Return the name that the board has for itself."""
+    return link.ask("identifying the board", _WHAT, _WHAT_SHAPE)[0]
+
+
+_WHAT = """\
+gc.collect()
+_free = gc.mem_free()
+try:
+    import picotorch
+    _version = getattr(picotorch, '__version__', 'of another time')
+except ImportError:
+    _version = None
+say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
+"""
+_WHAT_SHAPE = (str, int, OneOf(None, str))
+_FINDING = ON_BOARD / "finding.py"
+_FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))
+_LONGEST_REPORT = 1 << 20  # bytes
+_LONGEST_NUMBER = 20  # characters, of 64 bits
+
+_RESERVE = """\
+gc.collect()
+try:
+    _reserved = bytearray(max(0, min({}, gc.mem_free() - {})))
+except MemoryError:
+    _reserved = None
+"""
+_RUNNER = 40 * 1024  # bytes of heap for the runner, and for the compiler while it is sent
+
+
+_FACTS = """\
+import sys
+gc.collect()
+_facts = {'machine': getattr(sys.implementation, '_machine', sys.platform), 'platform': sys.platform,
+          'version': sys.version, 'mpy': getattr(sys.implementation, '_mpy', None),
+          'heap_free': gc.mem_free()}
+try:
+    import os
+    _numbers = os.statvfs('')
+    _facts['files_free'] = max(0, _numbers[0] * _numbers[4])
+except (ImportError, AttributeError, OSError):
+    _facts['files_free'] = None
+try:
+    import vfs
+    _facts['romfs'] = len(memoryview(vfs.rom_ioctl(2, 0)))
+except (ImportError, AttributeError, OSError, TypeError):
+    _facts['romfs'] = None
+say(_facts)
+"""
+
+
+def facts_of(link: Link) -> dict:
+    """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
+    romfs, None without a file system, without a ROMFS partition that is a memory."""
+    return link.ask("identifying the board", _FACTS, {
+        "machine": str, "platform": str, "version": str, "mpy": OneOf(None, int), "heap_free": int,
+        "files_free": OneOf(None, int), "romfs": OneOf(None, int)})
+
+
+_CLOCK = """\
+try:
+    import machine
+    _clock = machine.freq()
+except (ImportError, AttributeError):
+    _clock = None
+say(_clock[0] if isinstance(_clock, tuple) else _clock)
+"""
+
+
+def with_memories(request: Request) -> Request:
+    """Complete the request with the least sizes that suffice on the twin, where the user gives none."""
+    if None not in (request.pool_size, request.temp_size):
+        return request
+    report = load_with_exact_memories(open_program(request.model), request.method,
+                                      request.prepare == "pool",
+                                      open_data(request.data)).memory_report()
+    sizes = {"pool_size": report["method_pool"]["used"], "temp_size": report["temp"]["used"]}
+    return dataclasses.replace(request, **{name: size for name, size in sizes.items()
+                                           if getattr(request, name) is None})
+
+
+def _put_together(link: Link, request: Request, found: Connected) -> None:
+    """Sends the runner and the job; the model only where neither the firmware nor a file has it. The
+    runner's pieces must not lie where the model and its memories have room in one piece: a heap does
+    not move them."""
+    largest = len(request.model) + memory_of(request)
+    link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
+    for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py",
+                 _FINDING):
+        link.send_module(path)
+    link.do("measuring the heap", "del _reserved\ngc.collect()")
+    sections = make_job(request).sections()
+    model = sections.pop("model")
+    found.model_at, frozen, fault = _find(link, request.name, model)
+    found.frozen_not_used = _not_used(request, dict(frozen), fault)
+    needed = sum(map(len, sections.values())) + memory_of(request)
+    if found.model_at is None:
+        link.remove_module(_FINDING)
+        _check_heap(link, needed + len(model), found)
+        _send(link, "model", model)
+    else:
+        found.in_place = link.ask("reading the model", call("use"), bool, "finding")
+        link.remove_module(_FINDING)
+        _check_heap(link, needed, found)
+    for name, data in sections.items():
+        _send(link, name, data)
+
+
+def _find(link, name, model):
+    """Return what find() on the board says of a model, whose module is there."""
+    return link.ask("looking for the model", call(
+        "find", PurePath(name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
+
+
+def place_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
+    """Return where a board has a model, in its firmware or in a file, None where a run sends it; and
+    whether a run uses it there in place."""
+    link.send_module(_FINDING)
+    place, _, _ = _find(link, name, model)
+    in_place = place is not None and link.ask("looking at the model", call("is_in_place"), bool,
+                                              "finding")
+    link.remove_module(_FINDING)
+    return place, in_place
+
+
+def _not_used(request, frozen, fault):
+    """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
+    name, of other models."""
+    if fault is not None:
+        return f"{frozen_models.MODULE} cannot be imported: {fault}"
+    size = len(request.model)
+    for name in (frozen_models.name_of(PurePath(request.name)), frozen_models.FLASHED):
+        if name in frozen:
+            sizes = "both have" if frozen[name] == size else f"it has {frozen[name]:,} B, the file"
+            return f"{frozen_models.MODULE}.{name} differs from the file: {sizes} {size:,} B"
+    return None
+
+
+def call(function, *arguments):
+    return f"{function}({', '.join(map(quoting.python, arguments))})"
+
+
+def _send(link, name, data):
+    link.do(f"allocating {name}", call("make_room", name, len(data)), "task")
+    link.put(f"sending {name}", data)
+
+
+def memory_of(request):
+    """Bytes of the memories that the runner takes; 0 of a damaged program, which the board refuses."""
+    try:
+        meta = open_program(request.model).method_meta(request.method)
+    except Error:
+        return 0
+    planned = sum(request.planned_sizes.get(i, meta.memory_planned_buffer_size(i))
+                  for i in range(meta.num_memory_planned_buffers()))
+    outputs = sum(meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs())
+    state = sum(info.nbytes() for info in meta.unplanned_attributes())
+    return request.pool_size + request.temp_size + planned + outputs + state
+
+
+def heap_of(request: Request) -> int:
+    """Bytes of the heap that a run takes beside its model: the memories, and inputs outside of them."""
+    meta = open_program(request.model).method_meta(request.method)
+    tensors = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())
+               if meta.input_tag(i) == TENSOR]
+    return memory_of(with_memories(request)) + sum(
+        info.nbytes() for info in tensors if not info.is_memory_planned())
+
+
+def _check_heap(link, needed, found):
+    """Raises MemoryAllocationFailed before much is sent that will not fit."""
+    free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)
+    if needed > free:
+        why = f" ({found.frozen_not_used})" if found.frozen_not_used else ""
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little{why}", "heap",
+                   requested=needed, available=free,
+                   remedy="deploy the model to flash (picotorch deploy --romfs), or take a smaller "
+                          "model or a board with more memory")
+
+
+def _files(said: list) -> dict[str, bytes]:
+    """The files that write_file() told of: (name, size), then their bytes. Raises ValueError."""
+    files, sizes, name = {}, {}, None
+    for one in said:
+        if isinstance(one, tuple):
+            name, sizes[name] = one
+            files[name] = []
+        elif name is None:
+            raise ValueError("bytes of no file")
+        else:
+            files[name].append(one)
+    files = {name: b"".join(parts) for name, parts in files.items()}
+    if "report" not in files or any(len(files[name]) != size for name, size in sizes.items()):
+        raise ValueError("it is not whole")
+    return files
+
+
+def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
+    """Milliseconds and cycles of the phases, as far as the board has clocks for them."""
+    times = read_phases(report, "us_", PHASES)
+    if times is None or not us:
+        return
+    found.milliseconds = {phase: None if time is None else time / 1000
+                          for phase, time in times.items()}
+    rate = ticks / us
+    if rate < _COUNTER:
+        return
+    found.ticks = "cycles"
+    counts = read_phases(report, "cpu_", PHASES)
+    found.cycles = {phase: count if _plausible(count, times[phase], rate) else None
+                    for phase, count in counts.items()}
+
+
+def _plausible(count, us, rate):
+    """Return whether a counter has not run over."""
+    return count is not None and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate

@@ -1,0 +1,124 @@
+"""Export of PyTorch modules from Python: what `picotorch export` does.
+
+    from picotorch.export import export
+
+    exported = export(module, (example,), quantize=samples, core="cortex-m4")
+    exported.save("model.pte")
+    print(exported.report["layers"])
+
+torch and executorch are imported when export is called (pip install 'picotorch[export]').
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from picotorch.boards import chips
+from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.export import building, completing, modules, report
+from picotorch.export.arrays import argument
+from picotorch.export.samples import LABELS, read_arrays
+from picotorch.export.state import unchanged
+from picotorch.export.steps import Steps
+from picotorch.host.files import write
+
+__all__ = ["CORES", "Exported", "export"]
+
+CORES = chips.CORES
+
+
+@dataclasses.dataclass
+class Exported:
+    """A program, and what is known of it.
+
+    buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
+    buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
+    each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
+    "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
+    "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
+    module, as picotorch advise gives; "time", an estimate for the core; "float32", the
+    "bytes" and "time" of the same module in float32, None unless this program is int8.
+    """
+
+    buffer: bytes
+    report: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """Return "good", "rough", "unusable" or, without a comparison, "unknown"."""
+        return self.report["verdict"]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the program whole or not at all. Raises AccessFailed; NotSupported for a FIFO or a
+        device."""
+        write(path, self.buffer)
+
+    def show(self) -> None:
+        """Prints what picotorch export prints in the end."""
+        report.show_text({"output": "program", **self.report})
+
+    def __repr__(self):
+        return f"<Exported {self.report['dtype']}, {len(self.buffer)}B>"
+
+
+def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = building.CORE,
+           evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
+           keep_float: Iterable[str] = (), dynamic_shapes: Any = None,
+           tell: Callable[[str], None] | None = None) -> Exported:
+    """The program of an nn.Module, for inputs of these shapes.
+
+    inputs: the arguments of forward, a tuple, or a tensor. quantize: samples to quantize to int8 by,
+    for a core of CORES; float32 without. evaluate: samples to compare with PyTorch on, those of
+    quantize by default; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
+    (samples, *sizes), and perhaps labels), such arrays by name, or an iterable of arguments of forward.
+    int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
+    for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float:
+    layers that an int8 program computes in float, each the path of a module, "blocks.0.attention" say,
+    or the name of a value, as the report has them. tell: gets what is
+    done, piece by piece.
+
+    Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
+    does not take, NotSupported for what torch.export or ExecuTorch cannot export.
+    """
+    core = chips.core_of(core) or core
+    if core not in CORES:
+        raise fail(INVALID_ARGUMENT, f"none of {', '.join(CORES)}", str(core))
+    steps = Steps(tell)
+    torch = building.imported(steps).torch
+    evaluated = _arrays(evaluate, "evaluate")
+    if labels is not None:
+        if evaluated is None:
+            raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
+        evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
+    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
+                             (keep_float,) if isinstance(keep_float, str) else tuple(keep_float))
+    with unchanged(torch, module):
+        source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
+                                          dynamic_shapes)
+        built = building.build(source, wishes, steps)
+    return Exported(built.program, completing.complete(built, core))
+
+
+def _arrays(samples, name):
+    """Arrays in0, in1 ... of samples in any of their forms."""
+    if samples is None:
+        return None
+    if isinstance(samples, str | Path):
+        return read_arrays(Path(samples))
+    if isinstance(samples, Mapping):
+        return {key: np.asarray(argument(value)) for key, value in samples.items()}
+    if not isinstance(samples, Iterable):
+        raise fail(INVALID_ARGUMENT, f"is {type(samples).__name__}", name,
+                   remedy="give a path, arrays by name, or a list of arguments of forward")
+    rows = [[np.asarray(argument(value))
+             for value in (row if isinstance(row, tuple | list) else (row,))] for row in samples]
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise fail(INVALID_ARGUMENT, "holds no samples of one form", name)
+    try:
+        return {f"in{i}": np.stack(column) for i, column in enumerate(
+            [column for column in zip(*rows, strict=True) if column[0].ndim])}
+    except ValueError:
+        raise fail(INVALID_ARGUMENT, "holds samples of different sizes", name) from None

@@ -1,0 +1,41 @@
+"""Between tensors of torch and the arrays of an export.
+
+Arguments and samples are arrays of the same dtype, of ml_dtypes where numpy has none. What is compared
+are real numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
+"""
+
+import numpy as np
+
+from ..host.tensors import as_bits, as_numbers, is_torch
+
+
+def argument(value):
+    """Return an argument of forward as an array; anything but a tensor as it is."""
+    if not is_torch(value):
+        return value
+    value = value.detach()
+    if str(value.dtype) != "torch.bfloat16":
+        return value.numpy()
+    import ml_dtypes
+
+    return as_bits(value, "uint16").view(ml_dtypes.bfloat16)
+
+
+def tensor(torch, value):
+    """Return an array as a tensor of its own, with the strides that torch gives new tensors; anything
+    but an array as it is. numpy's strides may be negative, and 0 in dims of one element."""
+    if not isinstance(value, np.ndarray):
+        return value
+    flat = np.array(value, order="C").reshape(-1)
+    found = (torch.from_numpy(flat.view(np.uint16)).view(torch.bfloat16)
+             if flat.dtype.name == "bfloat16" else torch.from_numpy(flat))
+    return found.reshape(value.shape)
+
+
+def numbers(value):
+    """Return a result of PyTorch as an array of real numbers; anything but a tensor as it is."""
+    if not is_torch(value):
+        return value
+    value = value.detach().resolve_conj().resolve_neg()
+    is_bfloat16 = str(value.dtype) == "torch.bfloat16"
+    return as_numbers((value.float() if is_bfloat16 else value).numpy(), None)

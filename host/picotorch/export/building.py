@@ -1,0 +1,372 @@
+"""Build a .pte from a program that torch exported, and its report: bytes, memory, and the difference
+from PyTorch.
+
+The module lowering does the work; it imports torch, and so is only imported when it is needed.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from picotorch import Error
+from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
+from picotorch.module import load_with_exact_memories
+
+from ..host.tensors import torch_name
+from ..host.twin import open_program
+from ..host.values import TENSOR, Values
+from . import arrays, differences, report, torch_errors
+from .exporting import export_file
+from .samples import Unfit, example_samples, samples_of
+from .state import unchanged
+from .steps import Steps, quiet
+
+CORE = "cortex-m4"
+EXTRA = "pip install 'picotorch[export]'"
+
+_LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
+
+
+class Wishes(NamedTuple):
+    """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
+    evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
+    where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each.
+    keep_float: layers that an int8 program computes in float, by module or value."""
+
+    quantize: dict[str, np.ndarray] | None = None
+    core: str = CORE
+    evaluate: dict[str, np.ndarray] | None = None
+    int8_io: bool = False
+    fuse_rnn: bool = False
+    keep_float: tuple[str, ...] = ()
+
+
+def explained(error: Exception, quantized: bool, name: str) -> Error:
+    """The error that a user sees for what torch or ExecuTorch raised while it lowered a program, to
+    int8 or not."""
+    text = str(error)
+    if "Missing out variants" in text:
+        missing = ", ".join(sorted(set(re.findall(r"'([\w:.]+)'", text))))
+        return fail(NOT_SUPPORTED, f"ExecuTorch has no out variant of {missing}", name,
+                    remedy="write the module with other operators")
+    what, remedy = torch_errors.lowering_words(error, _remedy("module", quantized))
+    return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {what}", name, remedy=remedy)
+
+
+def _remedy(part, quantized):
+    return (f"write the {part} with other operators"
+            + (", or export it without --quantize" if quantized else ""))
+
+
+class Source(NamedTuple):
+    """A module to export. run(arguments) gives the module's own outputs, as a flat list. before: bytes
+    of the file, or of the module's parameters and buffers. explain(error, quantized) makes an Error
+    of an exception of the lowering."""
+
+    name: str
+    exported: object
+    run: Callable[[tuple], list]
+    arguments: tuple
+    before: int
+    explain: Callable[[Exception, bool], Error]
+
+
+class Built(NamedTuple):
+    """program: the bytes of a .pte. entry: what is known of it. float_program: the same module in
+    float32, to compare an int8 program with; None for any other, and where it cannot be lowered."""
+
+    program: bytes
+    entry: dict
+    float_program: bytes | None = None
+
+
+def imported(steps: Steps):
+    """lowering, which imports torch and executorch. Raises NotFound without the extra."""
+    try:
+        with steps.step("importing torch and executorch"):
+            return importlib.import_module(".lowering", __package__)
+    except ImportError as error:
+        raise fail(NOT_FOUND, f"torch and executorch cannot be imported ({error})",
+                   remedy=EXTRA) from None
+
+
+def _quantizing():
+    try:
+        with quiet():
+            return importlib.import_module(".quantizing", __package__)
+    except ImportError as error:
+        raise fail(NOT_FOUND, f"ExecuTorch's Cortex-M flow cannot be imported ({error})",
+                   remedy="pip install --no-deps tosa-tools==2026.5.0") from None
+
+
+def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
+    """Lower a program, and compare it with its module. Raises InvalidArgument for samples of other
+    sizes than the inputs, NotSupported for what a program cannot hold, and for int8 of inputs with
+    dynamic sizes."""
+    if wishes.quantize is not None and _has_dynamic_inputs(source.exported):
+        raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
+                   source.name, remedy="export it without dynamic_shapes, or without quantize")
+    updated = [] if wishes.quantize is None else _updated_buffers(source.exported)
+    if updated:
+        raise fail(NOT_SUPPORTED, "int8 programs cannot update buffers, and forward updates "
+                   f"{', '.join(updated)}", source.name,
+                   remedy="take the state as an input and return the new one, or export it without "
+                   "quantize")
+    _check_dtypes(source, wishes)
+    _check_written(source, wishes)
+    lowering = imported(Steps())
+    examples = [arrays.argument(value) for value in source.arguments]
+    quantize = _samples(wishes.quantize, examples, source)
+    evaluate = _samples(wishes.evaluate, examples, source)
+    evaluated = evaluate or quantize or example_samples(examples)
+    try:
+        lowered = _lower(lowering, source, quantize, wishes, steps)
+    except (Error, MemoryError):
+        raise
+    except Exception as error:
+        raise source.explain(error, quantize is not None) from None
+    with steps.step("planning its memory"):
+        written = _replanned(lowered.program, source.name, wishes.int8_io)
+    entry = {"model": source.name, "dtype": _dtypes(written) if quantize is None else "int8",
+             "core": None if quantize is None else wishes.core,
+             "bytes_before": source.before, "bytes": len(written),
+             "warnings": _warnings(quantize, evaluated), **_loaded(written, lowered, wishes)}
+    if entry["missing_operators"]:
+        return Built(written, entry | _unknown("not run: kernels are missing"))
+    with steps.step("comparing it with PyTorch on the twin"):
+        entry |= _compared(lowering, source, lowered, evaluated)
+        entry["warnings"] += report.layer_warnings(entry["layers"], lambda below, poor: _causes(
+            lowering, lowered, evaluated, quantize, below, poor))
+    entry["verdict"] = report.verdict(entry["outputs"])
+    return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
+
+
+def _causes(lowering, lowered, evaluated, quantize, below, poor):
+    """Return the causes of layers, which report.layer_warnings words; none of a float32 program, whose
+    layers are not quantized."""
+    if lowered.fake_quantized is None:
+        return {}
+    causes = importlib.import_module(".causes", __package__)
+    with unchanged(lowering.torch, lowered.fake_quantized):
+        return causes.find(
+            lowered.fake_quantized, lowered.reference, _tensors(lowering.torch, evaluated.inputs[0]),
+            {layer["value"]: layer["operator"] for layer in below},
+            [layer["value"] for layer in poor], quantize.inputs)
+
+
+def _in_float(lowering, source, wishes, steps):
+    """Return the module's float32 program, None where ExecuTorch cannot lower it."""
+    try:
+        with steps.step("lowering it in float32, to compare"):
+            lowered = lowering.lower_float(source.exported, wishes.fuse_rnn)
+            return _replanned(lowered.program, source.name, False)
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def _warnings(quantize, evaluated):
+    """Return the warnings on the samples, each sentence once."""
+    return list(dict.fromkeys([*(quantize.warnings if quantize else ()), *evaluated.warnings]))
+
+
+def _dtypes(program):
+    """Return the dtypes of a program's tensors of floats, or of all tensors where it has none."""
+    meta = open_program(program).method_meta("forward")
+    values = Values(meta.program, meta.plan)
+    found = {torch_name(values.tensor(i).scalar_type()) for i in range(len(values))
+             if values.kind(i) == TENSOR}
+    floats = {dtype for dtype in found if "float" in dtype}
+    return ", ".join(sorted(floats or found)) or "none"
+
+
+def _check_dtypes(source, wishes):
+    """Raises NotSupported for int8 of inputs and parameters that are not float32."""
+    signature = source.exported.graph_signature
+    names = {*signature.user_inputs, *signature.inputs_to_parameters}
+    dtypes = sorted({str(value.dtype).removeprefix("torch.") for node, value in _inputs(source.exported)
+                     if node.name in names and value.is_floating_point()} - {"float32"})
+    if wishes.quantize is not None and dtypes:
+        raise fail(NOT_SUPPORTED, "int8 programs are quantized from float32, and the module has "
+                   f"{', '.join(dtypes)}", source.name,
+                   remedy="export module.float() with inputs of float32")
+
+
+def _check_written(source, wishes):
+    """Raises NotSupported for inputs and parameters that forward changes in place."""
+    signature = source.exported.graph_signature
+    changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
+    inputs = [name for name in changed if name in signature.user_inputs]
+    parameters = [signature.inputs_to_parameters[name] for name in changed
+                  if name in signature.inputs_to_parameters]
+    if wishes.quantize is None and inputs:
+        raise fail(NOT_SUPPORTED, f"forward changes its input {', '.join(inputs)} in place",
+                   source.name, remedy=f"change a copy: {inputs[0]} = {inputs[0]}.clone()")
+    if parameters:
+        raise fail(NOT_SUPPORTED, f"forward changes its parameter {', '.join(parameters)}", source.name,
+                   remedy="make it a buffer, by register_buffer in the module's __init__")
+
+
+def _inputs(exported):
+    """The placeholders that are tensors, and their values."""
+    return [(node, node.meta["val"]) for node in exported.graph.find_nodes(op="placeholder")
+            if hasattr(node.meta.get("val"), "is_floating_point")]
+
+
+def _has_dynamic_inputs(exported):
+    return any(not isinstance(size, int) for node in exported.graph.find_nodes(op="placeholder")
+               for size in getattr(node.meta.get("val"), "shape", ()))
+
+
+def _updated_buffers(exported):
+    """Return the names of the buffers that forward changes, itself or through views."""
+    signature = exported.graph_signature
+    found = set(signature.buffers_to_mutate.values())
+    for node in exported.graph.find_nodes(op="placeholder"):
+        if node.name in signature.inputs_to_buffers and _is_written(node):
+            found.add(signature.inputs_to_buffers[node.name])
+    return sorted(found)
+
+
+def _is_written(node):
+    for user in node.users:
+        schema = getattr(user.target, "_schema", None)
+        if schema is None:
+            continue
+        for argument, given in zip(schema.arguments, user.args, strict=False):
+            alias = argument.alias_info
+            if given is node and alias is not None and (
+                    alias.is_write or (schema.returns and _is_written(user))):
+                return True
+    return False
+
+
+def _samples(given, examples, source):
+    if given is None:
+        return None
+    try:
+        return samples_of(given, examples, _classes(source.exported))
+    except Unfit as error:
+        raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
+
+
+def _classes(exported):
+    """The elements of the first output, None where they are not fixed."""
+    (outputs,) = exported.graph.output_node().args
+    kinds = exported.graph_signature.output_specs
+    first = next((node for node, spec in zip(outputs, kinds, strict=True)
+                  if spec.kind.name == "USER_OUTPUT"), None)
+    count = getattr(getattr(first, "meta", {}).get("val"), "numel", lambda: None)()
+    return count if isinstance(count, int) else None
+
+
+def _lower(lowering, source, quantize, wishes, steps):
+    if quantize is None:
+        with steps.step("lowering with ExecuTorch"):
+            return lowering.lower_float(source.exported, wishes.fuse_rnn)
+    quantizing = _quantizing()
+    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {wishes.core}"):
+        samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
+        return quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn,
+                                     wishes.keep_float)
+
+
+def _replanned(program, name, int8_io):
+    """Plan the memory again, unless the program has control flow and the like."""
+    try:
+        return export_file(program, name, int8_io)[0]
+    except Error as error:
+        if int8_io or error.code not in (NOT_SUPPORTED, OPERATOR_MISSING):
+            raise
+        return program
+
+
+def _loaded(program, lowered, wishes):
+    """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
+    names the layer."""
+    try:
+        return _memory(program)
+    except Error as error:
+        number = re.search(r"\binstruction (\d+)\b", error.message)
+        if number is None:
+            raise
+        part = None if wishes.int8_io else lowered.parts.get(int(number[1]))
+        layer = part and (part.module or part.value)
+        raise fail(error.code, error.message + (f", layer {layer}" if layer else ""),
+                   remedy=_remedy("layer", wishes.quantize is not None)) from None
+
+
+def _memory(program):
+    meta = open_program(program).method_meta("forward")
+    missing = meta.missing_operators()
+    planned = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    entry = {"method_pool": None, "planned": planned, "temp": None, "missing_operators": missing}
+    if not missing:
+        report = load_with_exact_memories(open_program(program), "forward").memory_report()
+        entry |= {"method_pool": report["method_pool"]["used"], "temp": report["temp"]["used"]}
+    return entry
+
+
+def _unknown(reason):
+    return {"checked": reason, "samples": 0, "layer_samples": 0, "layers": [], "outputs": [],
+            "accuracy": None, "verdict": "unknown"}
+
+
+def _compared(lowering, source, lowered, evaluated):
+    def values_of(graph):
+        return graph and (lambda sample, wanted: lowering.float_values(
+            graph, _tensors(lowering.torch, sample), wanted))
+
+    try:
+        with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
+            layers = differences.layers(
+                lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
+                values_of(lowered.reference), values_of(lowered.fake_quantized))
+        outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
+    except _OtherSizes as error:
+        raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
+                   source.name, remedy="write the module with other operators") from None
+    except Error as error:
+        return _unknown(f"not run: {error.message}")
+    count = len(evaluated.inputs)
+    return {"checked": "executed", "samples": count, "layer_samples": min(count, _LAYER_SAMPLES),
+            "layers": layers, "outputs": outputs, "accuracy": right}
+
+
+class _OtherSizes(Exception):
+    """Outputs of other sizes, or of another number, than PyTorch's."""
+
+
+def _sizes(outputs):
+    return ", ".join(str(list(np.shape(value))) for value in outputs) or "no output"
+
+
+def _outputs(torch, source, program, evaluated):
+    """The difference of each output, and of how many samples the class is right."""
+    stepper = differences.Stepper(program)
+    found, right = {}, [0, 0]
+    for k, sample in enumerate(evaluated.inputs):
+        wanted = source.run(_tensors(torch, sample))
+        given = stepper.run(sample)
+        if [np.shape(value) for value in wanted] != [np.shape(value) for value in given]:
+            raise _OtherSizes(f"{_sizes(given)} instead of {_sizes(wanted)}")
+        for i, (want, have) in enumerate(zip(wanted, given, strict=True)):
+            if isinstance(want, np.ndarray):
+                kind = differences.Difference if want.dtype.kind == "f" else differences.Equality
+                found.setdefault(i, kind()).add(want, np.asarray(have))
+        if evaluated.labels is not None:
+            for side, outputs in enumerate((wanted, given)):
+                right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
+    count = len(evaluated.inputs)
+    accuracy = None if evaluated.labels is None else {
+        "pytorch": right[0] / count, "program": right[1] / count}
+    entries = [{"output": i, "equal": None, **found[i].entry()} for i in sorted(found)]
+    return entries, accuracy
+
+
+def _tensors(torch, sample):
+    return tuple(arrays.tensor(torch, value) for value in sample)

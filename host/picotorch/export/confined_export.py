@@ -1,0 +1,207 @@
+"""The export of a file of torch in a process of its own, which cannot change the user's files.
+
+Reading such a file and running its module runs operators that the file names, and some of these write
+files. So they run confined; see confined. The request goes to the process's stdin as an .npz file;
+what it prints are messages, each a line of JSON: {"tell": text} for a step, and in the end {"error":
+code, "message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. Nothing
+of what comes back is taken on trust: it is text, numbers, and the bytes of programs.
+"""
+
+import base64
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+
+import numpy as np
+
+from picotorch import Error
+from picotorch.errors import INTERNAL, NOT_SUPPORTED, fail
+from picotorch.memory import LIMIT
+
+from ..host import child, show
+from ..host.npz import storable
+from . import building, confined, modules, torchscript
+from .building import Built, Wishes
+from .steps import Steps
+
+_LONGEST = 4 * LIMIT  # bytes of a message
+
+
+def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
+                tell: Callable | None = None, unconfined: bool = False) -> Built:
+    """Do what building.build does, for the file's module, in a process that can write only to its own
+    temporary folder. given: the example inputs, arrays, None for those of the file. Print what else it
+    can do on this computer, if anything.
+
+    Raises NotSupported where this computer has nothing to confine it with, unless it may run so.
+    """
+    if not unconfined:
+        _check_confinement(name)
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        options = {"name": name, "kind": kind, "core": wishes.core, "int8_io": wishes.int8_io,
+                   "fuse_rnn": wishes.fuse_rnn, "keep_float": wishes.keep_float,
+                   "given": given is not None}
+        words = [sys.executable, "-P", "-m", __name__, json.dumps(options)]
+        answer = _ask(words if unconfined else confined.command(folder, words), folder,
+                      _request(data, given or [], wishes), tell or (lambda text: None))
+    try:
+        return _read_answer(answer, name)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise fail(INTERNAL, "the process that exports it ended without a result", name) from None
+
+
+def _check_confinement(name):
+    """Print what a confined process can do. Raise NotSupported where none can be confined."""
+    has_filter = bool(confined.denied())
+    if not confined.version():
+        why = ("there is no Landlock (Linux 5.13), and a seccomp filter alone does not" if has_filter
+               else "there is neither Landlock (Linux 5.13) nor a seccomp filter")
+    else:
+        why = _fault()
+    if why is not None:
+        raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in it from changing your "
+                   f"files: {why}", name,
+                   remedy="export it elsewhere, or with --unconfined if you trust who made it")
+    gaps = confined.gaps()
+    if gaps:
+        by = ("Landlock and a seccomp filter confine it" if has_filter else
+              "Landlock alone confines it: it changes files in its own folder only, but there is no "
+              "seccomp filter")
+        show.line(f"{name}: {by}. Its code can still {'; '.join(gaps)}; export only files that you "
+                  "trust", err=True)
+
+
+def _fault():
+    """Start a process that does nothing, confined: return why that fails, or None."""
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        done = subprocess.run(confined.command(folder, [sys.executable, "-I", "-S", "-c", ""]),
+                              stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode == 0:
+        return None
+    text = done.stderr.decode("utf-8", "backslashreplace").strip().splitlines()
+    return f"a confined process does not start ({''.join(text[-1:]) or f'status {done.returncode}'})"
+
+
+def _request(data, given, wishes):
+    arrays = {f"given/{i}": storable(array) for i, array in enumerate(given)}
+    for field in ("quantize", "evaluate"):
+        arrays |= {f"{field}/{name}": array for name, array in (getattr(wishes, field) or {}).items()}
+    request = io.BytesIO()
+    np.savez(request, model=np.frombuffer(data, np.uint8), **arrays)
+    return request.getvalue()
+
+
+def _ask(words, folder, request, tell):
+    """The last message of the process, None where it gave none. Ends it in any case."""
+    folders = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
+    with child.started(words, child.kill_group, cwd=folder, env=os.environ | folders,
+                       start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL) as process:
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(request)
+        return _last_message(process.stdout, tell)
+
+
+def _last_message(lines, tell):
+    while line := lines.readline(_LONGEST):
+        try:
+            message = json.loads(line)
+            text = message.get("tell")
+        except (AttributeError, ValueError):
+            return None
+        if text is None:
+            return message
+        tell(_printable(text))
+    return None
+
+
+def _printable(text):
+    """A step's text, which may end its line."""
+    return show.printable(str(text).rstrip("\n")) + ("\n" if str(text).endswith("\n") else "")
+
+
+def _read_answer(answer, name):
+    """Return what was built. Raise the Error that it reports; TypeError and such for anything else."""
+    if "error" in answer:
+        raise fail(int(answer["error"]), str(answer["message"]))
+    program, float_program = (answer[key] and base64.b64decode(answer[key])
+                              for key in ("program", "float_program"))
+    entry = {**_checked(answer["entry"], _ENTRY), "model": name, "bytes": len(program)}
+    return Built(program, entry, float_program)
+
+
+_DIFFERENCE = {"sqnr": float, "largest": float, "magnitude": float}
+_ENTRY = {  # the entry of building.build
+    "model": str, "dtype": str, "core": str, "bytes_before": int, "bytes": int, "method_pool": int,
+    "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "verdict": str,
+    "checked": str, "samples": int, "layer_samples": int,
+    "accuracy": {"pytorch": float, "program": float},
+    "outputs": [{"output": int, **_DIFFERENCE, "equal": float}],
+    "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
+                "fake_sqnr": float}],
+}  # fmt: skip
+
+
+def _checked(value, kind):
+    """A value of JSON as this kind describes it; None stays None."""
+    if value is None:
+        return None
+    if isinstance(kind, dict):
+        return {key: _checked(value[key], wanted) for key, wanted in kind.items()}
+    if isinstance(kind, list):
+        return [_checked(item, kind[0]) for item in list(value)]
+    return kind(value)
+
+
+# ---- in the process
+
+
+def main() -> None:
+    """Answers the request on stdin. What torch and the module print goes nowhere."""
+    out = os.fdopen(os.dup(1), "w")
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+
+    def say(**message):
+        print(json.dumps(message), file=out, flush=True)
+
+    options = json.loads(sys.argv[1])
+    with np.load(io.BytesIO(sys.stdin.buffer.read())) as arrays:
+        request = dict(arrays)
+    try:
+        built = _export(request, options, Steps(lambda text: say(tell=text)))
+        program, float_program = (part and base64.b64encode(part).decode()
+                                  for part in (built.program, built.float_program))
+        say(program=program, float_program=float_program, entry=built.entry)
+    except Error as error:
+        say(error=error.code, message=error.message)
+    except Exception as error:
+        say(error=INTERNAL, message=f"{type(error).__name__}: {error}; this is a fault of picotorch: "
+            "please report it")
+
+
+def _export(request, options, steps):
+    def part(prefix):
+        return {key.removeprefix(prefix): array for key, array in request.items()
+                if key.startswith(prefix)} or None
+
+    data, name = request["model"].tobytes(), options["name"]
+    given = [np.array(None) if array.dtype.kind == "V" else array
+             for array in (part("given/") or {}).values()]
+    torch = building.imported(steps).torch
+    if options["kind"] == torchscript.PT2:
+        source = modules.source_of_pt2(torch, data, name, given if options["given"] else None, steps)
+    else:
+        source = torchscript.source(torch, data, name, given, steps)
+    wishes = Wishes(part("quantize/"), options["core"], part("evaluate/"), options["int8_io"],
+                    options["fuse_rnn"], tuple(options["keep_float"]))
+    return building.build(source, wishes, steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Measure the difference of a program from PyTorch, layer by layer, as the twin runs it.
+
+The program is stepped through; after each instruction its output is read where it lies and compared
+with the value of the float graph that it stands for.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from picotorch.module import load_with_exact_memories
+
+from ..host.inputs import checked_inputs, dequantize_array
+from ..host.instructions import read_instructions
+from ..host.tensors import as_numbers, from_stored, torch_name
+from ..host.twin import open_program, outputs, set_inputs
+from ..host.values import TENSOR, Values
+
+_SILENT = 300.0  # dB: what stands for no difference at all, which JSON cannot say
+
+
+class Difference:
+    """The difference of values from the expected ones, over any number of arrays.
+
+    sqnr: signal to quantization noise in dB, 10 log10(sum expected^2 / sum difference^2); None where
+    a value is not finite, unless both are the same then.
+    """
+
+    def __init__(self):
+        self.signal = self.noise = self.largest = self.magnitude = 0.0
+
+    def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        expected, found = expected.astype(np.float64), found.astype(np.float64)
+        counted = np.isfinite(expected) | ~np.isclose(expected, found, equal_nan=True)
+        expected = expected[counted]
+        difference = np.abs(found[counted] - expected)
+        difference[np.isnan(difference)] = np.inf
+        self.signal += float((expected**2).sum())
+        self.noise += float((difference**2).sum())
+        self.largest = max(self.largest, float(difference.max(initial=0)))
+        self.magnitude = max(self.magnitude, float(np.abs(expected).max(initial=0)))
+
+    def entry(self) -> dict:
+        return {"sqnr": self._sqnr(), "largest": self.largest, "magnitude": self.magnitude}
+
+    def _sqnr(self):
+        if not math.isfinite(self.signal) or not math.isfinite(self.noise):
+            return None
+        if self.noise == 0:
+            return _SILENT
+        return 10 * math.log10(self.signal / self.noise) if self.signal else -_SILENT
+
+
+class Equality(Difference):
+    """The difference of integers or booleans, with "equal", the share of those that are as expected: an
+    index or a class that is another one may differ by any number."""
+
+    def __init__(self):
+        super().__init__()
+        self.equal = self.count = 0
+
+    def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        super().add(expected, found)
+        self.equal += int((expected == found).sum())
+        self.count += expected.size
+
+    def entry(self) -> dict:
+        return {**super().entry(), "equal": self.equal / self.count if self.count else 1.0}
+
+
+class Stepper:
+    """The method "forward" of a program, one instruction at a time."""
+
+    def __init__(self, program: bytes):
+        self.method = load_with_exact_memories(open_program(program), "forward")
+        self.meta = self.method.method_meta()
+        self.values = Values(self.meta.program, self.meta.plan)
+        self.instructions = read_instructions(self.meta, self.values)
+        self.has_jumps = any(one.destination is not None for one in self.instructions)
+
+    def run(self, inputs: list) -> list[np.ndarray]:
+        """The outputs for these inputs, as numbers that can be compared."""
+        set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
+        self.method.execute()
+        return [as_numbers(array, self._scalar_type(i))
+                for i, array in enumerate(outputs(self.method, self.meta))]
+
+    def _scalar_type(self, output):
+        is_tensor = self.meta.output_tag(output) == TENSOR
+        return self.meta.output_tensor_meta(output).scalar_type() if is_tensor else None
+
+    def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
+        """Call found(index, k, array) with output k of each instruction whose index is wanted, those in
+        a list of tensors one by one. The method must have no jumps."""
+        set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
+        for instruction in self.instructions:
+            self.method.step()
+            if instruction.index not in wanted:
+                continue
+            for k, tensor in enumerate(self._outputs(instruction)):
+                array = self._read(tensor)
+                if array is not None:
+                    found(instruction.index, k, array)
+        self.method.reset_execution()
+
+    def dtype(self, index: int, k: int) -> str:
+        """Return the name of the dtype of output k of an instruction."""
+        tensor = self._outputs(self.instructions[index])[k]
+        return torch_name(self.values.tensor(tensor).scalar_type())
+
+    def _outputs(self, instruction):
+        """Return the tensors that an instruction computes, those of a list one by one."""
+        return [i for output in instruction.outputs for i in self.values.tensors(output)]
+
+    def _read(self, tensor):
+        info, (buffer, offset) = self.values.tensor(tensor), self.values.planned(tensor)
+        if buffer < 0 or info.is_dynamic():
+            return None
+        memory = self.method.manager.planned_memory.buffers[buffer]
+        array = from_stored(memoryview(memory)[offset : offset + info.nbytes()], info)
+        return as_numbers(array, info.scalar_type())
+
+
+def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Callable,
+           fake_quantized: Callable | None = None) -> list[dict]:
+    """Return the difference of each layer, in the order of the program. Of several instructions that
+    compute one value, the last is taken.
+
+    parts: lowering.Part by index of instruction. reference(sample, names) returns {name: array}, and
+    fake_quantized(sample, names) the same of the graph whose values are rounded to integers.
+    "fake_sqnr" is the SQNR of the latter, None for a program of floats.
+    """
+    stepper = Stepper(program)
+    if not parts or stepper.has_jumps:
+        return []
+    last = {value: (i, k) for i, part in parts.items()
+            if not _is_conversion(stepper.instructions[i].call)
+            for k, value in enumerate(part.values) if value}
+    names = {place: value for value, place in last.items()}
+    found = {place: (Difference(), Difference()) for place in names}
+    for sample in samples:
+        expected = reference(sample, set(last))
+        rounded = fake_quantized(sample, set(last)) if fake_quantized else {}
+
+        def compare(i, k, array, expected=expected, rounded=rounded):
+            part, name = parts[i], names.get((i, k))
+            want = expected.get(name)
+            if part.scale is not None and array.dtype.kind == "i":
+                array = dequantize_array(array, part.scale, part.zero_point)
+            if want is None or want.size != array.size or array.dtype.kind != "f":
+                return
+            program, fake = found[i, k]
+            program.add(want, array.reshape(want.shape))
+            if name in rounded:
+                fake.add(want, _rounded(rounded[name], part))
+
+        stepper.step(sample, {i for i, _ in names}, compare)
+    return [{"layer": parts[i].module or names[i, k], "value": names[i, k],
+             "operator": stepper.instructions[i].call,
+             "dtype": "int8" if parts[i].scale is not None else stepper.dtype(i, k),
+             **difference.entry(), "fake_sqnr": fake.entry()["sqnr"] if fake_quantized else None}
+            for (i, k), (difference, fake) in sorted(found.items())
+            if difference.signal or difference.noise]
+
+
+def _rounded(array, part):
+    """Return what is left of floats as integers of 8 bits with the part's scale, and dequantized."""
+    if part.scale is None:
+        return array
+    integers = np.clip(np.round(array / part.scale) + part.zero_point, -128, 127)
+    return ((integers - part.zero_point) * part.scale).astype(array.dtype)
+
+
+def _is_conversion(operator):
+    return "quantize_per_tensor" in operator

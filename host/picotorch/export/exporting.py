@@ -1,0 +1,125 @@
+"""picotorch export: a program with a smaller memory plan, and integers for inputs and outputs.
+
+Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
+"""
+
+import click
+
+from picotorch import Error
+from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
+
+from ..host import inputs, show, twin
+from ..run.parity import same_bits
+from ..run.request import Request
+from . import rewriting
+from .steps import quiet
+
+_TEMP_SIZE = 1 << 20
+
+
+def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
+    """The bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
+    exporter = _Exporter()
+    if data[4:6] != b"ET":
+        raise fail(INVALID_PROGRAM, "is no program (.pte): its identifier is not ET12", name)
+    try:
+        pte = exporter.deserialize_pte_binary(data)
+    except Exception as error:
+        raise fail(INVALID_PROGRAM, f"ExecuTorch cannot read it: {error}", name) from None
+    methods = rewriting.rewrite(pte.program, exporter.constant_plan, int8_io)
+    written = bytes(exporter.serialize_pte_binary(pte, extract_delegate_segments=True))
+    for method in methods:
+        method |= _signature(written, method["method"])
+        method["checked"] = _check(data, written, name, method)
+    return written, {"model": name, "bytes_before": len(data), "bytes": len(written),
+                     "methods": methods}
+
+
+class _Exporter:
+    """Import the modules of the package. The import logs and warns about unused parts."""
+
+    def __init__(self):
+        try:
+            with quiet():
+                from executorch.exir import schema
+                from executorch.exir._serialize import _program
+        except ImportError as error:
+            raise fail(NOT_FOUND, f"ExecuTorch's exporter cannot be imported ({error})",
+                       remedy="pip install 'picotorch[export]'") from None
+        self.schema = schema
+        self.deserialize_pte_binary = _program.deserialize_pte_binary
+        self.serialize_pte_binary = _program.serialize_pte_binary
+
+    def constant_plan(self, name, number):
+        """A method that returns a number, as the exporter writes it."""
+        schema = self.schema
+        value = schema.Double(number) if isinstance(number, float) else schema.Int(number)
+        return schema.ExecutionPlan(
+            name=name, values=[schema.EValue(value)], inputs=[], outputs=[0],
+            chains=[schema.Chain([], [], [], None)], operators=[], delegates=[],
+            non_const_buffer_sizes=[0], container_meta_type=schema.ContainerMetadata(
+                "", '[1, {"type": null, "context": null, "children_spec": []}]'))
+
+
+def _signature(data, method):
+    meta = twin.open_program(data).method_meta(method)
+    return {"inputs": [_end(meta.input_tensor_meta(i), meta.input_quantization(i))
+                       for i in range(meta.num_inputs()) if meta.input_quantization(i)],
+            "outputs": [_end(meta.output_tensor_meta(i), meta.output_quantization(i))
+                        for i in range(meta.num_outputs()) if meta.output_quantization(i)]}
+
+
+def _end(info, quantization):
+    scale, zero_point = quantization
+    return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
+            "scale": scale, "zero_point": zero_point}
+
+
+# ---- the new program beside the old one, on the twin
+
+
+def _check(old: bytes, new: bytes, name: str, entry: dict) -> str:
+    """Runs both with the same random inputs: "same outputs", or why they could not run.
+
+    Raises Internal when they differ.
+    """
+    method, changed = entry["method"], entry["quantized"]
+    try:
+        meta = twin.open_program(new).method_meta(method)
+        given = inputs.random_inputs(meta)
+    except Error as error:
+        return f"not run: {error.message}"
+    floats = [inputs.dequantize_array(value, *meta.input_quantization(i))
+              if f"input {i}" in changed else value for i, value in enumerate(given)]
+    was, now = (twin.run(Request(data, name, values, method, temp_size=_TEMP_SIZE))
+                for data, values in ((old, floats), (new, given)))
+    if was.code or now.code:
+        return f"not run: {was.message or now.message}"
+    for i, (one, other) in enumerate(zip(was.outputs, now.outputs, strict=True)):
+        if f"output {i}" in changed:
+            other = inputs.dequantize_array(other, *meta.output_quantization(i))
+        if not same_bits(one, other):
+            raise fail(INTERNAL, "differs from the old program's", f"output {i} of {method}",
+                       remedy="this is a fault of picotorch: please report it with the model")
+    return "same outputs"
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}")
+    for method in entry["methods"]:
+        show.heading(f"Method {method['method']}")
+        ends = [*method["inputs"], *method["outputs"]]
+        if method["quantized"]:
+            show.table(["", "type", "scale", "zero point>"], [
+                [name, show.tensor(end), f"{end['scale']:.9g}", end["zero_point"]]
+                for name, end in zip(method["quantized"], ends, strict=True)])
+            click.echo()
+        show.table(["memory", "before>", "now>", "least>"], [
+            [f"planned buffer {i}", *row] for i, row in enumerate(zip(
+                method["planned_before"], method["planned"], method["planned_least"],
+                strict=True))])
+        show.line(f"On the twin, with random inputs: {method['checked']}")

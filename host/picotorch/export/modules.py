@@ -1,0 +1,195 @@
+"""Modules of Python code, and exported programs (.pt2), as sources of an export."""
+
+import ast
+import functools
+import importlib
+import importlib.util
+import io
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    INVALID_PROGRAM,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+
+from . import arrays, torchvision_operators
+from .building import Source, explained
+from .state import assigned_in_place, hidden_state, unchanged
+from .steps import Steps, quiet
+from .torch_errors import cause, export_remedy
+
+
+def is_function(text: str) -> bool:
+    """True for module:function and file.py:function."""
+    return re.fullmatch(r"(.+\.py|[\w.]+):[A-Za-z_]\w*", text) is not None and not Path(text).exists()
+
+
+def source_file(text: str) -> Path | None:
+    """Return file.py of file.py:function, None for module:function."""
+    file = text.rpartition(":")[0]
+    return Path(file) if file.endswith(".py") else None
+
+
+def check_function(path: Path) -> None:
+    """Raise InvalidArgument for a file of Python code, of which one function has to be named."""
+    if path.suffix == ".py":
+        names = _functions(path)
+        raise fail(INVALID_ARGUMENT, "is Python code, and no function is named", str(path),
+                   remedy="name the function: " + " or ".join(f"{path}:{name}" for name in names)
+                   if names else "add a function that returns (module, example inputs), and name it: "
+                   f"{path}:function")
+
+
+def _functions(path):
+    """The names of a file's functions that can be called without arguments, of which some may return
+    a module."""
+    try:
+        nodes = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)
+            and not node.name.startswith("_")
+            and len(node.args.posonlyargs + node.args.args) <= len(node.args.defaults)
+            and None not in node.args.kw_defaults
+            and any(isinstance(part, ast.Return) and part.value for part in ast.walk(node))]
+
+
+def call_function(text: str) -> tuple:
+    """(module, example inputs) that the user's function returns. Raises NotFound where there is no such
+    function, InvalidArgument for what it returns or raises otherwise."""
+    file, _, name = text.rpartition(":")
+    try:
+        found = getattr(_import(file), name, None)
+        if found is None:
+            names = _functions(Path(file)) if file.endswith(".py") else []
+            raise fail(NOT_FOUND, f"has no {name}", file,
+                       remedy=f"name one of its functions: {', '.join(names)}" if names else
+                       "name a function that returns (module, example inputs)")
+        if hasattr(found, "forward"):
+            made = f"{name}()" if isinstance(found, type) else name
+            raise fail(INVALID_ARGUMENT, "is a module, not a function", text,
+                       remedy=f"add a function that returns ({made}, (example,)), and name it")
+        if not callable(found):
+            raise fail(INVALID_ARGUMENT, f"is {type(found).__name__}, not a function", text,
+                       remedy="name a function that returns (module, example inputs)")
+        returned = found()
+    except Error:
+        raise
+    except Exception as error:  # whatever the user's code does
+        raise fail(INVALID_ARGUMENT, f"{type(error).__name__}: {error}{_line_of(error, file)}",
+                   text) from None
+    if not (isinstance(returned, tuple | list) and len(returned) == 2):
+        raise fail(INVALID_ARGUMENT, "does not return (module, example inputs)", text,
+                   remedy=f"end {name} with: return module, (example,)")
+    return tuple(returned)
+
+
+def _import(file):
+    if not file.endswith(".py"):
+        sys.path.insert(0, "")
+        try:
+            return importlib.import_module(file)
+        finally:
+            sys.path.remove("")
+    path = Path(file)
+    if not path.is_file():
+        raise fail(ACCESS_FAILED, "No such file", file)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))  # for what the file imports from its own folder
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _line_of(error, file):
+    """" (line 3)" where the user's file raised it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename.endswith(file)]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_shapes=None) -> Source:
+    """Export an nn.Module with example inputs (a tensor, or a tuple of the arguments of forward).
+    Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot
+    export."""
+    if not isinstance(module, torch.nn.Module):
+        raise fail(INVALID_ARGUMENT, f"is {type(module).__name__}, not an nn.Module", name)
+    module, arguments = module.eval(), _arguments(torch, inputs, name)
+    with steps.step("running it with the example inputs"):
+        run = _runner(torch, module)
+        try:
+            hidden = hidden_state(torch, module, run, arguments)
+        except Exception as error:
+            raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {cause(error)}", name,
+                       remedy="give the shapes and dtypes that the module takes") from None
+    if hidden:
+        raise fail(NOT_SUPPORTED, f"forward changes {', '.join(hidden)}, and its outputs depend on "
+                   "that, but a program would keep the first value", name,
+                   remedy="make it a buffer, by register_buffer in the module's __init__")
+    with steps.step("exporting it with torch.export"):
+        torchvision_operators.register(torch)
+        try:
+            with unchanged(torch, module), assigned_in_place(module):
+                exported = torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes,
+                                               strict=False)
+        except Exception as error:
+            raise fail(NOT_SUPPORTED, f"torch.export cannot export it: {cause(error)}", name,
+                       remedy=export_remedy(error)) from None
+    return Source(name, exported, run, arguments, _kept(module),
+                  functools.partial(explained, name=name))
+
+
+def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps: Steps) -> Source:
+    """Read a file of torch.export.save; inputs: arguments of forward instead of those in the file."""
+    with steps.step("reading the exported program"):
+        try:
+            exported = torch.export.load(io.BytesIO(data))
+        except Exception as error:
+            raise fail(INVALID_PROGRAM, f"torch.export.load: {cause(error)}", name) from None
+    torchvision_operators.register(torch)
+    if inputs is None and exported.example_inputs is None:
+        raise fail(INVALID_ARGUMENT, "the file has no example inputs", name,
+                   remedy="give --inputs in.npz with arrays in0, in1 ...")
+    arguments = exported.example_inputs[0] if inputs is None else _arguments(torch, inputs, name)
+    module = exported.module(check_guards=False)
+    return Source(name, exported, _runner(torch, module), tuple(arguments), len(data),
+                  functools.partial(explained, name=name))
+
+
+def _arguments(torch, inputs, name):
+    if isinstance(inputs, torch.Tensor):
+        return (inputs,)
+    if not isinstance(inputs, tuple | list):
+        raise fail(INVALID_ARGUMENT, f"example inputs are {type(inputs).__name__}", name,
+                   remedy="give a tuple of the arguments of forward")
+    return tuple(value if isinstance(value, torch.Tensor | int | float | bool | None.__class__)
+                 else arrays.tensor(torch, np.asarray(value)) for value in inputs)
+
+
+def _runner(torch, module):
+    """run(arguments): the outputs of the module as a flat list of arrays and numbers."""
+    def run(arguments):
+        with torch.no_grad(), quiet():
+            outputs = module(*arguments)
+        return [arrays.numbers(value) for value in torch.utils._pytree.tree_leaves(outputs)]
+    return run
+
+
+def _kept(module):
+    tensors = {tensor.data_ptr(): tensor for tensor in (*module.parameters(), *module.buffers())}
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

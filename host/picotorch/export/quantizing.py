@@ -1,0 +1,449 @@
+"""Lower an exported program to the bytes of an int8 program, by ExecuTorch's Cortex-M flow: its
+quantizer, its edge configuration, its passes. First, operators that the quantizer does not know are
+decomposed: cells of recurrent networks, attention.
+
+Importing it imports torch, executorch and tosa-tools.
+"""
+
+import copy
+import math
+import operator
+from collections.abc import Iterable
+
+import torch
+from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass
+from executorch.backends.arm.quantizer.arm_quantizer_utils import SharedQspecQuantizer
+from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
+from executorch.backends.cortex_m.passes import (
+    ActivationFusionPass,
+    AtenToCortexMPass,
+    CortexMPassManager,
+    DecomposeHardswishPass,
+    aten_to_cortex_m_pass,
+    passes_utils,
+)
+from executorch.backends.cortex_m.quantizer.pattern_checkers import CortexMActivationCheck
+from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatcher
+from executorch.backends.cortex_m.quantizer.quantization_configs import (
+    INT8_PER_TENSOR_CONFIG,
+    SOFTMAX_OUTPUT_FIXED_QSPEC,
+)
+from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, mark_node_as_annotated
+from executorch.backends.cortex_m.target_config import CortexMTargetConfig
+from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
+from executorch.exir import to_edge
+from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.pass_base import ExportPass, PassResult
+from torch._guards import detect_fake_mode
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationSpec,
+    SharedQuantizationSpec,
+)
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
+
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from . import batch_norms, biases, masks, matrix_errors, movers, preparing, recurrent, sequences
+from .lowering import Lowered, finish, path_of, traced_from, value_name
+
+_ATEN = torch.ops.aten
+
+# What one operator of PyTorch computes in steps that the quantizer knows
+_COMPOSITES = (
+    _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
+    _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
+    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default)
+
+# What the quantizer knows under another name
+_SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
+         _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
+
+_EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
+
+_HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
+
+_DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
+             _ATEN.alpha_dropout.default)
+
+
+def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str,
+               fuse_rnn: bool = False, keep_float: Iterable[str] = ()) -> Lowered:
+    """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
+    Weights and buffers of the exported module stay as they are. fuse_rnn: recurrent layers compute with
+    floats and int8 weights, an instruction each. keep_float: layers that stay in float, each the path
+    of a module, with all in it, or the name of a value, as the report has them.
+
+    Raises InvalidArgument for a name of no layer.
+    """
+    exported = _functional(exported)
+    if fuse_rnn:
+        exported = recurrent.fuse(exported)
+    graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
+    preparing.name_convolutions(graph)
+    preparing.replace_circular_pads(graph)
+    batch_norms.replace(graph)
+    sequences.as_images(graph)
+    if preparing.takes_images(graph):
+        graph = preparing.in_channels_last(graph)
+        samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
+    _drop_dropouts(graph)
+    _multiply_by_reciprocals(graph)
+    _take_extremes(graph)
+    matrix_errors.into_operators(graph)
+    _take_apart(graph)
+    preparing.place_copies(graph, samples[0])
+    graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
+    preparing.fold_factories(graph)
+    prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float))
+    with torch.no_grad():
+        for arguments in samples:
+            prepared(*arguments)
+    biases.widen_scales(prepared)
+    reference = _without_observers(copy.deepcopy(prepared))
+    converted = convert_pt2e(prepared)
+    recurrent.quantize_weights(converted)
+    quantized = _quantization(converted)
+    edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
+                   compile_config=cortex_m_edge_compile_config())
+    manager = CortexMPassManager(edge.exported_program(), _passes(),
+                                 CortexMTargetConfig.from_target_string(core))
+    edge._edge_programs["forward"] = manager.transform()
+    movers.check(edge.exported_program().graph)
+    return finish(edge, reference, quantized, converted)
+
+
+def _named(graph, names):
+    """Return the nodes that are, or are part of, the layers of these names."""
+    found, nodes = set(), [node for node in graph.graph.nodes if node.op == "call_function"]
+    for name in names:
+        layers = {node for node in nodes if name in (node.name, value_name(node))
+                  or (name and f"{path_of(node)}.".startswith(f"{name}."))}
+        if not layers:
+            known = ", ".join(dict.fromkeys(path_of(node) or node.name for node in nodes))
+            raise fail(INVALID_ARGUMENT, f"no layer {name!r}, there are {known}", "keep_float")
+        found |= layers
+    return found
+
+
+def _functional(exported):
+    """Give results of their own to operators that change in place what others take, too: quantization
+    copies it in between."""
+    shared = any(map(_changes_shared, exported.graph.nodes))
+    return exported.run_decompositions({}) if shared else exported
+
+
+def _changes_shared(node):
+    for value in _arguments(node, is_write=True):
+        while value is not None:
+            if len(value.users) > 1:
+                return True
+            value = next(iter(_arguments(value, is_write=False)), None)
+    return False
+
+
+def _arguments(node, is_write):
+    """Return the arguments that an operator changes, or else those that its result is a view of."""
+    schema = getattr(node.target, "_schema", None)
+    return [given for argument, given in zip(schema.arguments, node.args, strict=False)
+            if argument.alias_info is not None and argument.alias_info.is_write == is_write
+            and isinstance(given, torch.fx.Node)] if schema else []
+
+
+def _drop_dropouts(graph):
+    for node in list(graph.graph.nodes):
+        if node.target in _DROPOUTS and not node.args[2]:
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+
+
+def _multiply_by_reciprocals(graph):
+    """x / 4 as x * 0.25, which has an int8 kernel."""
+    for node in graph.graph.nodes:
+        if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
+                and node.args[1] and math.isfinite(1 / node.args[1])):
+            node.target, node.args = _ATEN.mul.Tensor, (node.args[0], 1 / node.args[1])
+    graph.recompile()
+
+
+def _take_extremes(graph):
+    """x.max(1).values as x.amax([1]): ExecuTorch's pass gives amax a number, not a list of dims."""
+    for node in list(graph.graph.nodes):
+        if (node.op == "call_function" and node.target is operator.getitem and node.args[1] == 0
+                and len(node.args[0].users) == 1 and node.args[0].target in _EXTREMES):
+            found = node.args[0]
+            source, dim, *keeps = found.args
+            with graph.graph.inserting_before(node):
+                node.replace_all_uses_with(graph.graph.call_function(
+                    _EXTREMES[found.target], (source, [dim], *keeps), found.kwargs))
+            graph.graph.erase_node(node)
+            graph.graph.erase_node(found)
+    graph.recompile()
+
+
+def _take_apart(graph):
+    """Puts the steps of a composite operator in its place."""
+    for node in list(graph.graph.nodes):
+        if node.target in _COMPOSITES:
+            _put_steps(graph, node)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _put_steps(graph, node):
+    tensors = node.all_input_nodes
+    steps = _Steps(node, tensors).graph_module()
+    copies = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
+    with graph.graph.inserting_before(node):
+        for step in steps.graph.nodes:
+            if step.op == "get_attr":
+                name = f"_constant_of_{node.name}_{step.name}"
+                graph.register_buffer(name, getattr(steps, step.target))
+                copies[step] = graph.graph.get_attr(name)
+            elif step.op == "call_function":
+                step.target = _SAFE.get(step.target, step.target)
+                copies[step] = graph.graph.node_copy(step, copies.__getitem__)
+                copies[step].meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+    results = [copies[result] for result in steps.graph.output_node().args[0]]
+    if isinstance(node.meta["val"], torch.Tensor):
+        node.replace_all_uses_with(results[0])
+    for user in list(node.users):
+        user.replace_all_uses_with(results[user.args[1]])
+        graph.graph.erase_node(user)
+    graph.graph.erase_node(node)
+
+
+class _Steps(torch.nn.Module):
+    """A node's operator, with its tensors for inputs."""
+
+    def __init__(self, node, tensors):
+        super().__init__()
+        self.node, self.tensors = node, tensors
+
+    def forward(self, *values):
+        given = dict(zip(self.tensors, values, strict=True))
+        args, kwargs = torch.fx.node.map_arg((self.node.args, self.node.kwargs), given.__getitem__)
+        if self.node.target is _ATEN.scaled_dot_product_attention.default:
+            return _attention(*args, **kwargs)
+        return self.node.target(*args, **kwargs)
+
+    def graph_module(self):
+        given = tuple(torch.zeros(node.meta["val"].shape, dtype=node.meta["val"].dtype)
+                      for node in self.tensors)
+        exported = torch.export.export(self, given, strict=False)
+        known = torch.export.default_decompositions()
+        table = {self.node.target: known[self.node.target]} if self.node.target in known else {}
+        return exported.run_decompositions(table).module(check_guards=False)
+
+
+def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None,
+               enable_gqa=False):
+    """softmax(query * key^T * scale + mask) * value"""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = torch.matmul(query, key.transpose(-2, -1)) * scale
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None:
+        if mask.dtype == torch.bool:
+            mask = torch.where(mask, 0.0, -math.inf)
+        scores = scores + mask
+    weights = torch.softmax(scores, -1) if mask is None or is_causal else (
+        _ATEN._safe_softmax(scores, -1))  # zeros for a row that is masked whole
+    return torch.matmul(weights, value)
+
+
+class _Quantizer(CortexMQuantizer):
+    """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
+    once more in between, and then refuses a product with integers on one side only.
+
+    Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
+    integers: ExecuTorch's takes comparisons with numbers for such."""
+
+    def __init__(self, samples, keep_float=()):
+        """keep_float: names of layers, see lower_int8."""
+        super().__init__()
+        self.samples, self.keep_float = samples, keep_float
+        self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
+        for quantizer in self.quantizers[:-1]:
+            matcher = quantizer.pattern_matcher
+            matcher.support_dict = {pattern: check for pattern, check in matcher.support_dict.items()
+                                    if pattern[-1] not in _HARDSIGMOIDS} | {
+                (one,): CortexMActivationCheck for one in _HARDSIGMOIDS}
+
+    def transform_for_annotation(self, model):
+        """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
+        mode = detect_fake_mode([node.meta.get("val") for node in model.graph.nodes])
+        if mode is not None:
+            mode.static_shapes = True
+        return super().transform_for_annotation(model)
+
+    def annotate(self, model):
+        in_float = masks.in_float(model, self.samples)
+        kept = _named(model, self.keep_float)
+        in_float |= kept
+        for node in in_float:
+            is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
+                             and in_float.isdisjoint(node.users))
+            spec = SOFTMAX_OUTPUT_FIXED_QSPEC if is_int8_again else None
+            mark_node_as_annotated(node, {}, spec, False)
+            node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
+        model = super().annotate(model)
+        for node in model.graph.find_nodes(op="placeholder"):
+            if node.users and kept.issuperset(node.users):
+                mark_node_as_annotated(node, {}, None, False)
+        outputs = getattr(model.graph.output_node().meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
+        for source in list(outputs):
+            if source in in_float or _is_converted(source):
+                del outputs[source]
+        joints = _free_joints(model.graph)
+        for node in model.graph.nodes:
+            inputs = getattr(node.meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
+            for source, spec in inputs.items():
+                if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
+                    inputs[source] = _fixed_spec(source) or spec
+        return model
+
+
+def _is_converted(node):
+    """Return True for floats made of booleans or integers, which a scale would make others of."""
+    return node.target in (_ATEN.to.dtype, _ATEN._to_copy.default) and not (
+        node.args[0].meta["val"].is_floating_point())
+
+
+def _free_joints(graph):
+    """Observe what cat makes of softmax and other tensors, which the scale of softmax would cut off.
+    Return the edges whose scale several tensors share."""
+    sources = {}  # by the edge whose scale nodes share: the tensors that come to it from elsewhere
+    for node in graph.nodes:
+        annotation = node.meta.get(Q_ANNOTATION_KEY)
+        edge = getattr(getattr(annotation, "output_qspec", None), "edge_or_node", None)
+        if isinstance(edge, tuple):
+            sources.setdefault(edge, set()).update(
+                source for source in annotation.input_qspec_map
+                if getattr(getattr(source.meta.get(Q_ANNOTATION_KEY), "output_qspec", None),
+                           "edge_or_node", None) != edge)
+    for (source, node), others in sources.items():
+        inputs = node.meta[Q_ANNOTATION_KEY].input_qspec_map
+        if isinstance(inputs.get(source), FixedQParamsQuantizationSpec) and not all(
+                _fixed_spec(other) == inputs[source] for other in others):
+            inputs[source] = INT8_PER_TENSOR_CONFIG.get_input_act_qspec()
+    return {edge for edge, others in sources.items() if len(others) > 1}
+
+
+def _fixed_spec(node):
+    """Return the fixed scale and zero point of a node's result, None if they are not."""
+    spec = getattr(node.meta.get(Q_ANNOTATION_KEY), "output_qspec", None)
+    if isinstance(spec, SharedQuantizationSpec) and isinstance(spec.edge_or_node, tuple):
+        source, user = spec.edge_or_node
+        spec = user.meta[Q_ANNOTATION_KEY].input_qspec_map.get(source)
+    return spec if isinstance(spec, FixedQParamsQuantizationSpec) else None
+
+
+def _without_observers(graph):
+    for node in list(graph.graph.nodes):
+        if node.op == "call_module" and node.name.startswith("activation_post_process"):
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return graph
+
+
+def _quantization(converted):
+    """{name of a value: {(scale, zero point) with which it is quantized}}"""
+    found = {}
+    for node in converted.graph.nodes:
+        if str(node.target).startswith("quantized_decomposed.quantize_per_tensor"):
+            found.setdefault(node.args[0].name, set()).add((float(node.args[1]), int(node.args[2])))
+    return found
+
+
+def _passes():
+    """The manager's own. Between two of them PyTorch would say that a linear layer with a bias of int32
+    gives int32, and refuse to multiply that by the int8 of another layer."""
+    passes = list(CortexMPassManager.pass_list)
+    passes.remove(DecomposeHardswishPass)
+    passes[passes.index(ActivationFusionPass)] = _ActivationFusion
+    fold = passes.index(FoldAndAnnotateQParamsPass)
+    passes[fold:fold + 1] = [movers.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
+                             _Tables]
+    passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
+    return passes
+
+
+def _layers():
+    """Return the operators that have an int8 kernel, or become part of one."""
+    return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
+
+
+def _register_tables():
+    """Make hardswish and hardsigmoid tables of 256 values, as silu is. Hardswish's multiplication of x
+    by x + 3, and hardsigmoid as part of a layer, take a zero point that int8 cannot state where the
+    scale of x, or of the result, is small."""
+    known = AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    for name, function in (("hardswish", lambda x: x * min(max(x + 3, 0), 6) / 6),
+                           ("hardsigmoid", lambda x: min(max(x + 3, 0), 6) / 6)):
+        activation = getattr(exir_ops.edge.aten, name).default
+        if activation not in known:
+            passes_utils._ACTIVATION_FNS[activation] = function
+            known[activation] = aten_to_cortex_m_pass._get_activation_replacement
+
+
+_register_tables()
+
+
+class _Tables(AtenToDialectPass):
+    """Make tables of activations first. Between passes PyTorch would say that tanh gives floats, and
+    refuse to multiply what follows from them by the int8 of softmax."""
+
+
+for _activation in passes_utils._ACTIVATION_FNS:
+    if AtenToCortexMPass._DIALECT_SUBSTITUTIONS.get(_activation) is (
+            aten_to_cortex_m_pass._get_activation_replacement):
+        _Tables.register_dialect_substitution(_activation)(
+            aten_to_cortex_m_pass._get_activation_replacement)
+
+
+class _ActivationFusion(ActivationFusionPass):
+    """Fuse an activation also if its output can state more than the activation gives: the zero point of
+    a relu that shares its parameters with other operands of cat, a hardtanh whose range was rounded up.
+    ExecuTorch would leave the layer before it without parameters, in float with int8 weights."""
+
+    def _get_validated_qparams(self, node, input_node):
+        found = super()._get_validated_qparams(node, input_node)
+        bounds = passes_utils.get_activation_bounds(node)
+        if (found is not None or bounds is None or not node.meta.get("output_qparams")
+                or not input_node.meta.get("input_qparams")):
+            return found
+        parameters = node.meta["output_qparams"][0]
+        scale, zero_point, least, most = (parameters.scale, parameters.zp, parameters.qmin,
+                                          parameters.qmax)
+        if not isinstance(scale, float):
+            return None
+        limits = [limit if bound is None else
+                  int(passes_utils.quantize_val(bound, scale, zero_point, least, most))
+                  for bound, limit in zip(bounds, (least, most), strict=True)]
+        return parameters._asdict() | {"qmin": limits[0], "qmax": limits[1]}
+
+
+class _Biases(ExportPass):
+    """Says that the biases of linear layers are of a dtype."""
+
+    dtype: torch.dtype
+
+    def call(self, graph_module):
+        for node in graph_module.graph.nodes:
+            if node.target is exir_ops.edge.aten.linear.default and len(node.args) > 2:
+                bias = node.args[2]
+                if bias is not None and bias.meta["val"].dtype in (torch.int8, torch.int32):
+                    bias.meta["val"] = bias.meta["val"].to(self.dtype)
+        return PassResult(graph_module, True)
+
+
+class _BiasesAsInt8(_Biases):
+    dtype = torch.int8
+
+
+class _BiasesAsInt32(_Biases):
+    dtype = torch.int32

@@ -1,0 +1,238 @@
+"""Print the report of an export."""
+
+from collections.abc import Callable
+
+import click
+
+from ..host import show
+
+_FAR = 15  # dB, of outputs: a good int8 program has 25 and more
+_EQUAL = 0.8  # share of the integers of an output that are PyTorch's
+_ENOUGH = 30  # dB, of a layer: what it loses above that does not matter
+_ROUGH = 20  # dB: the error is a tenth of the values, as root mean squares
+_ADVICE = 2  # lines of advice in a report
+_REMEDY = "write the layer that differs with other operators"  # for outputs far from PyTorch's
+_INT8_REMEDY = ("write the first layer with a low SQNR with other operators, or export it without "
+                "--quantize")
+
+UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
+_POOR = 10  # dB, of a layer: the error is a third of its values
+_BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
+NAMED = 3  # layers in a warning
+_WITHOUT = "export it without --quantize"
+_KEPT = 6  # layers to keep in float: of more it is better to export all in float
+_NOT_DETERMINED = "the cause was not determined", (), _WITHOUT
+
+
+def verdict(outputs: list[dict]) -> str:
+    """Return "good", "rough" or "unusable", by the worst of a program's outputs; "unknown" without."""
+    if not outputs:
+        return "unknown"
+    if any(map(is_far, outputs)):
+        return "unusable"
+    return "rough" if any(map(_is_rough, outputs)) else "good"
+
+
+def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Return the layers far below plain fake quantization, and other layers that are poor."""
+    below = [layer for layer in layers if None not in (layer["sqnr"], layer["fake_sqnr"])
+             and layer["sqnr"] < layer["fake_sqnr"] - _BELOW_FAKE and layer["sqnr"] < _ENOUGH]
+    poor = [layer for layer in layers if layer not in below and layer["dtype"] == "int8"
+            and (layer["sqnr"] is None or layer["sqnr"] < _POOR)]
+    return below, poor
+
+
+def layer_warnings(layers: list[dict], find_causes: Callable) -> list[str]:
+    """Return the warnings of layers far below plain fake quantization, and of other layers that are
+    poor: one for each cause among the first of them in the order of the program.
+
+    find_causes(below, poor), of layers, returns {name of a value: causes.Cause}."""
+    below, poor = poor_layers(layers)
+    named = below[:NAMED], poor[:NAMED]
+    causes = find_causes(*named) if below or poor else {}
+    heads = ("layers are less exact than plain fake quantization makes them: ",
+             f"layers have an SQNR below {_POOR} dB, which outputs may hide: ")
+    found = []
+    for head, ones, every in zip(heads, named, (below, poor), strict=True):
+        groups = {}
+        for layer in ones:
+            what, kept, remedy = causes.get(layer["value"], _NOT_DETERMINED)
+            group, all_kept = groups.setdefault((what, remedy), ([], {}))
+            group.append(layer)
+            all_kept |= dict.fromkeys(kept)
+        more = f" and {len(every) - len(ones)} more" if len(every) > len(ones) else ""
+        for i, ((what, remedy), (group, kept)) in enumerate(groups.items(), 1):
+            text = ", ".join(f"{_label(layer, layers)} ({_sqnrs(layer, every is below)})"
+                             for layer in group)
+            found.append(f"{head}{text}{more * (i == len(groups))}: {what}; {_ways_out(kept, remedy)}")
+    return found
+
+
+def _ways_out(kept, remedy):
+    keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
+            if len(kept) <= _KEPT else _WITHOUT)
+    return ", or ".join(filter(None, [kept and keep, remedy]))
+
+
+def _sqnrs(layer, with_fake):
+    fake = f" instead of {_decibels(layer['fake_sqnr'])}" if with_fake else ""
+    return _decibels(layer["sqnr"]) + fake
+
+
+def comparison_warnings(entry: dict) -> list[str]:
+    """Return a warning where an int8 program is larger, and one where it is slower than in float32."""
+    found, other = [], entry["float32"]
+    if entry["bytes"] > other["bytes"]:
+        found.append(f"the int8 program is larger than in float32: {show.size(entry['bytes'])} instead "
+                     f"of {show.size(other['bytes'])}; {_WITHOUT}")
+    cycles, float_cycles = entry["time"]["cycles"], other["time"]["cycles"]
+    if None not in (cycles, float_cycles) and cycles > float_cycles:
+        found.append(f"the int8 program is slower than in float32: about {entry['time']['ms']:.3g} ms "
+                     f"instead of {other['time']['ms']:.3g} ms; {_WITHOUT}")
+    return found
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}, {_compared(entry['bytes'], entry['bytes_before'])}"
+              + (" (an older file was replaced)" if entry.get("replaced") else ""))
+    _show_int8(entry)
+    _show_memory(entry)
+    if entry["missing_operators"]:
+        show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
+        show.line(f"{entry['output']} does not run on a board; write the module with other operators")
+    if entry["checked"] != "executed":
+        show.line(f"On the twin: {entry['checked']}")
+    else:
+        _show_layers(entry)
+        _show_outputs(entry)
+        _show_time(entry.get("time"))
+    for warning in entry.get("warnings", []):
+        show.line(f"WARNING: {warning}")
+    _show_advice(entry.get("advice", []))
+
+
+def _show_int8(entry):
+    share = entry.get("int8")
+    if share is None or entry.get("dtype") != "int8":
+        return
+    macs = (f" and {100 * share['macs'] / share['all_macs']:.0f} % of the multiply-accumulates"
+            if share["all_macs"] else "")
+    show.line(f"{share['layers']} of {share['all_layers']} layers{macs} run in int8"
+              + _instead(entry.get("time"), entry.get("float32")))
+
+
+def _instead(time, other):
+    if time is None or other is None or None in (time["instructions"], other["time"]["instructions"]):
+        return ""
+    return (f"; {time['instructions']:,} instructions instead of {other['time']['instructions']:,} in "
+            "float32")
+
+
+def _compared(now, before):
+    if now >= before:
+        return "not smaller"
+    return f"{100 * now / before:.0f} %"
+
+
+def _show_memory(entry):
+    rows = [["method pool", entry["method_pool"]],
+            *[[f"planned buffer {i}", size] for i, size in enumerate(entry["planned"])],
+            ["temp memory", entry["temp"]]]
+    show.heading("RAM, the same on every board")
+    show.table(["memory", "bytes>"], [[name, f"{size:,}"] for name, size in rows if size is not None])
+    if entry["method_pool"] is not None:
+        click.echo(f"together {sum(size for _, size in rows):,} B, without the stack and the firmware")
+
+
+def _show_layers(entry):
+    layers = entry["layers"]
+    if not layers:
+        show.line("No difference by layer: the program has jumps, or no instruction computes a value "
+                  "of the module")
+        return
+    count = entry["layer_samples"]
+    show.heading(f"Difference from PyTorch by layer, {count} sample{'s' * (count > 1)}")
+    show.table(["layer", "operator", "type", "SQNR>", "largest>", "of values up to>"], [
+        [_label(layer, layers), layer["operator"].removesuffix(".out"), layer["dtype"],
+         _decibels(layer["sqnr"]), f"{layer['largest']:.3g}", f"{layer['magnitude']:.3g}"]
+        for layer in layers])
+
+
+def _label(layer, layers):
+    """The module's path; of one module with several, with the value."""
+    same = [other for other in layers if other["layer"] == layer["layer"]]
+    return layer["layer"] if len(same) == 1 else f"{layer['layer']} {layer['value']}"
+
+
+def _decibels(sqnr):
+    return "-" if sqnr is None else "same" if sqnr >= 300 else f"{sqnr:.1f} dB"
+
+
+def _show_outputs(entry):
+    count = entry["samples"]
+    show.heading("Outputs on the twin, "
+                 + ("with the example inputs" if count == 1 else f"with {count} samples"))
+    for output in entry["outputs"]:
+        subject = (f"output {output['output']} differs" if len(entry["outputs"]) > 1 else
+                   "outputs differ")
+        measure = (f"SQNR {_decibels(output['sqnr'])}" if output.get("equal") is None
+                   else f"{100 * output['equal']:.3g} % are equal")
+        show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
+                  f"{output['magnitude']:.3g} ({measure})")
+    far = [output for output in entry["outputs"] if is_far(output)]
+    if far:
+        remedy = _INT8_REMEDY if entry["dtype"] == "int8" else _REMEDY
+        show.line(f"WARNING: output {_numbers(far)} is far from PyTorch's, with {_reasons(far)}. Do "
+                  f"not use this program as it is: {remedy}")
+    rough = [output for output in entry["outputs"] if not is_far(output) and _is_rough(output)]
+    if rough:
+        show.line(f"WARNING: output {_numbers(rough)} has an SQNR below {_ROUGH} dB: its errors are "
+                  "more than a tenth of its values. Check the accuracy with --evaluate and labels")
+    if entry["accuracy"]:
+        pytorch, program = entry["accuracy"]["pytorch"], entry["accuracy"]["program"]
+        click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
+
+
+def _reasons(far):
+    floats = [output for output in far if output.get("equal") is None]
+    found = []
+    if floats:
+        found.append(f"an SQNR below {_FAR} dB")
+    if any(output["sqnr"] is None for output in floats):
+        found.append("values that are not finite")
+    if len(floats) < len(far):
+        found.append(f"less than {100 * _EQUAL:.0f} % of its integers equal")
+    return " or ".join(found)
+
+
+def _numbers(outputs):
+    return ", ".join(str(output["output"]) for output in outputs)
+
+
+def is_far(output: dict) -> bool:
+    """True for an output that is too far from PyTorch's to be of use, or not finite where that is."""
+    if output.get("equal") is not None:
+        return output["equal"] < _EQUAL
+    return output["sqnr"] is None or output["sqnr"] < _FAR
+
+
+def _is_rough(output):
+    return output.get("equal") is None and output["sqnr"] < _ROUGH
+
+
+def _show_advice(advice):
+    for one in advice[:_ADVICE]:
+        show.line(f"Advice: {one['what']}; {one['remedy']}")
+
+
+def _show_time(time):
+    if time is None:
+        return
+    if time["message"]:
+        show.line(f"time on a {time['core']} is not estimated: {time['message']}")
+    else:
+        source = "" if time["counted"] else "the sizes of the tensors: "
+        show.line(f"{time['core']} at {time['clock_hz'] // 1_000_000} MHz: about {time['ms']:.3g} ms "
+                  f"({time['least_ms']:.3g} to {time['most_ms']:.3g}), estimated from {source}"
+                  f"{time['instructions']:,} instructions, {time['cycles']:,} cycles")

@@ -1,0 +1,28 @@
+"""Scripts for a board whose firmware has no compiler."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ..host.files import write
+from ..host.sources import ROOT
+
+MPY_CROSS = ROOT / "build" / "mpy-cross" / "mpy-cross"
+
+
+class CompileError(Exception):
+    """A script that mpy-cross does not accept, or no mpy-cross."""
+
+
+def compile_script(source: str, name: str = "script.py") -> bytes:
+    """Return source compiled to .mpy bytecode; tracebacks on the board show name."""
+    if not MPY_CROSS.exists():
+        raise CompileError(f"there is no {MPY_CROSS}: build the firmware first")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.py"
+        write(path, source)
+        command = [MPY_CROSS, "-s", name, "-o", path.with_suffix(".mpy"), path]
+        compiled = subprocess.run(command, capture_output=True, text=True)
+        if compiled.returncode != 0:
+            raise CompileError(compiled.stderr.strip())
+        return path.with_suffix(".mpy").read_bytes()

@@ -1,0 +1,335 @@
+"""picotorch natmod: the native module for stock MicroPython, with all kernels or those of some models,
+and beside it the runtime as bytecode and what mip and install.py need: a folder to copy to a board.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from _picotorch import CORES
+from _picotorch_c import lib
+
+import picotorch
+from picotorch import Program
+from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
+
+from ..host import quoting, show, twin
+from ..host.files import copy, read_file, write
+from ..host.operators import (
+    FEATURES,
+    WIDE_FORMS,
+    common_operators,
+    known_operators,
+    needed_features,
+    needed_operators,
+)
+from ..host.sources import ROOT
+from ..measure.firmware_map import sections
+from . import selective
+
+BUILD = ROOT / "build" / "natmod"
+SELECTED = BUILD / "selected"
+MODULE = "_picotorch.mpy"
+INSTALL = ROOT / "port" / "natmod" / "install.py"
+_REPLACING = Path(__file__).resolve().parents[1] / "deploy" / "on_board" / "replacing.py"
+# By the number that sys.implementation._mpy has for them.
+ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
+_CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
+_THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
+_UNSUPPORTED = {1: "32-bit x86", 3: "Armv6", 9: "Xtensa (ESP8266)", 10: "Xtensa (ESP32, ESP32-S)",
+                12: "64-bit RISC-V"}
+# .mpy 6.3, as sys.implementation._mpy has it. MicroPython loads native modules of its own version and
+# sub-version only; 1.23 was the first with these.
+MPY = 6 | 3 << 8
+RUNTIME = 34 * 1024  # bytes of heap that the runtime takes from a file system, all of it imported
+HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
+# By what is in the path of an object in the linker's map; the first that fits.
+PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
+         "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
+         "/kernels/core/": "library", "/registry.o": "library", "/kernels/": "kernels",
+         "": "compiler's library"}
+TEXTS = "texts"
+FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit
+TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
+# Instructions of int8 ds_cnn in a small module, those in a fast one being 1, on a Cortex-M4F.
+SMALL_TAKES = 3.7
+_TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
+
+
+def arches_for(number: int) -> list[str]:
+    """The architectures whose code runs on a core of that number, the fastest first."""
+    numbers = range(number, _THUMB.start - 1, -1) if number in _THUMB else (number,)
+    return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.get, reverse=True)
+
+
+def unsupported(number: int) -> str | None:
+    """Return the name of an architecture of that number for which neither a native module nor a
+    firmware with picotorch can be built, None for any other. 0 is a MicroPython without native code."""
+    if not number or arches_for(number):
+        return None
+    return _UNSUPPORTED.get(number, f"number {number}")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The features of a module, of operators.FEATURES, and its size. small: errors have no texts, there
+    is no EventTracer, and the inner loops of int8 kernels are plain C."""
+
+    features: frozenset[str] = frozenset({"programs"})
+    small: bool = False
+
+    @property
+    def programs(self) -> bool:
+        """True if it takes .pte files."""
+        return "programs" in self.features
+
+    @property
+    def options(self) -> list[str]:
+        """The options of this kind for setup_picotorch.py."""
+        return [*([] if self.programs else ["--images"]), *([] if self.small else ["--fast"])]
+
+    def folder(self, arch: str) -> str:
+        """The name of the folder that the module of an architecture is built in."""
+        return arch if self.small else f"{arch}-fast"
+
+
+def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
+    """The module that takes what these are; .pte files where there are none."""
+    features = needed_features(programs) - WIDE_FORMS.keys()  # more code and temp memory: RAM, both
+    if selective.only_images(programs):
+        features -= {"programs"}
+    return Kind(frozenset(features), small)
+
+
+def _core_of(arch, small):
+    """Return the core that the loops of a module are written for."""
+    return lib.PT_CORE_PLAIN if small else CORES.get(_CORE_OF.get(arch), lib.PT_CORE_PLAIN)
+
+
+def _runs(program, arch, small):
+    return twin.runs_on(program.loader.buffer, _core_of(arch, small))
+
+
+def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:
+    """The architectures that run all of them. NotSupported for an image that none runs."""
+    found = tuple(arch for arch in ARCHES if runs(programs, arch, small))
+    if not found:
+        check_images(tuple(ARCHES), programs, small)
+    return found
+
+
+def runs(programs: dict[str, Program], arch: str | None, small: bool = False) -> bool:
+    """Tell if the module of an architecture runs all programs."""
+    return all(_runs(program, arch, small) for program in programs.values())
+
+
+def runs_small(programs: dict[str, Program]) -> bool:
+    """Tell if a small module runs all programs."""
+    return runs(programs, None, True)
+
+
+def is_small(programs: dict[str, Program]) -> bool:
+    """Tell if the module for these is small by default. It is with all kernels, and for images that a
+    small module runs: those have no weights prepared for faster loops."""
+    return not programs or selective.only_images(programs) and runs_small(programs)
+
+
+def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
+    """Raises NotSupported for an image that a module would refuse to run."""
+    for name, program in programs.items():
+        wrong = [arch for arch in arches if not _runs(program, arch, small)]
+        if wrong:
+            raise fail(NOT_SUPPORTED, "is an image without the weights that " + (
+                "a small module needs" if small else f"{' and '.join(wrong)} need"), name,
+                remedy="compile it with --no-prepare" + ("" if small else ", or for that core"))
+
+
+def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
+          small: bool = False) -> dict:
+    """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
+
+    programs: link only the kernels that these need, and what reads files of their formats; all but
+    the rare kernels, for .pte files, where there are none. small: see Kind. Raises NotSupported for an
+    image that the module would refuse, InvalidArgument for an install.py in the folder that is not
+    ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
+    """
+    check_images(arches, programs, small)
+    check_package(output)
+    names = needed_operators(programs) if programs else sorted(common_operators())
+    kind = kind_for(programs, small)
+    parts = {}
+    for arch in arches:
+        built = link(arch, names if programs else None, kind)
+        parts[arch] = _parts(built.with_suffix(".map"))
+        (output / arch).mkdir(parents=True, exist_ok=True)
+        copy(built, output / arch / built.name)
+    write_package(output, arches, left_out=left_out(kind), remedy=_remedy(kind, bool(programs)))
+    return {"output": str(output), "models": list(programs), "operators": names,
+            "takes": [*([".pte"] if kind.programs else []),
+                      *([".ptm"] if "images" in kind.features else [])],
+            "small": small,
+            "modules": {arch: (output / arch / MODULE).stat().st_size for arch in arches},
+            "heap": {arch: heap_of(output / arch / MODULE) for arch in arches},
+            "parts": parts,
+            "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+
+
+def _remedy(kind, is_selective):
+    """Return the remedy for a board that has no room for a module: a smaller one."""
+    if not is_selective:
+        return "build with --models"
+    return FIRMWARE if kind.small else f"build with --small, or {FIRMWARE}"
+
+
+def heap_of(module: Path) -> int:
+    """Bytes that MicroPython reads of a module, and so has in its heap: all but the texts of errors."""
+    data = module.read_bytes()
+    return len(data) - int.from_bytes(data[-_TEXTS_SIZE:], "little")
+
+
+def features_of(behind: bytes) -> frozenset[str]:
+    """Read from `behind` which of operators.FEATURES a module has. These are its first bytes that
+    MicroPython does not read: link_mpy.py lists there the features that were left out."""
+    left_out = behind.partition(b"\0")[0].split()
+    return frozenset(name for name, switch in FEATURES.items()
+                     if switch.removeprefix("PT_NO_").encode() not in left_out)
+
+
+def features_of_file(module: Path) -> frozenset[str]:
+    return features_of(module.read_bytes()[heap_of(module):])
+
+
+def left_out(kind):
+    """The runtime's files that such a module has no use for."""
+    return {*(() if kind.programs else ("data", "delegates")), *(("tracer",) if kind.small else ())}
+
+
+def link(arch: str, names: list[str] | None, kind: Kind = Kind()) -> Path:
+    """The module of one architecture, with the kernels of these operators or with all; beside it
+    build/natmod/picotorch is made. Raises as make does."""
+    folder = kind.folder(arch)
+    return make(arch, BUILD / folder if names is None else select(names, folder, kind), *kind.options)
+
+
+def select(names: list[str], name: str, kind: Kind) -> Path:
+    """A folder of that name for make, with a list of these operators, see selective.operator_file."""
+    text = selective.operator_file(names, kind.features)
+    folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
+    selective.write_changed(folder, {"operators.def": text})
+    return folder
+
+
+def make(arch: str, folder: Path, *options: str) -> Path:
+    """Builds the module into a folder of select, or where it is built with all kernels. options: of
+    setup_picotorch.py. NotFound outside of picotorch's repository, Internal when the build fails."""
+    selective.check_sources(None, "native module", "call this in picotorch's repository; for a "
+                            "Raspberry Pi Pico it is not needed: --flash RPI_PICO --frozen-model MODEL")
+    with selective.locked(BUILD):
+        selective.set_up(["natmod", "--arch", arch, *options],
+                         folder if folder.is_relative_to(SELECTED) else None, arch, "native module")
+    return folder / MODULE
+
+
+def _parts(map_file):
+    """Bytes of machine code and constants by what they belong to, and of texts, as the linker says."""
+    found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
+    for section, size, path in sections(map_file):
+        part = next(part for folder, part in PARTS.items() if folder in path)
+        found[TEXTS if "/kernels/" in path and TEXT.match(section) else part] += size
+    return {part: size for part, size in found.items() if size}
+
+
+def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
+                  flash: dict | None = None, left_out: Iterable[str] = (),
+                  remedy: str = FIRMWARE) -> None:
+    """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
+    with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
+    told of kernels in flash; left_out: modules of the runtime that the native module has no use for;
+    remedy: what install.py says where a board has no room."""
+    (output / "picotorch").mkdir(parents=True, exist_ok=True)
+    for path in sorted((BUILD / "picotorch").glob("*.mpy")):
+        if path.stem in left_out:
+            (output / "picotorch" / path.name).unlink(missing_ok=True)
+        elif path.parent != output / "picotorch":
+            copy(path, output / "picotorch" / path.name)
+    runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
+    sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
+    for name, text in _of_install(output, arches, sizes, flash or {}, remedy).items():
+        write(output / name, text)
+
+
+def check_package(output: Path) -> None:
+    """Raises InvalidArgument for an install.py in the folder that write_package did not write."""
+    title = INSTALL.read_bytes().splitlines()[0]
+    check_ours(output / "install.py", lambda data: data.startswith(title))
+
+
+def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
+    """Raises InvalidArgument for a file that is there and is not ours, by its content."""
+    if path.exists() and not is_ours(read_file(path)):
+        raise fail(INVALID_ARGUMENT, "is not a file that picotorch natmod wrote: it is not replaced",
+                   str(path), remedy="move it, or name another folder with --output")
+
+
+def installer() -> str:
+    """Return install.py with the functions that it imports from replacing.py, and with empty tables."""
+    first = "EEXIST ="  # behind the imports
+    _, _, functions = _REPLACING.read_text().partition(first)
+    return INSTALL.read_text().replace("from replacing import recover, replace_all\n",
+                                       first + functions.rstrip() + "\n\n")
+
+
+def _of_install(output, arches, runtime, flash, remedy):
+    runs = {number: [arch for arch in arches_for(number) if arch in arches]
+            for number in sorted({*ARCHES.values(), *_THUMB})}
+    paths = {number: output / found[0] / MODULE for number, found in runs.items() if found}
+    modules = {number: [path.parent.name, path.stat().st_size, heap_of(path)]
+               for number, path in paths.items()}
+    texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
+    text = installer()
+    for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
+        text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
+    text = text.replace("NUMBERS = ()\n", f"NUMBERS = {tuple(runs)}\n")
+    for name, value in (("HEAP_BESIDE", HEAP_BESIDE), ("MPY", MPY)):
+        text = text.replace(f"{name} = 0\n", f"{name} = {value}\n")
+    text = text.replace('REMEDY = ""\n', f'REMEDY = "{remedy}"\n')
+    return texts | {"install.py": text}
+
+
+def _package(runtime):
+    urls = [[MODULE, MODULE], *([path.removeprefix("../"), path] for path in runtime)]
+    return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
+
+
+def _json_like(value: dict) -> str:
+    """A table as Python writes it, an entry a line."""
+    lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
+    return "{\n" + "".join(lines) + "}"
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
+              f"operators, for {' and '.join(entry['takes'])} files")
+    parts = entry["parts"]
+    kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]
+             if any(kind in sizes for sizes in parts.values())]
+    show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
+               [*([f"{arch}/{MODULE}", size, entry["heap"][arch],
+                   *(parts[arch].get(kind, 0) for kind in kinds)]
+                  for arch, size in entry["modules"].items()),
+                ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
+    click.echo()
+    show.line(_choice(entry["small"]))
+    folder = quoting.operand(entry["output"])
+    show.line(f"To copy it: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
+
+
+def _choice(small):
+    """Describe the cost of a small module."""
+    cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
+            "as many instructions on a Cortex-M4F")
+    return f"Small: {cost}. --fast builds the other." if small else f"Fast. With --small {cost}."

@@ -1,0 +1,243 @@
+"""picotorch firmware --board PYBV11: MicroPython's own firmware of a board with picotorch inside.
+
+The boards are those of port/upstream/boards.toml. What is built lies in build/upstream/BOARD/<digest of
+what is in it>, with the log of the port's make.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from picotorch import PARTS, Program
+from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+
+from ..host import child, quoting, show
+from ..host.files import write
+from ..host.operators import known_operators, needed_operators
+from ..host.sources import ROOT
+from ..measure.elf import flash_bytes
+from . import selective
+from .frozen_models import MODULE, c_source
+
+BOARDS = ROOT / "port" / "upstream" / "boards.toml"
+VERSION = ROOT / "port" / "version.mk"
+BUILD = ROOT / "build" / "upstream"
+MPY_CROSS = ROOT / "build" / "mpy-cross" / "mpy-cross"
+LOG_TAIL = 15
+_OF_ANOTHER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "BOARD", "BUILD", "CFLAGS")
+_JOBS = f"-j{os.cpu_count() or 1}"
+_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
+_URL = "https://github.com/micropython/micropython"
+_VERSION = "v1.25.0"
+
+
+@dataclass(frozen=True)
+class PortBoard:
+    """An entry of boards.toml, which says what is what."""
+
+    name: str
+    core: str
+    port: str
+    outputs: tuple[str, ...]
+    flash: int | None = None
+    make: tuple[str, ...] = ()
+    manifest: str | None = None
+    submodules: tuple[str, ...] = ()
+
+
+@functools.cache
+def boards() -> dict[str, PortBoard]:
+    """Return all boards by name."""
+    entries = tomllib.loads(BOARDS.read_text())
+    return {name: PortBoard(name, **{key: tuple(value) if isinstance(value, list) else value
+                                         for key, value in entry.items()})
+            for name, entry in entries.items()}
+
+
+# ---- the tree
+
+
+def tree_of(board: PortBoard) -> Path:
+    """The MicroPython tree from which it is built: MICROPYTHON_DIR, or get_micropython.py's.
+
+    Raises NotFound where the submodules are not there that the board needs."""
+    named = os.environ.get("MICROPYTHON_DIR")
+    if board.submodules and not named:
+        raise fail(NOT_FOUND, f"needs a MicroPython tree with its submodules ({_list(board)})",
+                   board.name, remedy=_how_to_get(board))
+    command = [sys.executable, ROOT / "tools" / "get_micropython.py", "--ports"]
+    done = child.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise fail(NOT_FOUND, " ".join(done.stderr.split()), board.name)
+    tree = Path(done.stdout.strip())
+    missing = [name for name in (f"ports/{board.port}/Makefile", *board.submodules)
+               if not (tree / name).is_file() and not any((tree / name).glob("*"))]
+    if missing:
+        raise fail(NOT_FOUND, f"{tree} lacks {', '.join(missing)}", board.name,
+                   remedy=_how_to_get(board, tree))
+    return tree
+
+
+def _list(board):
+    return ", ".join(board.submodules)
+
+
+def _how_to_get(board, tree=None):
+    """tree: one that lacks something, which can be fetched if it is git's and has the port."""
+    clone = ""
+    if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
+        tree = f"micropython-{_VERSION}"
+        clone = f"git clone --branch {_VERSION} {_URL} {tree} && "
+    make = quoting.shell("make", "-C", f"{tree}/ports/{board.port}", f"BOARD={board.name}",
+                         "submodules")
+    return f"{clone}{make}, then the same command with MICROPYTHON_DIR={quoting.shell(tree)}"
+
+
+# ---- what is put into it
+
+
+def _manifest(board, parts):
+    own = f'include({quoting.python(f"$(PORT_DIR)/{board.manifest}")})\n' if board.manifest else ""
+    return own + selective.manifest(parts, ROOT / "port" / "manifest.py")
+
+
+def _files(board, programs, frozen, parts, without):
+    """Return the files that the build reads besides the sources: {name: text}."""
+    files = {"manifest.py": _manifest(board, parts)}
+    if programs:
+        files["operators.def"] = selective.selection(programs, without)
+    if frozen:
+        files["models.c"] = c_source(frozen)
+    return files
+
+
+def _folder(board, files, arguments):
+    """Return the build folder: one for each content, since make does not see a change of its flags."""
+    digest = hashlib.sha256("\0".join([*arguments, *files, *files.values()]).encode()).hexdigest()[:12]
+    return BUILD / board.name / digest
+
+
+# ---- make
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for make: nothing of an outer make, and the same result each day."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_MAKE}
+    fixed = re.findall(r"^export (\w+) = ?(.*)$", VERSION.read_text(), re.MULTILINE)
+    return inherited | dict(fixed) | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _have_mpy_cross(tree, log):
+    if not MPY_CROSS.is_file():
+        _run(["make", "-C", tree / "mpy-cross", _JOBS, f"BUILD={MPY_CROSS.parent}"], log)
+
+
+def _run(command, log):
+    """Runs it with its output in the log. True for success."""
+    with log.open("a") as file:
+        return child.run(command, stdout=file, stderr=subprocess.STDOUT,
+                         env=environment()).returncode == 0
+
+
+def _command(board, tree, folder, files, arguments):
+    command = ["make", "-C", tree / "ports" / board.port, _JOBS, "all",
+               f"BUILD={folder}", f"USER_C_MODULES={ROOT / 'port'}",
+               f"FROZEN_MANIFEST={folder / 'manifest.py'}", f"MICROPY_MPYCROSS={MPY_CROSS}",
+               *(board.make or [f"BOARD={board.name}"]), *arguments]
+    if not board.submodules:
+        command.append(f"MPY_LIB_DIR={tree}")  # has a README.md, which is all that is looked for
+    if "operators.def" in files:
+        command.append(f"PT_OPERATORS={folder / 'operators.def'}")
+    if "models.c" in files:
+        command.append(f"PT_MODELS_C={folder / 'models.c'}")
+    return command
+
+
+def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes]] = (),
+          parts: tuple[str, ...] = (), without: Collection[str] = (),
+          arguments: tuple[str, ...] = ()) -> dict:
+    """Builds the firmware and says what is in it.
+
+    programs: link only the kernels that these need, by file name; all where there are none.
+    frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
+    those that the programs need. without: those of WIDE_FORMS to leave out. arguments: for make,
+    besides those of boards.toml.
+
+    Raises NotFound without the sources or the tree, MemoryAllocationFailed where it does not fit,
+    OperatorMissing, Internal when the build fails.
+    """
+    selective.check_sources(name)
+    board = boards()[name]
+    tree = tree_of(board)
+    for path in (tree, ROOT):
+        quoting.make(path)
+    if programs:
+        parts = selective.needed_parts(programs) | {"files", "module"} | set(parts)
+    else:
+        parts = {part for part, _ in PARTS}
+    files = _files(board, programs, frozen, parts, without)
+    folder = _folder(board, files, (str(tree), *board.make, *arguments))
+    log = folder / "make.log"
+    show.line(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)
+    with selective.locked(BUILD):
+        selective.write_changed(folder, files)
+        write(log, "")
+        _have_mpy_cross(tree, log)
+        if not _run(_command(board, tree, folder, files, arguments), log):
+            raise _failure(board, log, bool(programs))
+    outputs = [folder / output for output in board.outputs]
+    missing = ", ".join(path.name for path in outputs if not path.is_file())
+    if missing:
+        raise fail(INTERNAL, f"the port's make built no {missing}", name, remedy=f"see {log}")
+    return {"board": name, "port": board.port, "models": list(programs),
+            "operators": needed_operators(programs) if programs else sorted(known_operators()),
+            "parts": sorted(parts), "frozen": {name: len(data) for name, data in frozen},
+            "outputs": [str(path) for path in outputs], "flash": _flash(outputs[0]),
+            "available": board.flash and board.flash * 1024}
+
+
+def _flash(path):
+    try:
+        return flash_bytes(path)
+    except ValueError:  # a program of this computer
+        return path.stat().st_size
+
+
+def _failure(board, log, is_selective):
+    """The error that the log tells of."""
+    text = log.read_text(errors="replace")
+    overflows = {region: int(count) for region, count in _OVERFLOW.findall(text)}
+    if overflows:
+        told = " and ".join(f"{region} by {show.size(count)}" for region, count in overflows.items())
+        remedy = ("fewer models, or a board with more flash" if is_selective else
+                  "with --models only the kernels that some models need are linked")
+        return fail(MEMORY_ALLOCATION_FAILED, f"does not fit: overflows {told}", board.name,
+                    remedy=remedy)
+    tail = " | ".join(text.splitlines()[-LOG_TAIL:])
+    return fail(INTERNAL, f"make failed: {tail}", board.name, remedy=f"see {log}")
+
+
+def check(name: str, bare: bool, output: Path | None) -> None:
+    """Raises InvalidArgument for options that are of our own firmware only."""
+    for option, given in (("--bare", bare), ("--output", output is not None)):
+        if given:
+            raise fail(INVALID_ARGUMENT, f"{option} is not for MicroPython's own boards", name)
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['board']}: MicroPython's port {entry['port']}, kernels of "
+              f"{len(entry['operators'])} of {len(known_operators())} operators")
+    available = f" of {show.size(entry['available'])}" if entry["available"] else ""
+    show.line(f"Flash: {show.size(entry['flash'])}{available}")
+    for name, size in entry["frozen"].items():
+        show.line(f"{MODULE}.{name}: {show.size(size)}, used in place")
+    show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
+    for path in entry["outputs"]:
+        show.line(path)

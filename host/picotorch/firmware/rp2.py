@@ -1,0 +1,185 @@
+"""picotorch firmware --board RPI_PICO: MicroPython's port rp2 with picotorch inside, and models in the
+flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2).
+
+A checkout builds it with the kernels of the models. A wheel brings it with all kernels, and only the
+models are added, without a compiler.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from _picotorch import CORES
+
+from picotorch import PARTS as ALL_PARTS
+from picotorch import Program
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
+
+from ..host import show, twin
+from ..host.files import check_output, write
+from ..host.operators import known_operators, needed_operators
+from ..host.sources import ROOT
+from . import romfs, selective, uf2
+
+PORT = ROOT / "port" / "upstream" / "rp2"
+BUILD = ROOT / "build" / "rp2"
+FLASH = 0x10000000
+PARTS = ("files", "module", "tracer")  # of the runtime that scripts may want, whatever the models need
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Facts that the board's files lack: machine is MicroPython's name of the board, family that of
+    UF2 files, flash the bytes there are."""
+
+    title: str
+    machine: str
+    core: str
+    family: int
+    flash: int
+
+
+BOARDS = {
+    "RPI_PICO": Chip("Raspberry Pi Pico", "Raspberry Pi Pico with RP2040", "cortex-m0plus",
+                     0xE48BFF56, 2 << 20),
+    "RPI_PICO2": Chip("Raspberry Pi Pico 2", "Raspberry Pi Pico2 with RP2350", "cortex-m33",
+                      0xE48BFF59, 4 << 20),
+}
+
+
+def board_of(machine: str) -> str | None:
+    """The board that MicroPython calls so; None for others, such as a Pico W."""
+    return next((name for name, chip in BOARDS.items() if chip.machine == machine), None)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Bytes of the flash: firmware first, then a ROMFS partition, then the file system."""
+
+    firmware: int
+    romfs: int
+    filesystem: int
+
+
+def layout(board: str) -> Layout:
+    """Read the division of a board's flash from its mpconfigboard.h."""
+    text = (PORT / board / "mpconfigboard.h").read_text()
+    romfs_size, filesystem = (
+        int(re.search(rf"#define MICROPY_HW_{name}_BYTES \((\d+) \* 1024\)", text)[1]) * 1024
+        for name in ("ROMFS", "FLASH_STORAGE"))
+    return Layout(BOARDS[board].flash - romfs_size - filesystem, romfs_size, filesystem)
+
+
+def default_output(board: str, models: list) -> Path:
+    if not selective.has_sources():
+        return Path(f"{board}.uf2")
+    return BUILD / f"{board}{'-selected' if models else ''}.uf2"
+
+
+def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
+    """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
+    that the programs need, all of them where there are none and where there are no sources, and their
+    files as /rom/<name>. Both have the same keys, paths. without: those of WIDE_FORMS to leave out.
+
+    Raises NotSupported for an image that the board would refuse, NotFound where there are neither
+    sources nor a firmware, what selective.make raises, OperatorMissing, and
+    MemoryAllocationFailed where the flash is too small.
+    """
+    if without:
+        selective.check_sources(board)
+    files = _on_board(models)
+    check_images(board, models)
+    check_output(output, make_folder=True)
+    needed = needed_operators(programs)
+    has_sources = selective.has_sources()
+    if programs and has_sources:
+        names, parts = needed, {*selective.needed_parts(programs), *PARTS, *parts}
+    else:
+        names, parts = sorted(known_operators()), {name for name, _ in ALL_PARTS}
+    firmware = (_make(board, programs, parts, without, output.with_suffix(".elf")) if has_sources
+                else _prebuilt(board))
+    if output.is_relative_to(Path.cwd()):
+        output = output.relative_to(Path.cwd())
+    entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
+             "parts": sorted(parts), "files": sorted(files)}
+    write(output, pack(board, firmware, files, entry))
+    return entry
+
+
+def _make(board, programs, parts, without, elf):
+    """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
+    check_output(elf, make_folder=True)
+    folder = BUILD / board / ("selected" if programs else "")
+    with selective.locked(BUILD / board):
+        if programs:
+            selective.write_changed(folder, {
+                "operators.def": selective.selection(programs, without),
+                "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
+        selective.make(board, ["rp2"], folder if programs else None)
+        write(elf, (folder / "firmware.elf").read_bytes())
+        return (folder / "firmware.bin").read_bytes()
+
+
+def _prebuilt(board):
+    """The firmware with all kernels that a wheel brings."""
+    path = BUILD / board / "firmware.bin"
+    if not path.is_file():
+        selective.check_sources(board)
+    return path.read_bytes()
+
+
+def _on_board(models):
+    """The models by the names that they have on the board. InvalidArgument where two have the same."""
+    files = {Path(path).name: file for path, file in models.items()}
+    if len(files) < len(models):
+        raise fail(INVALID_ARGUMENT, "two models have the same file name", ", ".join(models),
+                   remedy="each becomes /rom/<name>: rename one")
+    return files
+
+
+def check_images(board, models):
+    """Raises NotSupported for an image without the weights that the board's kernels take."""
+    core = BOARDS[board].core
+    for name, data in models.items():
+        if not twin.runs_on(data, CORES[core]):
+            raise fail(NOT_SUPPORTED, f"is an image without the weights that a {core} needs", name,
+                       remedy="compile it with --no-prepare, or for that core")
+
+
+def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:
+    """The UF2 file of a firmware, and of files in the ROMFS partition. What that takes of the flash
+    goes into `entry`. MemoryAllocationFailed where it is too small."""
+    parts = layout(board)
+    image = romfs.build(files)
+    _check_fits("the firmware", len(firmware), parts.firmware, board,
+                "name the models with --models: it gets their kernels only")
+    _check_fits("the ROMFS of the models", len(image), parts.romfs, board,
+                "put fewer into one firmware, or copy them to the file system")
+    if entry is not None:
+        entry |= {"flash": len(firmware), "flash_size": parts.firmware, "romfs": len(image),
+                  "romfs_size": parts.romfs, "filesystem": parts.filesystem}
+    contents = {FLASH: firmware, FLASH + parts.firmware: image}
+    return uf2.write(contents, BOARDS[board].family)
+
+
+def _check_fits(what, size, available, board, remedy):
+    if size > available:
+        raise fail(MEMORY_ALLOCATION_FAILED, f"the flash of {board} is too small", what,
+                   requested=size, available=available, remedy=remedy)
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['firmware']}: {BOARDS[entry['board']].title}, kernels of "
+              f"{len(entry['operators'])} of {len(known_operators())} operators"
+              + (" (an older file was replaced)" if entry["replaced"] else ""))
+    show.heading("Flash")
+    show.table(["", "bytes>", "of>", "free>"], [
+        [what, entry[key], entry[f"{key}_size"], entry[f"{key}_size"] - entry[key]]
+        for what, key in (("firmware", "flash"), ("models, in ROMFS", "romfs"))
+    ] + [["file system", "", entry["filesystem"], ""]])
+    for name in entry["files"]:
+        show.line(f"On the board: /rom/{name}")
+    show.line("To flash it: hold BOOTSEL while the board is plugged in, and copy the file to the drive "
+              "that appears.")

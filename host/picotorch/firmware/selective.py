@@ -1,0 +1,191 @@
+"""picotorch firmware: the firmware of a board with only the kernels that some models need, and with
+only those parts of the runtime, of the ones that a firmware may be built without.
+
+The operators keep their numbers, so the pool of a loaded method has the same bytes as with all
+kernels. A model with another operator is refused on the board, by the operator's name.
+"""
+
+import contextlib
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from picotorch import Program
+from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+
+from ..boards.boards import load_board
+from ..host import child, quoting, show, twin
+from ..host.files import check_output, write
+from ..host.operators import FEATURES, known_operators, needed_features, needed_operators
+from ..host.sources import ROOT
+from ..measure.elf import flash_bytes
+from ..measure.flash import flash_of_operators, flash_rows
+from ..run import emulator
+
+STDERR = 2
+_OVERFLOW = re.compile(rb"region `(\w+)' overflowed by (\d+) bytes")
+SETUP = ROOT / "tools" / "setup_picotorch.py"
+
+
+def operator_file(names: list[str], features: Collection[str] = ("programs",)) -> str:
+    """The text of an operators.def with these operators and those of FEATURES only."""
+    kept = sorted((operator for name, operator in known_operators().items() if name in names),
+                  key=lambda operator: operator.name.encode())
+    lines = ["// The operators of a selective build, see kernels/core/registry.c."]
+    lines += [f"#define {switch}" for name, switch in FEATURES.items() if name not in features]
+    if kept:
+        lines.append(f"#define PT_FIRST_OPERATOR {min(operator.number for operator in kept)}")
+    lines += [operator.line for operator in kept] or ["PT_NO_OPERATOR"]
+    return "\n".join(lines) + "\n"
+
+
+def selection(programs: dict[str, Program], without: Collection[str] = ()) -> str:
+    """The text of an operators.def with what these programs need, but for these of WIDE_FORMS."""
+    return operator_file(needed_operators(programs), needed_features(programs) - {*without})
+
+
+def only_images(programs: dict[str, Program]) -> bool:
+    """True where there are programs, and each is an image."""
+    return bool(programs) and all(twin.is_image(program.loader.buffer) for program in programs.values())
+
+
+def needed_parts(programs: dict[str, Program]) -> set[str]:
+    """The parts of picotorch.PARTS without which a method of these programs cannot be loaded."""
+    metas = [program.method_meta(name) for program in programs.values()
+             for name in program.method_names]
+    parts = set()
+    if any(meta.num_backends() for meta in metas):
+        parts.add("delegates")
+    if any(meta.attribute_tensor_meta(i).is_external() for meta in metas
+           for i in range(meta.num_attributes())):
+        parts.add("data")
+    return parts
+
+
+def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> str:
+    """The text of a manifest.py that is another one with these parts only."""
+    return f'include({quoting.python(str(path))}, parts="{" ".join(sorted(parts))}")\n'
+
+
+def default_output(board: str, bare: bool = False) -> Path:
+    return emulator.selected_path(board, bare)
+
+
+def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
+    """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
+    is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
+    need. without: those of WIDE_FORMS to leave out.
+
+    Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
+    OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
+    """
+    check_sources(board)
+    for suffix in (".elf", ".map"):
+        check_output(output.with_suffix(suffix), make_folder=True)
+    names = needed_operators(programs)
+    variant = "bare" if bare else "run"
+    parts = set() if bare else needed_parts(programs) | set(parts)
+    files = {"operators.def": selection(programs, without),
+             "manifest.py": manifest(parts)}
+    folder = emulator.build_folder(board, variant) / "selected" / _digest(files)
+    with locked(folder.parent):
+        write_changed(folder, files)
+        step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
+        make(board, step, folder)
+        for suffix in (".elf", ".map"):
+            write(output.with_suffix(suffix), (folder / f"firmware{suffix}").read_bytes())
+    if output.is_relative_to(Path.cwd()):
+        output = output.relative_to(Path.cwd())
+    start = load_board(board)
+    mapped = None if start.full_firmware else output
+    return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
+            "parts": sorted(parts), "backends": _backends(programs), "flash": flash_bytes(output),
+            "kernels": flash_of_operators(start, names, variant, mapped,
+                                          needed_features(programs) - {*without})}
+
+
+def _backends(programs):
+    """Names of the backends that delegates of the programs need."""
+    return sorted({name for program in programs.values() for method in program.method_names
+                   for name in program.method_meta(method).backend_names()})
+
+
+def has_sources() -> bool:
+    """Return whether this is picotorch's repository, which can build; an installed wheel cannot."""
+    return SETUP.is_file()
+
+
+def check_sources(board: str | None, what: str = "firmware",
+                  remedy: str = "call this in picotorch's repository") -> None:
+    """Raises NotFound outside of picotorch's repository."""
+    if not has_sources():
+        raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board, remedy=remedy)
+
+
+def _digest(files):
+    return hashlib.sha256("".join(files.values()).encode()).hexdigest()[:12]
+
+
+@contextlib.contextmanager
+def locked(folder: Path):
+    """Make the folder, and allow one build in it at a time."""
+    import fcntl  # not on Windows, where there is no firmware to build either
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def write_changed(folder: Path, files: dict[str, str]) -> None:
+    """Writes those texts into a folder, which it makes, that are not there already: what is made of
+    the others stays as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            write(path, text)
+
+
+def make(board: str, step: list[str], folder: Path | None) -> None:
+    """Builds a board's firmware of what a folder selects. MemoryAllocationFailed where it is too large,
+    Internal where that fails otherwise."""
+    set_up([*step, "--board", board], folder, board)
+
+
+def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firmware") -> None:
+    """Does a step of setup_picotorch.py with what a folder selects. MemoryAllocationFailed where the
+    linker found no room, Internal where that fails otherwise."""
+    selection = [] if folder is None else ["--selection", quoting.make(folder)]
+    done = child.run([sys.executable, SETUP, *step, *selection], stdout=STDERR, stderr=subprocess.PIPE)
+    with open(STDERR, "wb", closefd=False) as terminal:
+        terminal.write(done.stderr)
+    too_large = _OVERFLOW.search(done.stderr)
+    if done.returncode and too_large:
+        raise fail(MEMORY_ALLOCATION_FAILED, f"the {what} does not fit: it needs "
+                   f"{int(too_large[2])}B more than memory '{too_large[1].decode()}' has", subject,
+                   remedy="take fewer models")
+    if done.returncode:
+        raise fail(INTERNAL, f"the {what} was not built", subject,
+                   remedy="the lines above show where it stopped")
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
+              f"{len(known_operators())} operators")
+    show.heading("Flash")
+    show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
+    if entry["parts"]:
+        show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
+    for name in entry["backends"]:
+        show.line(f"A delegate needs the backend {name}: register it in Python.")
+    click.echo()
+    command = quoting.shell("picotorch", "run", quoting.operand(entry["models"][0]), "--board",
+                            entry["board"], "--firmware", entry["firmware"])
+    show.line(f"To run it: {command}")

@@ -1,0 +1,102 @@
+"""The instructions of a method, with the values that they name."""
+
+import functools
+from typing import NamedTuple
+
+from _picotorch_c import ffi, lib
+
+from picotorch import MethodMeta
+from picotorch.errors import INVALID_PROGRAM, fail
+
+from . import program_schema as schema
+from .operators import (
+    CHANGED,
+    NOT_FILLED,
+    SCRATCH,
+    WRITTEN,
+    built_operators,
+    operator_signature,
+)
+from .values import Values
+
+KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
+DELEGATE_CALL = schema.INSTRUCTION_ARGUMENTS_DELEGATE_CALL
+MOVE_CALL = schema.INSTRUCTION_ARGUMENTS_MOVE_CALL
+JUMP_FALSE_CALL = schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL
+FREE_CALL = schema.INSTRUCTION_ARGUMENTS_FREE_CALL
+
+_CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "free"}
+
+
+class Instruction(NamedTuple):
+    """index: position in the method. kind: InstructionArguments number. call: name of the operator
+    or of the control flow. arguments, outputs: indexes of values. destination: of a jump."""
+
+    index: int
+    kind: int
+    call: str
+    arguments: list[int]
+    outputs: list[int]
+    destination: int | None = None
+
+
+def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
+    """All instructions of a method. Raises InvalidProgram."""
+    names = [meta.operator_name(i) for i in range(meta.num_operators())]
+    plan, found = values.program.library.plan(meta.plan), []
+    walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
+    while lib.pt_plan_walk_next(walk):
+        found.append(_instruction(meta, names, walk))
+    if walk.bad:
+        raise fail(INVALID_PROGRAM, "a part lies outside the file")
+    return found
+
+
+def _instruction(meta, names, walk):
+    index, kind, target, other = walk.index, walk.kind, walk.target, walk.other
+    arguments = [lib.pt_plan_walk_argument(walk, k) for k in range(walk.n_args)]
+    if kind == KERNEL_CALL:
+        if not 0 <= target < len(names):
+            raise fail(INVALID_PROGRAM, "there is no such operator", "operator", target)
+        return Instruction(index, kind, names[target], *_split(arguments, names[target]))
+    if kind == DELEGATE_CALL:
+        return Instruction(index, kind, f"delegate {meta.get_backend_name(target)}", arguments, [])
+    if kind not in _CONTROL:
+        return Instruction(index, kind, "none", [], [])
+    if kind == JUMP_FALSE_CALL:
+        return Instruction(index, kind, _CONTROL[kind], [target], [], walk.first + other)
+    outputs = [other] if kind == MOVE_CALL else []
+    return Instruction(index, kind, _CONTROL[kind], [target], outputs)
+
+
+def filled_by(instruction: Instruction) -> list[int]:
+    """The outputs of which it writes every byte, views included."""
+    letters = [letter for letter in _signature(instruction.call) or "" if letter in WRITTEN]
+    letters += "O" * (len(instruction.outputs) - len(letters))
+    return [value for value, letter in zip(instruction.outputs, letters, strict=False)
+            if letter not in (CHANGED, NOT_FILLED)]
+
+
+def scratch_of(instruction: Instruction) -> list[int]:
+    """The arguments that it writes and that are no outputs."""
+    letters = [letter for letter in _signature(instruction.call) or "" if letter not in WRITTEN]
+    return [value for value, letter in zip(instruction.arguments, letters, strict=False)
+            if letter == SCRATCH]
+
+
+def _split(arguments, name):
+    """(arguments, outputs). A program names the outputs once more behind the arguments."""
+    signature = _signature(name)
+    if signature is None:
+        count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
+        return arguments[: count - 1], arguments[count - 1 : count]
+    named = list(zip(arguments, signature, strict=False))
+    return ([argument for argument, letter in named if letter not in WRITTEN],
+            [argument for argument, letter in named if letter in WRITTEN])
+
+
+@functools.cache
+def _signature(name):
+    """The letters of an operator that this build knows, see operators.def; else None."""
+    number = built_operators().get(name)
+    return None if number is None else operator_signature(number)

@@ -1,0 +1,115 @@
+"""Printing: lines, headings, tables and sizes for people, JSON for machines.
+
+Names in a file are the file's choice: what a terminal would obey is not printed.
+"""
+
+import contextlib
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from picotorch import Error
+
+# Of the verdict in the last column of a table, on a terminal
+_COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
+
+
+def entry(found: dict, is_json: bool, show_text: Callable, *arguments) -> None:
+    """Print the result of a command: as JSON, or by show_text for people."""
+    if is_json:
+        as_json(found)
+    else:
+        show_text(found, *arguments)
+
+
+def as_json(entry: dict) -> None:
+    """Print one line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
+    click.echo(json.dumps(_finite(entry), allow_nan=False))
+
+
+def error(code: int | None, name: str, message: str) -> dict:
+    """Return an error as JSON has it, the same for every command."""
+    return {"name": name, "code": code, "message": message}
+
+
+def with_entry(error: Error, entry: dict) -> Error:
+    """Attach to an error what a command knows besides: its JSON has the fields of both."""
+    error.entry = entry
+    return error
+
+
+def _finite(entry):
+    if isinstance(entry, dict):
+        return {key: _finite(value) for key, value in entry.items()}
+    if isinstance(entry, list | tuple):
+        return [_finite(value) for value in entry]
+    return str(entry) if isinstance(entry, float) and not math.isfinite(entry) else entry
+
+
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show what goes on while the block runs, on a terminal; in the main thread only."""
+    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    text = printable(text)
+    click.echo(f"{text} ...\r", err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo(" " * (len(text) + 4) + "\r", err=True, nl=False)
+
+
+def wrote(path: Path) -> None:
+    """Say which file was written."""
+    line(f"Wrote {path}")
+
+
+def printable(text: str) -> str:
+    """Replace by "?" control characters, line breaks, and marks that turn the direction of text."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def line(text: str, err: bool = False) -> None:
+    """Print a line; err: on stderr."""
+    click.echo(printable(text), err=err)
+
+
+def heading(text: str) -> None:
+    click.echo()
+    click.secho(printable(text), bold=True)
+
+
+def table(columns: list[str], rows: list[list]) -> None:
+    """Columns whose name ends in ">" are aligned to the right."""
+    rows = [[printable(str(cell)) for cell in row] for row in rows]
+    names = [name.rstrip(">") for name in columns]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for number, row in enumerate([names, *rows]):
+        cells = [cell.rjust(width) if name.endswith(">") else cell.ljust(width)
+                 for cell, width, name in zip(row, widths, columns, strict=True)]
+        if number and row[-1] in _COLOURS:
+            cells[-1] = click.style(cells[-1].rstrip(), fg=_COLOURS[row[-1]])
+        click.secho("  ".join(cells).rstrip(), dim=number == 0)
+
+
+def size(count: int) -> str:
+    """Bytes, with separated thousands."""
+    return f"{count:,} B"
+
+
+def sizes(values) -> str:
+    return "[" + ", ".join(map(str, values)) + "]"
+
+
+def tensor(entry: dict) -> str:
+    """A tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
+    bound = "up to " if entry.get("dynamic") else ""
+    text = f"{entry['dtype']} {bound}{sizes(entry['sizes'])}"
+    order = entry["dim_order"]
+    return text if order == sorted(order) else f"{text} dim order {' '.join(map(str, order))}"

@@ -1,0 +1,234 @@
+"""A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
+
+from _picotorch import CORES, WISHING_CORES
+from _picotorch_c import ffi, lib
+
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    EventTracer,
+    FlatTensorDataMap,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    MergedDataMap,
+    Method,
+    Program,
+    Tensor,
+    ValueList,
+    schema,
+)
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.memory import LIMIT
+from picotorch.method_meta import MethodMeta
+
+from ..run.request import HOST_MEMORY, Request, Result, Usage, read_events
+from ..run.runner_log import log_of
+from .aligned import aligned, aligned_copy
+from .inputs import checked_inputs
+from .tensors import as_tensor, from_stored, output_array
+
+BOARD = "host"
+
+_LARGEST = 8 * LIMIT  # bytes of all planned buffers
+_TENSOR = schema.KERNEL_TYPES_TENSOR
+
+
+def open_program(model: bytes) -> Program:
+    """The verified program of a .pte file's or an image's bytes; of an image its data, too."""
+    program = Program.load(BufferDataLoader(aligned_copy(model)))
+    if is_image(model):
+        program.library.check_data()
+    return program
+
+
+def is_image(model: bytes) -> bool:
+    """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
+    return bytes(model[:3]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")[:3]
+
+
+def runs_on(model: bytes, core: int) -> bool:
+    """False for an image without the weights that the loops of this core, PT_CORE_..., need."""
+    if not is_image(model):
+        return True
+    made_for = _core_of(model)
+    return not made_for & lib.PT_IMAGE_OWN_CORE or made_for & ~lib.PT_IMAGE_OWN_CORE == core
+
+
+def has_prepared(model: bytes, core: str) -> bool:
+    """True for an image with weights prepared for the loops of a core, as board.toml names it."""
+    return is_image(model) and core in CORES and _core_of(model) & ~lib.PT_IMAGE_OWN_CORE == CORES[core]
+
+
+def _core_of(image):
+    return ffi.cast("pt_image_header *", ffi.from_buffer(image)).core
+
+
+def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
+    """The data map of some .ptd files' bytes; None where there are none."""
+    maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
+    return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
+
+
+def run(request: Request) -> Result:
+    """Loads and executes the method. An Error of the runtime ends up in the result."""
+    result = Result(model=request.name, method=request.method, board=BOARD)
+    try:
+        _run(request, result)
+    except Error as error:
+        result.code, result.message = error.code, error.message
+    result.log = log_of(request, result)
+    return result
+
+
+def _run(request, result):
+    program, data_map = open_program(request.model), open_data(request.data)
+    meta = program.method_meta(request.method)
+    manager = _memories(meta, request)
+    method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
+                    meta.max_delegate_arguments())
+    tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
+    if request.core is not None:
+        prepare_for(method, request.core)
+    method.library.threads = request.threads
+    result.began_load = True
+    method.load(program, request.method, request.prepare == "pool", data_map, tracer)
+    _report(method, request, result)
+    if tracer is not None:
+        method.library.restore_once(aligned(HOST_MEMORY))
+    set_inputs(method, meta, checked_inputs(meta, request.inputs))
+    attach_outputs(method, meta)
+    method.execute()
+    result.pool = _pool(method, request)  # where dynamic sizes and variables have changed
+    if tracer is not None:
+        result.events = _measure(method, meta, tracer, request)
+    result.outputs = outputs(method, meta)
+    for values in request.further:
+        set_inputs(method, meta, checked_inputs(meta, values))
+        method.execute()
+        result.further.append(outputs(method, meta))
+
+
+def prepare_for(method: Method, core: str) -> None:
+    """Let load prepare what the kernels of a core do, as board.toml names it, and state the temp memory
+    that they prefer."""
+    method.library.core = WISHING_CORES.get(core, 0)
+
+
+def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None) -> int:
+    """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
+    program, name = method.program, method.name
+    method.unload()
+    prepare_for(method, core)
+    method.load(program, name, prepare, data_map)
+    return method.memory_report()["temp"]["wished"]
+
+
+def least_temp(method: Method, prepare: bool = False, data_map=None) -> int:
+    """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
+    that works."""
+    program, name = method.program, method.name
+    method.unload()
+    method.manager.temp_allocator = None
+    try:
+        method.load(program, name, prepare, data_map)
+    except Error as error:
+        if error.subject != "temp memory":
+            raise
+        return error.requested
+    return 0
+
+
+def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
+    """The memories of a run; each starts at a multiple of 16 bytes."""
+    planned = [aligned(size) for size in planned_sizes(meta, request.planned_sizes)]
+    for memory in planned if request.planned_fill else ():
+        memory[:] = bytes([request.planned_fill]) * len(memory)
+    return MemoryManager(
+        MemoryAllocator(aligned(request.pool_size)),
+        HierarchicalAllocator(planned),
+        MemoryAllocator(aligned(request.temp_size), "temp memory"))
+
+
+def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
+    """Bytes of each planned buffer: as asked, else as the method needs. Raises InvalidArgument."""
+    count = meta.num_memory_planned_buffers()
+    for index in asked:
+        if not 0 <= index < count:
+            raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
+                       "planned buffer", index, remedy="name one of them")
+    sizes, left = [], _LARGEST
+    for i in range(count):
+        sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
+        if sizes[i] > left:
+            raise fail(MEMORY_ALLOCATION_FAILED, "", "planned buffer", i, sizes[i], left,
+                       "the twin has no more")
+        left -= sizes[i]
+    return sizes
+
+
+def _measure(method, meta, tracer, request):
+    """The events of as many executions, each measured by itself with the inputs set again. The one
+    before has warmed caches."""
+    measured = []
+    for _ in range(request.executions):
+        set_inputs(method, meta, checked_inputs(meta, request.inputs))
+        tracer.reset()
+        method.execute()
+        measured.append(read_events(tracer.buffer))
+    return measured
+
+
+def _report(method, request, result):
+    report = method.memory_report()
+    result.method_pool = Usage(**report["method_pool"])
+    result.planned = [Usage(**usage) for usage in report["planned"]]
+    result.temp = Usage(report["temp"]["used"], report["temp"]["size"])
+    result.prepared = report["prepared"]
+    result.pool = _pool(method, request)
+
+
+def _pool(method, request):
+    """The bytes of the pool that a board has, too: without a core, of any."""
+    pool = method.manager.method_allocator
+    left_out = method.memory_report()["prepared"] if request.core is None else 0
+    return bytes(pool.buffer[: pool.used - left_out])
+
+
+def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
+    """Sets checked inputs; the method keeps the memory of those that it uses in place."""
+    for i, value in enumerate(inputs):
+        if meta.input_tag(i) == _TENSOR:
+            method.set_input(as_tensor(value, meta.input_tensor_meta(i)), i)
+        else:
+            method.set_input(value, i)
+
+
+def attach_outputs(method: Method, meta: MethodMeta) -> None:
+    """Gives memory to the outputs and mutable buffers that the program leaves unplanned; the method
+    keeps it."""
+    for i in meta.unplanned_outputs():
+        method.set_output_data_ptr(aligned(meta.output_tensor_meta(i).nbytes()), i)
+    for info in meta.unplanned_attributes():
+        method.set_attribute_data_ptr(aligned(info.nbytes()), info.name())
+
+
+def outputs(method: Method, meta: MethodMeta) -> list:
+    """The outputs: new arrays of the logical sizes, numbers as arrays without dims. Raises NotSupported
+    for a list that makes no array."""
+    return [output_array(output(method, meta, i), i) for i in range(method.outputs_size())]
+
+
+def output(method: Method, meta: MethodMeta, index: int):
+    """A tensor as a new array of the logical sizes; all else as Python has it."""
+    value = method.get_output(index)
+    if meta.output_tag(index) == _TENSOR:
+        return from_stored(value.data, meta.output_tensor_meta(index), value.sizes())
+    return _plain(value)
+
+
+def _plain(output):
+    """Lists of tensors as lists of lists of their elements."""
+    if isinstance(output, ValueList):
+        return [_plain(item) for item in output]
+    return list(output.data) if isinstance(output, Tensor) else output

@@ -1,0 +1,159 @@
+"""Describe a program as plain dicts and lists: for `inspect`, for people and as JSON."""
+
+from picotorch import MethodMeta, Program, TensorInfo
+from picotorch.delegates import CompileSpecs, get_backend
+
+from ..host.instructions import MOVE_CALL, read_instructions
+from ..host.values import TENSOR, Values, kind_name
+
+
+def describe(program: Program, names: list[str]) -> list[dict]:
+    """The methods of these names. Raises NotFound, InvalidProgram."""
+    return [_method(program, name) for name in names]
+
+
+def constant_methods(program: Program) -> dict:
+    """Return the values of methods without inputs and instructions, by the method's name: a
+    number, string or None, or a list of them; without those that return a tensor."""
+    found = {}
+    for name in program.method_names:
+        meta = _meta(program, name)
+        if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() > 0:
+            values = Values(program, meta.plan)
+            outputs = [meta.output_value(i) for i in range(meta.num_outputs())]
+            if all(values.is_plain(index) for index in outputs):
+                plain = [values.plain(index) for index in outputs]
+                found[name] = plain[0] if len(plain) == 1 else plain
+    return found
+
+
+def _meta(program, name):
+    """Do what Program.method_meta does, without looking at all names each time."""
+    plan = program.find_plan(name)
+    return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
+
+
+def _method(program, name):
+    meta = _meta(program, name)
+    values = Values(program, meta.plan)
+    return {
+        "name": name,
+        "inputs": [_input(meta, values, i) for i in range(meta.num_inputs())],
+        "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
+        "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],
+        "backends": meta.backend_names(),
+        "delegates": delegate_list(meta),
+        "operators": operator_list(meta),
+        "planned_buffers": planned_buffers(meta),
+        "constant_bytes": constant_bytes(values),
+        "tensors": [_tensor(values, i) for i in range(len(values)) if values.kind(i) == TENSOR],
+        "instructions": _instructions(meta, values),
+    }
+
+
+def delegate_list(meta: MethodMeta) -> list[dict]:
+    """The delegates of a method: backend, bytes of processed data and where they lie, compile specs
+    (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
+    library, found = meta.program.library, []
+    for i, name in enumerate(meta.backend_names()):
+        found.append({
+            "backend": name,
+            "nbytes": len(library.processed(meta.plan, i)),
+            "stored": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
+            "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in CompileSpecs(meta, i)],
+            "registered": get_backend(name) is not None,
+        })
+    return found
+
+
+def partitioners(backends: list[str]) -> str:
+    """Name the partitioners to leave out of the export of a program for these backends."""
+    names = {"XnnpackBackend": "XnnpackPartitioner"}
+    return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
+
+
+def named_data_list(program: Program) -> list[dict]:
+    """Keys and sizes of a program's named data."""
+    named = program.get_named_data_map()
+    return [{"key": named.get_key(i), "nbytes": len(program.library.data(i))}
+            for i in range(named.get_num_keys())]
+
+
+def planned_buffers(meta: MethodMeta) -> list[int]:
+    """Bytes of each planned buffer."""
+    return [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+
+
+def tensor_entry(info: TensorInfo) -> dict:
+    return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
+            "nbytes": info.nbytes(), **({"dynamic": True} if info.is_dynamic() else {})}
+
+
+def _attributes(meta):
+    return [meta.attribute_tensor_meta(i) for i in range(meta.num_attributes())]
+
+
+def _input(meta, values, i):
+    tag = meta.input_tag(i)
+    if tag != TENSOR:
+        return {"type": kind_name(tag), "value": values.plain(meta.input_value(i))}
+    info = meta.input_tensor_meta(i)
+    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
+            "quantization": _quantization(meta.input_quantization(i))}
+
+
+def _quantization(parameters):
+    return dict(zip(("scale", "zero_point"), parameters, strict=True)) if parameters else None
+
+
+def _output(meta, i):
+    tag = meta.output_tag(i)
+    if tag != TENSOR:
+        return {"type": kind_name(tag)}
+    info = meta.output_tensor_meta(i)
+    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
+            "quantization": _quantization(meta.output_quantization(i))}
+
+
+def operator_list(meta: MethodMeta) -> list[dict]:
+    """The operators in the program's order, each with whether this build has a kernel for it."""
+    missing = set(meta.missing_operators())
+    names = [meta.operator_name(i) for i in range(meta.num_operators())]
+    return [{"name": name, "kernel": name not in missing} for name in names]
+
+
+def _tensor(values, i):
+    info = values.tensor(i)
+    memory, offset = values.location(i)
+    return {"value": i, **tensor_entry(info), "memory": memory, "offset": offset,
+            "name": info.name()}
+
+
+def constant_bytes(values: Values) -> int:
+    """Bytes of the constant tensors of a method; data that tensors share counts once."""
+    found = {}
+    for i in range(len(values)):
+        if values.kind(i) == TENSOR:
+            memory, position = values.location(i)
+            if memory == "constant":
+                found[position] = max(found.get(position, 0), values.tensor(i).nbytes())
+    return sum(found.values())
+
+
+# ---- instructions
+
+
+def _instructions(meta, values):
+    instructions = read_instructions(meta, values)
+    values.written = {value for i in instructions for value in i.outputs}
+    return [{"index": i.index, "call": i.call,
+             "arguments": [values.text(value) for value in i.arguments] + _target(i, values),
+             "outputs": [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs]}
+            for i in instructions]
+
+
+def _target(instruction, values):
+    """Return the destination of a control flow instruction, as text."""
+    if instruction.kind == MOVE_CALL:
+        return [values.text(instruction.outputs[0])]
+    return [] if instruction.destination is None else [f"to {instruction.destination}"]

@@ -1,0 +1,235 @@
+"""The planned memory of a method over its instructions, drawn as an SVG.
+
+Each tensor is a box: from its first to its last use across, the bytes that it takes upwards, in the
+colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
+"""
+
+import re
+from collections import Counter, defaultdict
+
+from picotorch import MethodMeta
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from ..cli.drawing import FONTS
+from ..host import quoting
+from ..host.instructions import Instruction, read_instructions
+from ..host.values import Values
+from .lifetimes import INPUT, SCRATCH, STATE, lifetimes, live_bytes
+
+# A palette in which neighbours can be told apart, also by people who see fewer colours.
+_COLOURS = ["#4e79a7", "#f28e2b", "#76b7b2", "#b07aa1", "#59a14f", "#d7a52b", "#ff9da7", "#9c755f"]
+_OTHERS = "#bab0ac"
+_KINDS = {INPUT: "#e15759", STATE: "#7f7f7f", SCRATCH: "#d4d0cb"}
+
+_LEFT, _RIGHT, _TOP = 92, 24, 56  # margins
+_PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
+_LEAST = 2  # height of a box
+_CHARACTER = 6.1  # width of one at 11 px
+_TITLE_CHARACTER = 8.4  # at 15 px, bold
+_SLANT = 100  # room for the names of instructions
+_NAMED = 90  # instructions that have room for their names
+_LEGEND_ROW = 20
+
+_STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
+.title { font-size: 15px; font-weight: 600; } .panel { font-weight: 600; } .dim { fill: #777; }
+.box { stroke: #fff; stroke-width: 1; fill-opacity: .9; } .box:hover { stroke: #000; }
+.inside { fill: #fff; pointer-events: none; } .grid { stroke: #e4e4e4; }
+.axis { stroke: #999; fill: none; }
+.peak { fill: none; stroke: #c00; stroke-width: 1.5; stroke-dasharray: 3 3; pointer-events: none; }
+.limit { stroke: #e15759; stroke-dasharray: 5 3; } .peak-text { fill: #c23b3d; }
+"""
+
+
+def draw(meta: MethodMeta, title: str) -> str:
+    """The text of the SVG. Raises InvalidArgument for a method without planned memory."""
+    sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    if not any(sizes):
+        raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
+    return _Drawing(meta, sizes).text(title)
+
+
+def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
+    """The text of one SVG with a drawing for each (method, title), one below the other. Raises
+    InvalidArgument for methods without planned memory."""
+    parts, width, height = [], 0, 0
+    for text in [draw(meta, title) for meta, title in drawings]:
+        size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', text)
+        parts.append(text.replace("<svg ", f'<svg y="{height}" ', 1))
+        width, height = max(width, int(size[1])), height + int(size[2])
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+                      f'viewBox="0 0 {width} {height}">', *parts, "</svg>", ""])
+
+
+def _escaped(text):
+    """Escape text for an XML element, and leave out what XML cannot hold."""
+    return "\n".join(quoting.html(line) for line in text.split("\n"))
+
+
+class _Drawing:
+    def __init__(self, meta, sizes):
+        self.values = Values(meta.program, meta.plan)
+        self.instructions = read_instructions(meta, self.values)
+        self.boxes = lifetimes(meta)
+        self.boxes_of = defaultdict(list)
+        for box in self.boxes:
+            self.boxes_of[box.buffer].append(box)
+        self.sizes = [(i, size) for i, size in enumerate(sizes) if size]
+        self.columns = len(self.instructions) + 2  # one before the first, one behind the last
+        self.step = min(30.0, 1150 / self.columns, max(8.0, 900 / self.columns))
+        self.step = max(self.step, 2.0, 600 / self.columns)
+        self.width = _LEFT + self.columns * self.step + _RIGHT
+        self.colours = self._colours()
+        self.parts = []
+
+    def _colours(self):
+        """The operators that write most tensors have a colour of their own."""
+        counts = Counter(self._maker(box) for box in self.boxes if box.made_by not in _KINDS)
+        colours = {name: _COLOURS[i] if i < len(_COLOURS) else _OTHERS
+                   for i, (name, _) in enumerate(counts.most_common())}
+        return _KINDS | colours
+
+    def _maker(self, box):
+        return box.made_by if box.made_by in _KINDS else self.instructions[box.made_by].call
+
+    def text(self, title):
+        self.width = max(self.width, 16 + len(title) * _TITLE_CHARACTER + _RIGHT)
+        self._text(16, 26, title, "title")
+        y = _TOP
+        for buffer, size in self.sizes:
+            self._panel(buffer, size, y)
+            y += _PANEL + _STEP
+        y += self._instruction_axis(y - _STEP) - _STEP + 26
+        height = self._legend(y)
+        return "\n".join([
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" height="{height}" '
+            f'viewBox="0 0 {self.width:.0f} {height}">', f"<style>{_STYLE}</style>",
+            '<rect width="100%" height="100%" fill="#fff"/>', *self.parts, "</svg>", ""])
+
+    # ---- parts
+
+    def _add(self, text):
+        self.parts.append(text)
+
+    def _text(self, x, y, text, kind="", more=""):
+        kind = f' class="{kind}"' if kind else ""
+        self._add(f'<text x="{x:.1f}" y="{y:.1f}"{kind}{more}>{_escaped(text)}</text>')
+
+    def _line(self, x1, y1, x2, y2, kind):
+        self._add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
+
+    def _rect(self, x, y, width, height, kind, more="", tooltip=""):
+        self._add(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+                  f'class="{kind}"{more}>{tooltip and f"<title>{_escaped(tooltip)}</title>"}</rect>')
+
+    def _x(self, instruction):
+        """Left edge of the column of an instruction; -1 is the column before the first."""
+        return _LEFT + (instruction + 1) * self.step
+
+    def _panel(self, buffer, size, top):
+        bottom, right = top + _PANEL, self._x(self.columns - 1)
+        boxes = self.boxes_of[buffer]
+        peak, most = max(live_bytes(boxes), key=lambda live: live[1], default=(-1, 0))
+        for mark in _marks(size):
+            y = bottom - mark / size * _PANEL
+            self._line(_LEFT, y, right, y, "grid")
+            self._text(_LEFT - 8, y + 4, f"{mark:,}", "dim", ' text-anchor="end"')
+        for box in boxes:
+            self._box(box, size, top)
+        self._rect(self._x(peak), top, self.step, _PANEL, "peak")
+        for box in boxes:
+            self._label(box, size, top)
+        self._line(_LEFT, top, right, top, "limit")
+        self._add(f'<path d="M{_LEFT} {top}V{bottom}H{right:.1f}" class="axis"/>')
+        middle = top + _PANEL / 2
+        self._text(14, middle, "bytes", "dim",
+                   f' text-anchor="middle" transform="rotate(-90 14 {middle})"')
+        self._text(_LEFT, top - 8, f"planned buffer {buffer}: {size:,} bytes", "panel")
+        self._text(right, top - 8, f"peak: {most:,} bytes live at {self._step_name(peak)}",
+                   "peak-text", ' text-anchor="end"')
+
+    def _step_name(self, instruction):
+        if instruction < 0:
+            return "the start"
+        if instruction >= len(self.instructions):
+            return "the end"
+        return f"{instruction} {_short(self.instructions[instruction])}"
+
+    def _rectangle_of(self, box, size, top):
+        """(x, y, width, height)"""
+        height = max(_LEAST, box.nbytes / size * _PANEL)
+        y = top + _PANEL - box.offset / size * _PANEL - height
+        return self._x(box.first), y, (box.last - box.first + 1) * self.step, height
+
+    def _box(self, box, size, top):
+        fill = f' fill="{self.colours[self._maker(box)]}"'
+        self._rect(*self._rectangle_of(box, size, top), "box", fill, self._tooltip(box))
+
+    def _label(self, box, size, top):
+        """The longest text that the box has room for."""
+        x, y, width, height = self._rectangle_of(box, size, top)
+        value = box.values[0]
+        for text in (f"%{value} {_sizes(self.values.tensor(value))}", f"%{value}"):
+            if height >= 14 and len(text) * _CHARACTER + 8 <= width:
+                return self._text(x + 5, y + height / 2 + 4, text, "inside")
+
+    def _tooltip(self, box):
+        """A line for each tensor, then what uses the box."""
+        lines = []
+        for value in box.values:
+            info = self.values.tensor(value)
+            name = f" {info.name()}" if info.name() else ""
+            lines.append(f"%{value}{name}: {info.dtype} {_sizes(info)}")
+        lines.append(f"{box.nbytes:,} bytes at {box.offset:,} of planned buffer {box.buffer}")
+        made = box.made_by if box.made_by in _KINDS else f"from {self._step_name(box.made_by)}"
+        return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
+
+    def _instruction_axis(self, y):
+        """Indexes and names under the last panel; how high that is."""
+        every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, len(self.instructions) + 1)
+                     if n * self.step >= 24 or n > len(self.instructions))
+        for i in range(0, len(self.instructions), every):
+            self._text(self._x(i) + self.step / 2, y + 15, str(i), "dim", ' text-anchor="middle"')
+        self._text(_LEFT - 8, y + 15, "instruction", "dim", ' text-anchor="end"')
+        if len(self.instructions) > _NAMED:
+            return 40
+        for i, instruction in enumerate(self.instructions):
+            x = self._x(i) + self.step / 2 + 4
+            self._text(x, y + 28, _short(instruction), "dim",
+                       f' text-anchor="end" transform="rotate(-60 {x:.1f} {y + 28:.1f})"')
+        return 28 + _SLANT
+
+    def _legend(self, y):
+        """Draw the meaning of the colours; return the height of the drawing."""
+        present = Counter(self._maker(box) for box in self.boxes)
+        entries = [(name, colour) for name, colour in self.colours.items()
+                   if name in present and colour != _OTHERS]
+        if any(colour == _OTHERS for colour in self.colours.values()):
+            entries.append(("other operators", _OTHERS))
+        x = _LEFT
+        for name, colour in entries:
+            width = 34 + len(name) * _CHARACTER
+            if x > _LEFT and x + width > self.width - _RIGHT:
+                x, y = _LEFT, y + _LEGEND_ROW
+            self._rect(x, y - 10, 12, 12, "box", f' fill="{colour}"')
+            self._text(x + 17, y, name)
+            x += width
+        return y + _LEGEND_ROW
+
+
+def _short(instruction: Instruction) -> str:
+    """The operator's name without namespace and overload."""
+    name = instruction.call.split("::")[-1].split(".")[0].strip("_")
+    name = name.removeprefix("quantized_").removeprefix("native_")
+    return name if len(name) <= 20 else name[:19] + "…"
+
+
+def _sizes(info):
+    return f"[{', '.join(map(str, info.sizes()))}]"
+
+
+def _marks(size):
+    """Four to ten round numbers of bytes from 0 on."""
+    unit = 1
+    while size / unit > 10:
+        unit *= 2.5 if str(unit).startswith("2") else 2
+    return [mark * int(unit) for mark in range(int(size / int(unit)) + 1)]

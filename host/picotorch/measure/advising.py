@@ -1,0 +1,450 @@
+"""Find the largest costs of a method, and changes that reduce them, without running it."""
+
+import math
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+import click
+
+from ..host import show
+from ..host.instructions import DELEGATE_CALL, Instruction, read_instructions
+from ..host.twin import is_image, open_program
+from ..host.values import LEFT_OUT, TENSOR, Values
+from ..inspect.description import constant_bytes, partitioners
+from ..inspect.lifetimes import Box, lifetimes
+from . import by_size, cycles, timing
+from .macs import factors, macs_of
+
+_LARGEST = 5  # rows of what costs most
+_UNROLLED = 3  # layers with the same weights from which on they are steps of a recurrent layer
+_COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
+_WEIGHTS = 4096  # bytes of float weights from which on int8 is
+_CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
+_FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
+_CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
+_SOME = 0.1  # of the instructions, from which on other layers help
+_MOSTLY = 0.5  # of the instructions, from which on int8 gains little
+_WITHOUT_INT8 = "export it without --quantize"
+_REPLACE = _WITHOUT_INT8 + ", or replace the layers that int8 leaves in float"
+_ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
+
+# What an int8 program has beside layers, and layers whose weights are int8
+_NO_LAYERS = ("executorch_prim", "picotorch::")
+
+# What an int8 program may leave in float, and what helps
+_FLOAT_LAYERS = {
+    "aten::convolution.out": "use Conv1d or Conv2d with constant weights, and with nothing between it "
+    "and the input that changes the order of dims",
+    "aten::linear.out": "let it follow a layer that is int8, and have no operator between it and its "
+    "activation",
+    "aten::addmm.out": "export it again: a linear layer was taken apart (picotorch export keeps it)",
+    "aten::mm.out": "use a Linear layer, or torch.bmm on tensors of three dims",
+    "aten::bmm.out": "give both factors three dims",
+    "aten::mul.out": "multiply the weights of the layer before it, once, instead of its output",
+    "aten::div.out": "multiply by the reciprocal, or divide the weights of the layer before it",
+    "aten::native_layer_norm.out": "leave it, it has no int8 kernel; BatchNorm costs nothing behind "
+    "a convolution",
+    "aten::_native_batch_norm_legit_no_training.out": "put it right behind a convolution, where it "
+    "costs nothing",
+    "aten::mean.dim_out": "use AdaptiveAvgPool2d",
+}
+_ANOTHER_LAYER = ("use another operator if one will do: sigmoid, tanh, gelu, hardswish and softmax are "
+                  "int8")
+
+
+class _Method(NamedTuple):
+    """origins: of each instruction, by tensor the constant that it is or that it was made from then.
+    backends: those that are not registered here."""
+
+    values: Values
+    instructions: list[Instruction]
+    boxes: list[Box]
+    inputs: list[int]
+    outputs: list[int]
+    origins: list[dict[int, int]]
+    backends: list[str]
+
+    def tensors(self, indexes) -> list[int]:
+        return [tensor for index in indexes for tensor in self.values.tensors(index)]
+
+    def nbytes(self, index: int) -> int:
+        return self.values.tensor(index).nbytes()
+
+    def is_float(self, index: int) -> bool:
+        return self.values.tensor(index).dtype == "Float"
+
+    def is_int8(self) -> bool:
+        """Return whether a part was quantized, if only tensors between layers of floats."""
+        return any(_is_int8(one) or _is_conversion(one) for one in self.instructions)
+
+
+def advise_export(model: bytes) -> list[dict]:
+    """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
+    left in float. Raise NotFound, InvalidProgram."""
+    found = _read(open_program(model).method_meta("forward"))
+    return [one for rule in (_unrolled, _float_layers, _conversions)
+            for one in rule(found)]
+
+
+def int8_share(model: bytes) -> dict:
+    """Count what of the method "forward" is int8: "layers" and "macs" of "all_layers" and "all_macs".
+    Conversions between int8 and float are no layers. Raise NotFound, InvalidProgram."""
+    found = _read(open_program(model).method_meta("forward"))
+    shares = dict.fromkeys(("layers", "all_layers", "macs", "all_macs"), 0)
+    for one in found.instructions:
+        outputs = found.tensors(one.outputs)
+        if not outputs or _is_conversion(one) or one.call.startswith("executorch_prim"):
+            continue
+        is_int8, macs = found.values.tensor(outputs[0]).dtype == "Char", macs_of(one, found.values)
+        shares["all_layers"] += 1
+        shares["all_macs"] += macs
+        if is_int8:
+            shares["layers"] += 1
+            shares["macs"] += macs
+    return shares
+
+
+def advise(model: bytes, name: str, method: str) -> dict:
+    """Return "advice", each with "what", "instructions" (their numbers), "bytes" saved and "remedy";
+    "memory", the tensors that need the planned memory where it is fullest; "layers", those with the
+    most multiply-accumulates. Raise NotFound, InvalidProgram."""
+    meta = open_program(model).method_meta(method)
+    found = _read(meta)
+    rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
+             _idle_copies, _float_weights, _float_ends)
+    gains = _int8_is_no_gain(model, method, found)
+    return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
+            "planned": [meta.memory_planned_buffer_size(i)
+                        for i in range(meta.num_memory_planned_buffers())],
+            "advice": [*gains, *(one for rule in rules for one in rule(found))],
+            "memory": _fullest(found), "layers": _most_macs(found)}
+
+
+def _read(meta):
+    values = Values(meta.program, meta.plan)
+    instructions = read_instructions(meta, values)
+    return _Method(values, instructions, lifetimes(meta),
+                   [meta.input_value(i) for i in range(meta.num_inputs())],
+                   [meta.output_value(i) for i in range(meta.num_outputs())],
+                   _origins(values, instructions), meta.missing_backends())
+
+
+def _advice(what, instructions, nbytes, remedy):
+    return {"what": what, "instructions": [one.index for one in instructions], "bytes": nbytes,
+            "remedy": remedy}
+
+
+# ---- int8 beside float32
+
+
+def _int8_is_no_gain(model, method, found):
+    """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
+    those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
+    if is_image(model) or not found.is_int8() or found.backends:
+        return
+    rows = by_size.by_instruction(open_program(model).method_meta(method), _CORE)
+    is_float = [one for one, *_ in rows if _is_in_float(found, one)]
+    numbers = {one.index for one in is_float}
+    total = sum(count for _, _, count, _, _ in rows)
+    share = sum(count for one, _, count, _, _ in rows if one.index in numbers) / total if total else 0
+    of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
+                "between them")
+    ours, other = _cycles(model, method, rows), _sum_cycles([row[3:] for row in rows if row[3]])
+    if ours["cycles"] > other["cycles"]:
+        yield _advice(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
+                      f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
+                      f"({other['instructions']:,}); {of_float}", is_float, 0,
+                      _REPLACE if share >= _SOME else _WITHOUT_INT8)
+    elif share >= _MOSTLY:
+        yield _advice(f"{of_float}, and int8 gains little", is_float, 0, _REPLACE)
+    size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / max(1, len(rows)))
+    if len(model) > size:
+        yield _advice(f"int8 is larger than float32, {len(model):,} B instead of about {size:,} B",
+                      [], len(model) - size, _WITHOUT_INT8)
+
+
+def _is_in_float(method, one):
+    if _is_conversion(one):
+        return not _is_at_end(method, one)
+    outputs = method.tensors(one.outputs)
+    return bool(outputs) and method.is_float(outputs[0])
+
+
+def _cycles(model, method, rows):
+    """Estimate an int8 program as picotorch export does; a method that no board runs by its sizes."""
+    found = timing.estimated(model, _CORE) if method == "forward" else {"cycles": None}
+    return _sum_cycles([row[1:3] for row in rows]) if found["cycles"] is None else found
+
+
+def _sum_cycles(counts):
+    operators = Counter()
+    for operator, count in counts:
+        operators[operator] += count
+    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators))
+
+
+def _bytes_in_float(model, found, calls):
+    """Estimate the bytes of the program in float32. calls: the share of the calls that are left."""
+    constants = {found.values.location(i): found.values.tensor(i) for i in range(len(found.values))
+                 if found.values.kind(i) == TENSOR and found.values.location(i)[0] == "constant"}
+    size = Counter()
+    for info in constants.values():
+        size[info.dtype] += info.nbytes()
+    rest = len(model) - sum(size.values())
+    scales = size.pop("Int", 0)  # a bias, multipliers and shifts, of which the first is left
+    weights = size.pop("Char", 0)
+    return 4 * weights + scales // 3 + sum(size.values()) + round(rest * calls)
+
+
+# ---- what there is to find
+
+
+def _origins(values, instructions):
+    """List for each instruction {tensor that it names: the constant that it is, or the first that
+    instructions made it from}. In an image layers share tensors."""
+    found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
+             and values.location(i)[0] in ("constant", "external", LEFT_OUT)}
+    origins = []
+    for one in instructions:
+        taken = [i for argument in one.arguments for i in values.tensors(argument)]
+        made = [i for output in one.outputs for i in values.tensors(output)]
+        known = {i: found[i] for i in taken if i in found}
+        for i in made:
+            found.pop(i, None)
+        if taken and len(known) == len(set(taken)):
+            found |= dict.fromkeys(made, known[taken[0]])
+        origins.append(known | {i: found[i] for i in made if i in found})
+    return origins
+
+
+def _delegates(method):
+    """Calls of backends that are not there: nothing can be said of what they compute."""
+    if method.backends:
+        yield _advice(
+            f"parts are delegated, the program does not run without {', '.join(method.backends)}",
+            [one for one in method.instructions if one.kind == DELEGATE_CALL], 0,
+            f"export the module again without {partitioners(method.backends)}, or with picotorch "
+            "export; register a backend of your own where the program runs")
+
+
+def _copied_constants(method):
+    """Instructions that take constants only, and what follows from these."""
+    found = {}
+    for one in method.instructions:
+        outputs = method.tensors(one.outputs)
+        if outputs and all(i in method.origins[one.index] for i in outputs):
+            found[one.index] = sum(map(method.nbytes, outputs))
+    copies = [one for one in method.instructions if found.get(one.index, 0) >= _COPY]
+    if copies:
+        yield _advice(
+            f"constants are copied to RAM in each run, {sum(found.values()):,} B in all", copies,
+            max(found.values()),
+            "export the module with picotorch export, which keeps linear layers and computes constants "
+            "ahead of time; in your own script use EdgeCompileConfig(preserve_ops=[torch.ops.aten."
+            "linear.default]) and constant_prop_pass")
+
+
+def _idle_copies(method):
+    """Copies in the same dim order: of a dropout, contiguous() or clone()."""
+    found = []
+    for one in method.instructions:
+        if one.call in _CLONES:
+            source, target = (method.values.tensor(i) for i in (one.arguments[0], one.outputs[0]))
+            if source.dim_order() == target.dim_order() and source.dtype == target.dtype:
+                found.append(one)
+    if found:
+        yield _advice("tensors are copied as they are", found,
+                      max(method.nbytes(one.outputs[0]) for one in found),
+                      "remove the dropout, contiguous() or clone() from the module that is exported")
+
+
+def _float_layers(method):
+    """Find the layers of a program with int8 layers that compute with floats."""
+    if not method.is_int8():
+        return
+    by_call = defaultdict(list)
+    for one in method.instructions:
+        outputs = method.tensors(one.outputs)
+        if (outputs and method.is_float(outputs[0]) and not _is_end(one)
+                and not one.call.startswith(_NO_LAYERS)):
+            by_call[one.call].append(one)
+    total = sum(macs_of(one, method.values) for one in method.instructions)
+    for call, found in by_call.items():
+        macs = sum(macs_of(one, method.values) for one in found)
+        share = f", {100 * macs / total:.0f} % of the MACs" if macs else ""
+        yield _advice(f"int8 leaves {call.removesuffix('.out')} in float{share}", found,
+                      sum(sum(map(method.nbytes, method.tensors(one.outputs))) for one in found),
+                      _FLOAT_LAYERS.get(call, _ANOTHER_LAYER))
+
+
+def _conversions(method):
+    """Find operators inside of the program that dequantize for layers of floats, or quantize what these
+    compute."""
+    found = [one for one in method.instructions if _is_conversion(one) and not _is_at_end(method, one)]
+    if len(found) > 1:
+        count = sum(math.prod(method.values.tensor(one.outputs[0]).sizes()) for one in found)
+        yield _advice(f"{len(found)} operators convert {count:,} values between int8 and float", found,
+                      0, "put layers of floats next to each other, or replace them by layers that are "
+                      "int8; export without --quantize if most layers stay in float")
+
+
+def _unrolled(method):
+    """Layers that multiply by the same weights, one after the other. Batch norms that are depthwise
+    convolutions may have equal weights before training."""
+    by_weights = defaultdict(list)
+    for one in method.instructions:
+        if macs_of(one, method.values) and "depthwise" not in one.call:
+            weights = method.origins[one.index].get(factors(one)[1])
+            place = None if weights is None else method.values.location(weights)
+            if place not in (None, (LEFT_OUT, 0)):  # of these it is not known which are the same
+                by_weights[place].append(one)
+    found = max(by_weights.values(), key=len, default=[])
+    if len(found) >= _UNROLLED:
+        yield _advice(
+            f"a recurrent layer was exported as {len(found)} steps, {len(method.instructions)} "
+            "instructions in all", found, 0,
+            "export a GRU or LSTM with --fuse-rnn, which makes it one instruction; or export one step, "
+            "a GRUCell or LSTMCell with the state as input and output or as a buffer, and execute it "
+            "for each step")
+
+
+def _slow_first_layer(method):
+    """Int8 convolutions of one channel with a small kernel: most time goes into rounding outputs."""
+    found = []
+    for one in method.instructions:
+        if not one.call.startswith("cortex_m::quantized_depthwise_conv2d"):
+            continue
+        image, kernel = (method.values.tensor(i).sizes() for i in factors(one))
+        products = math.prod(kernel[1:-1])
+        if image[1] == 1 and kernel[-1] > 1 and products <= _FEW_PRODUCTS:
+            found.append(one)
+    if found:
+        yield _advice("int8 hardly speeds up a convolution of one channel with a small kernel",
+                      found, 0,
+                      "compute fewer outputs, by a larger stride; use padding=0; or give it more "
+                      "channels: several frames, or 2x2 pixels as 4 channels")
+
+
+def _float_weights(method):
+    """Weights of four bytes, where one would do."""
+    if method.is_int8():
+        return
+    found, sizes = [], {}
+    for one in method.instructions:
+        if macs_of(one, method.values) and "depthwise" not in one.call:
+            weights = method.origins[one.index].get(factors(one)[1])
+            if weights is not None and method.is_float(weights):
+                found.append(one)
+                sizes[method.values.location(weights)] = method.nbytes(weights)
+    total = sum(sizes.values())
+    if total >= _WEIGHTS:
+        yield _advice("weights are float32", found, total - total // 4,
+                      "export the module with --quantize calibration.npz: int8 weights take a quarter, "
+                      "and most layers run faster")
+
+
+def _float_ends(method):
+    """Operators that quantize inputs and dequantize outputs of an int8 program."""
+    ends = {*method.inputs, *method.outputs}
+    found = [one for one in method.instructions
+             if method.is_int8() and _is_end(one) and _is_at_end(method, one)]
+    floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
+    if found and floats:
+        yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),
+                      "export with --int8-io, if the sensor gives integers: fewer bytes, less work")
+
+
+def _is_at_end(method, instruction):
+    """Return whether an instruction takes an input or writes an output. In an image other tensors may
+    be one with these."""
+    def writers(value):
+        return [one.index for one in method.instructions if value in one.outputs]
+
+    return (any(i in method.inputs and not any(step < instruction.index for step in writers(i))
+                for i in instruction.arguments[:1])
+            or any(i in method.outputs and writers(i)[-1] == instruction.index
+                   for i in instruction.outputs))
+
+
+def _is_int8(instruction):
+    return (instruction.call.startswith("cortex_m::") and not _is_end(instruction)
+            and "quantize_per_tensor" not in instruction.call)
+
+
+def _is_conversion(instruction):
+    return "quantize_per_tensor" in instruction.call or _is_end(instruction)
+
+
+def _is_end(instruction):
+    return instruction.call.endswith(_ENDS)
+
+
+# ---- what costs most
+
+
+def _fullest(method):
+    """The tensors that lie in planned memory at the instruction that needs the most."""
+    needed = defaultdict(int)
+    for box in method.boxes:
+        for step in (box.first, box.last):
+            needed[step] = 0
+    for step in needed:
+        needed[step] = sum(box.nbytes for box in method.boxes if box.first <= step <= box.last)
+    if not needed:
+        return []
+    step = max(needed, key=needed.get)
+    boxes = sorted((box for box in method.boxes if box.first <= step <= box.last),
+                   key=lambda box: -box.nbytes)
+    return [{"made_by": _maker(method, box), "shape": _shape(method, box), "bytes": box.nbytes,
+             "from": box.first, "to": box.last, "instruction": step} for box in boxes[:_LARGEST]]
+
+
+def _maker(method, box):
+    if isinstance(box.made_by, str):
+        return box.made_by
+    return method.instructions[box.made_by].call
+
+
+def _shape(method, box):
+    info = method.values.tensor(max(box.values, key=method.nbytes))
+    return f"{info.dtype} {'x'.join(map(str, info.sizes()))}"
+
+
+def _most_macs(method):
+    found = [(macs_of(one, method.values), one) for one in method.instructions]
+    total = sum(macs for macs, _ in found)
+    rows = sorted((row for row in found if row[0]), key=lambda row: -row[0])
+    return [{"instruction": one.index, "call": one.call, "macs": macs, "share": round(macs / total, 4)}
+            for macs, one in rows[:_LARGEST]]
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}, method {entry['method']}: {entry['constant_bytes']:,} B of "
+              f"constants, {sum(entry['planned']):,} B of planned memory")
+    for number, one in enumerate(entry["advice"], 1):
+        saved = f": {one['bytes']:,} B" if one["bytes"] else ""
+        show.heading(f"{number}. {one['what'][0].upper()}{one['what'][1:]}{saved}")
+        if one["instructions"]:
+            show.line(f"   instructions: {_numbers(one['instructions'])}")
+        click.echo(click.wrap_text(show.printable(one["remedy"]), 80, "   ", "   "))
+    if not entry["advice"]:
+        show.line("Nothing here costs more than it has to.")
+    if entry["memory"]:
+        show.heading(f"Most RAM: tensors at instruction {entry['memory'][0]['instruction']}")
+        show.table(["made by", "tensor", "bytes>", "from>", "to>"], [
+            [one["made_by"], one["shape"], f"{one['bytes']:,}", one["from"], one["to"]]
+            for one in entry["memory"]])
+    if entry["layers"]:
+        show.heading("Most work: multiply-accumulates")
+        show.table(["", "operator", "MACs>", "share>"], [
+            [one["instruction"], one["call"], f"{one['macs']:,}", f"{100 * one['share']:.1f} %"]
+            for one in entry["layers"]])
+    click.echo("\nBytes are RAM or flash that the change can save. picotorch profile measures time.")
+
+
+def _numbers(numbers):
+    shown = ", ".join(map(str, numbers[:_LARGEST * 2]))
+    return shown if len(numbers) <= _LARGEST * 2 else f"{shown} ... ({len(numbers)})"

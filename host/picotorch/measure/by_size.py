@@ -1,0 +1,112 @@
+"""Estimate the instructions of a method from the sizes of its tensors, for a core whose board is not
+built here.
+
+instructions_by_size.json has, by core and operator, the instructions of a call: those of any call, of
+each element of its largest tensor, of each element of its output, and of each MAC. An operator with a
+dtype stands before the same of any dtype, and OTHERS for operators that the tests' models lack. "less"
+has the operators that differ with the default temp memory from what they are with the preferred.
+Without a network, half of the networks of the tests are off by "half" at most by a table of the others,
+nine in ten by "factor".
+tests/benchmark/instructions_by_size.py measures and writes them.
+"""
+
+import json
+import math
+from collections import Counter
+from importlib import resources
+
+from picotorch import MethodMeta
+
+from ..host.instructions import KERNEL_CALL, Instruction, read_instructions
+from ..host.tensors import numpy_dtype
+from ..host.values import Values
+from . import cycles
+from .cycles import OTHERS, Conditions, operator_of
+from .macs import macs_of
+
+FEATURES = ("call", "elements", "outputs", "macs")
+_LOOKED_INTO = 16  # items of a list: many instructions may name one long list
+_TABLE = json.loads(resources.files(__package__).joinpath("instructions_by_size.json").read_text())
+HALF, FACTOR = _TABLE["half"], _TABLE["factor"]
+# The operator of float32 that computes what an int8 operator does; conversions have none
+_IN_FLOAT = {
+    "quantized_conv2d": "aten::convolution.out", "quantized_depthwise_conv2d": "aten::convolution.out",
+    "quantized_transpose_conv2d": "aten::convolution.out", "quantized_linear": "aten::addmm.out",
+    "quantized_batch_matmul": "aten::bmm.out", "quantized_add": "aten::add.out",
+    "quantized_mul": "aten::mul.out", "quantized_div": "aten::div.out",
+    "quantized_activation": "aten::sigmoid.out", "softmax": "aten::_softmax.out",
+    "transpose": "aten::permute_copy.out", "pad": "aten::constant_pad_nd.out",
+    "quantized_avg_pool2d": "aten::avg_pool2d.out",
+    "quantized_max_pool2d": "aten::max_pool2d_with_indices.out",
+    "maximum": "aten::maximum.out", "minimum": "aten::minimum.out"}
+_ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
+
+
+def features_of(instruction: Instruction, values: Values) -> tuple[str, str, list[int]]:
+    """Return the operator, see cycles.operator_of, its dtype, and a number for each of FEATURES."""
+    inputs, outputs = (
+        [values.tensor(i) for value in named for i in values.tensors(value, _LOOKED_INTO)]
+        for named in (instruction.arguments[:1], instruction.outputs))
+    sizes = [sum(math.prod(tensor.sizes()) for tensor in tensors) for tensors in (inputs, outputs)]
+    dtypes = [numpy_dtype(tensor) for tensor in (*inputs, *outputs)]
+    return (operator_of(instruction, values), str(dtypes[0]) if dtypes else "none",
+            [1, max(sizes), sizes[1], macs_of(instruction, values)])
+
+
+def estimate(meta: MethodMeta, core: str, clock_hz: int | None, run: Conditions) -> dict | None:
+    """Return cycles.estimate of an execution that no board counted, with a range that is wider by
+    FACTOR, and "counted" False. None for a method with delegates."""
+    operators = expected(meta, core, run.has_less_temp)
+    if operators is None:
+        return None
+    found = cycles.estimate(core, clock_hz, sum(operators.values()), operators, run)
+    ranged = {"least_ms": 1 / FACTOR, "most_ms": FACTOR}
+    return found | {"counted": False} | {
+        key: found[key] and round(found[key] * factor, 3) for key, factor in ranged.items()}
+
+
+def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int] | None:
+    """Return the instructions of an execution by operator, as cycles.estimate takes them: each call
+    once, at the largest sizes. None for a method with delegates."""
+    if meta.num_backends():
+        return None
+    values, found = Values(meta.program, meta.plan), Counter()
+    for instruction in read_instructions(meta, values):
+        if instruction.kind == KERNEL_CALL:
+            operator, dtype, features = features_of(instruction, values)
+            factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
+            found[operator] += round(sum(map(math.prod, zip(factors, features, strict=True))))
+    return dict(found)
+
+
+def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, int, str, int]]:
+    """Return for each call of a kernel its operator and the instructions that it takes, and the same of
+    the operator that computes it in float32: 0 for a conversion between int8 and float."""
+    values, found = Values(meta.program, meta.plan), []
+    for instruction in read_instructions(meta, values):
+        if instruction.kind == KERNEL_CALL:
+            operator, dtype, features = features_of(instruction, values)
+            in_float = _in_float(instruction.call)
+            counts = [round(sum(map(math.prod, zip(
+                _factors(_ALIKE.get(core, core), name, of, False), features, strict=True))))
+                for name, of in ((operator, dtype), (in_float or operator,
+                                                     "float32" if dtype == "int8" else dtype))]
+            found.append((instruction, operator, counts[0], in_float, counts[1] if in_float else 0))
+    return found
+
+
+def _in_float(call):
+    """Return the operator of float32 for one of any program, "" for a conversion."""
+    family, _, name = call.partition("::")
+    if "quantize_per_" in name:
+        return ""
+    name = name.partition(".")[0].removesuffix("_nhwc")
+    return _IN_FLOAT.get(name, call) if family == "cortex_m" else call
+
+
+def _factors(core, operator, dtype, has_less_temp):
+    known = _TABLE["usual"][core] | (_TABLE["less"][core] if has_less_temp else {})
+    for name in (f"{operator}, {dtype}", operator, f"{OTHERS}, {dtype}", OTHERS):
+        if name in known:
+            return known[name]
+    raise KeyError(OTHERS)

@@ -1,0 +1,206 @@
+"""Estimate the time of an execution on a chip from the instructions that an emulated board counted.
+
+cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
+docs/performance.md, the smallest and the largest of any model, and the mean of all instructions;
+OTHERS is for operators that they lack. Convolutions count as five operators, see operator_of.
+With prepared constants, or less temp memory than preferred, it has the operators that differ. In an
+image idle planned memory serves as well: with less temp memory its calls take other loops than those
+of a program. `make performance` measures and writes them. All are without wait states of flash, caches
+and the bus, which are the chip's.
+"""
+
+import contextlib
+import dataclasses
+import json
+from collections import Counter
+from importlib import resources
+from typing import NamedTuple
+
+from _picotorch import CORES
+from _picotorch_c import lib
+
+from picotorch import Error
+from picotorch.module import load_with_exact_memories
+
+from ..boards.boards import load_board
+from ..host.instructions import Instruction, read_instructions
+from ..host.operators import WIDE_FORMS, wide_forms
+from ..host.twin import has_prepared, is_image, open_data, open_program, wished_temp
+from ..host.values import Values
+from ..run import running
+from ..run.request import Request, Result
+
+OTHERS = "others"
+_DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
+         "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
+_FORMS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "neighbours",  # of wide.h
+          "": "neighbours"}
+_PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
+_PLAIN_WEIGHTS = " with plain weights"  # beside others with prepared ones
+CYCLES_PER_INSTRUCTION = json.loads(
+    resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
+
+
+class Conditions(NamedTuple):
+    """Conditions of a run that factors depend on. is_prepared: with prepared constants. has_less_temp:
+    less temp memory than preferred. of_image: the method is an image's. lacks: forms of
+    convolutions that it gains by, which the firmware is built without."""
+
+    is_prepared: bool = False
+    has_less_temp: bool = False
+    of_image: bool = False
+    lacks: frozenset[str] = frozenset()
+
+    def mode(self) -> str:
+        """Name the part of the JSON."""
+        less = ", image with less temp" if self.of_image else ", less temp"
+        return ("pool" if self.is_prepared else "none") + (less if self.has_less_temp else "")
+
+
+PLAIN = Conditions()
+
+
+def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> Conditions:
+    """Return those of a run on a core. prepared: bytes in the pool."""
+    return Conditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_image(model))
+
+
+def conditions_of(request: Request, result: Result, core: str) -> Conditions:
+    """Return those of a run that went well on a board with this core."""
+    run = conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
+    return run._replace(lacks=_lacking_forms(request, result, core))
+
+
+def _lacking_forms(request, result, core):
+    from ..run import emulated, emulator  # commands that run nothing on a board do without
+
+    if CORES.get(core) != lib.PT_CORE_DSP:
+        return frozenset()
+    firmware = emulated.firmware_of(request, load_board(result.board))
+    linked = emulator.symbols_in(firmware, [f"pt_{form}" for form in WIDE_FORMS])
+    lacking = {form for form in WIDE_FORMS if f"pt_{form}" not in linked}
+    return frozenset(lacking and lacking & wide_forms(open_program(request.model),
+                                                      open_data(request.data)))
+
+
+def has_less_temp(size: int, used: int, wished: int) -> bool:
+    """Return whether calls run other loops than with the preferred temp memory: with the default, and
+    with less than a quarter of the preferred. In between most calls run the loops of the preferred."""
+    return size < wished and (size <= used or 4 * size < wished)
+
+
+def _has_less_temp(request, result, core):
+    try:
+        return has_less_temp(result.temp.size, result.temp.used, wished_by(request, core))
+    except Error:  # the twin cannot load it: it has delegates, say
+        return False
+
+
+def used_by(request: Request) -> int:
+    """Return the bytes of temp memory that the kernels of a method use. Raises Error."""
+    method = load_with_exact_memories(open_program(request.model), request.method,
+                                      request.prepare == "pool", open_data(request.data))
+    return method.memory_report()["temp"]["used"]
+
+
+def wished_by(request: Request, core: str) -> int:
+    """Return the bytes of temp memory with which a method is fastest on a core. Raises Error."""
+    data, prepare = open_data(request.data), request.prepare == "pool"
+    method = load_with_exact_memories(open_program(request.model), request.method, prepare, data)
+    return wished_temp(method, core, prepare, data)
+
+
+def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
+    """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it."""
+    if operator.endswith(_PLAIN_WEIGHTS):
+        operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
+    operator, run = _with_other_loops(operator, run)
+    known = {}
+    for mode in (PLAIN.mode(), Conditions(run.is_prepared).mode(), run.mode()):
+        known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
+    return known.get(operator, known[OTHERS])
+
+
+def _with_other_loops(operator, run):
+    """Return the operator and the conditions whose loops a convolution takes if the firmware has not
+    its form: for 3 wide those of `neighbours`; for others those with less temp memory, where only an
+    image leaves 1x1 without its form."""
+    name = next((name for name in _DIMS if operator.startswith(name)), None)
+    kind = name and operator.removeprefix(name)
+    if _FORMS.get(kind) not in run.lacks:
+        return operator, run
+    if kind == " 3 wide":
+        return _with_other_loops(name, run)
+    return operator, run._replace(has_less_temp=True, of_image=kind == " 1x1")
+
+
+def operator_of(instruction: Instruction, values: Values) -> str:
+    """Return the name of an instruction's operator; of a convolution also which of the loops of
+    kernels/arch/wide.h it takes with enough temp memory, or none of them, and in an image whether it
+    has plain weights beside others with prepared ones."""
+    is_plain = (instruction.call in _PREPARING and values.prepared
+                and not values.prepared[instruction.index])
+    return _kind_of(instruction, values) + (_PLAIN_WEIGHTS if is_plain else "")
+
+
+def _kind_of(instruction, values):
+    name = instruction.call
+    if name not in _DIMS:
+        return name
+    channels, width = _DIMS[name]
+    image, kernel, out = (values.tensor(i).sizes() for i in (*instruction.arguments[:2],
+                                                             instruction.outputs[0]))
+    stride, dilation = (values.ints(instruction.arguments[i]) for i in (3, 5))
+    if image[channels] != kernel[3] or any(step != 1 for step in dilation):
+        return name + " grouped or dilated"
+    if kernel[1] == kernel[2] == 1:
+        return name + " 1x1"
+    if kernel[3] % 4:
+        return name + " odd channels"
+    return name + (" 3 wide" if kernel[2] == 3 and stride[-1] == 1 and out[width] >= 4 else "")
+
+
+def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
+             run: Conditions = PLAIN) -> dict:
+    """Return {"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms", "counted":
+    True, which by_size.estimate has not}.
+
+    instructions: all of an execution, which its operators share as `operators` has them.
+    """
+    shares = operators if sum(operators.values()) else {OTHERS: 1}
+    sums = [0, 0, 0]
+    for operator, share in shares.items():
+        for i, factor in enumerate(factors(core, operator, run)):
+            sums[i] += factor * share
+    cycles = [round(instructions * one / sum(shares.values())) for one in sums]
+    ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
+    return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "least_ms": ms[0],
+            "most_ms": ms[2], "counted": True}
+
+
+def measured_operators(request: Request, board: str) -> dict[str, int]:
+    """Return the instructions by operator, in a run on an emulated board; where the firmware of the
+    request measures none those in the board's own, nothing where that does not either, or has no room
+    for it. Raises Error where there was no run."""
+    counts = measured_counts(request, board)
+    if not counts and request.firmware:
+        with contextlib.suppress(Error):
+            counts = measured_counts(dataclasses.replace(request, firmware=None), board)
+    return by_operator(request, counts)
+
+
+def measured_counts(request: Request, board: str) -> list[int]:
+    """The same by instruction of the method."""
+    result = running.run(dataclasses.replace(request, executions=1), board)
+    return [event.ticks for event in result.events[0][1:]] if result.events else []
+
+
+def by_operator(request: Request, counts: list[int]) -> dict[str, int]:
+    """Add up measured_counts."""
+    found = Counter()
+    if counts:
+        meta = open_program(request.model).method_meta(request.method)
+        values = Values(meta.program, meta.plan)
+        for instruction in read_instructions(meta, values):
+            found[operator_of(instruction, values)] += counts[instruction.index]
+    return dict(found)

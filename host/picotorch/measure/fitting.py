@@ -1,0 +1,135 @@
+"""Add up what the RAM and the flash of a chip have to hold for a method, in each of two ways.
+
+"c": the library alone, in a firmware of one's own. "micropython": picotorch's small firmware with
+MicroPython, the library and the kernels of this method.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..boards.boards import Board, board_names, load_board
+from ..boards.chips import Chip
+from ..boards.listing import is_built
+from ..host.operators import FEATURES, known_operators
+from ..run import emulator
+from .elf import flash_bytes, section_bytes
+from .flash import flash_of_operators
+from .stack import FREE
+
+WAYS = {"c": "in C", "micropython": "with MicroPython"}
+LIBRARY_OBJECTS = 692  # pt_program, pt_plan, pt_method, pt_error, and the pt_memories and pt_options
+
+# Cores whose kernels are nearly the same: one firmware tells of all three.
+_DSP = ("cortex-m4", "cortex-m33", "cortex-m7")
+
+
+class Firmware(NamedTuple):
+    """Bytes of a board's firmware besides core and kernels; flash: None if unknown."""
+
+    flash: int | None
+    variables: int
+
+
+def reference_board(core: str) -> Board | None:
+    """Return the emulated board that stands for chips of a core, None if no firmware is built."""
+    cores = (core, *(one for one in _DSP if one != core)) if core in _DSP else (core,)
+    boards = [load_board(name) for name in board_names()]
+    for one in cores:
+        built = [board for board in boards if board.core == one and board.full_firmware
+                 and is_built(board)]
+        if built:
+            return max(built, key=lambda board: board.job.size)
+    return None
+
+
+def board_with(core: str) -> Board:
+    """Return the emulated board that stands for chips of a core, built or not."""
+    boards = [load_board(name) for name in board_names()]
+    return max((board for board in boards if board.core == core and board.full_firmware),
+               key=lambda board: board.job.size)
+
+
+def how_to_measure(core: str) -> str:
+    """Return the advice that names the command for a firmware of a core."""
+    return (f"{board_with(core).build_command()} in picotorch's repository builds the firmware to "
+            "measure with")
+
+
+def firmware_of(board: Board) -> Firmware:
+    """Measure the built firmware with all kernels of a board."""
+    return _measured(board.name, emulator.firmware_path(board))
+
+
+@functools.cache
+def _measured(name, path):
+    board = load_board(name)
+    try:
+        kernels = flash_of_operators(board, list(known_operators()),
+                                     features=FEATURES)["core_and_kernels"]
+        flash = flash_bytes(path) - kernels
+    except emulator.FirmwareMissing:
+        flash = None  # the objects are elsewhere
+    return Firmware(flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
+
+
+def memories_of(need: dict) -> dict[str, int]:
+    """Return bytes by memory of a method. need: "method_pool", "planned", "temp", and "unplanned", the
+    inputs and outputs outside them."""
+    memories = {"method pool": need["method_pool"],
+                **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
+                "temp memory": need["temp"]}
+    return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
+
+
+def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None,
+                 stack: int | None = None) -> dict:
+    """Return bytes by part: the memories of the method, then those of the software around it; None for
+    an unknown part. stack: in C the bound of the kernels, if it is known."""
+    if way == "c":
+        return {**memories, "program and method": LIBRARY_OBJECTS, "stack": stack or FREE}
+    boards = [load_board(name) for name in board_names()]
+    return {**memories, "variables": firmware and firmware.variables,
+            "MicroPython's heap": min(board.heap_size for board in boards),
+            "stack": min(board.stack_size for board in boards)}
+
+
+def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
+                   firmware: Firmware | None) -> dict:
+    """Return the same for flash. files: bytes of the program and its data files."""
+    parts = {**files, "core and kernels": kernels}
+    if way == "micropython":
+        parts["MicroPython, runtime"] = firmware and firmware.flash
+    return parts
+
+
+def fit(chip: Chip, ram: dict, flash: dict) -> dict:
+    """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not, "ram",
+    "flash"}; these are {"parts", "all": sum of the known parts, "of"}."""
+    entry = {"ram": _sum(ram, None if chip.ram is None else sum(chip.ram.values())),
+             "flash": _sum(flash, chip.flash)}
+    lacks = [f"{name} lacks {one['all'] - one['of']:,} B"
+             for name, one in (("RAM", entry["ram"]), ("flash", entry["flash"]))
+             if one["of"] is not None and one["all"] > one["of"]]
+    if not lacks and chip.ram is not None:
+        part = _without_place(ram, list(chip.ram.values()))
+        lacks += [f"no region of RAM has {ram[part]:,} B for {part}"] if part else []
+    is_known = not any(one["of"] is not None and None in one["parts"].values()
+                       for one in entry.values())
+    return {"fits": False if lacks else True if is_known else None, "lacks": "; ".join(lacks), **entry}
+
+
+def _sum(parts, available):
+    return {"parts": parts, "all": sum(filter(None, parts.values())), "of": available}
+
+
+def _without_place(parts: dict, regions: Sequence[int]) -> str | None:
+    """Place the largest part first, each in the smallest region with enough room; return the first part
+    without a place, or None."""
+    free = list(regions)
+    for name, size in sorted(parts.items(), key=lambda part: -(part[1] or 0)):
+        rooms = [i for i, room in enumerate(free) if room >= (size or 0)]
+        if not rooms:
+            return name
+        free[min(rooms, key=free.__getitem__)] -= size or 0
+    return None

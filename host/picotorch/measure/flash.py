@@ -1,0 +1,293 @@
+"""Count the bytes of flash that the kernels of operators take on a board, each operator on its own.
+
+An operator's kernel is what can be reached from its `pt_kernel`, as the linker sees it: functions and
+constants are sections of their own, and relocations name the sections that another one needs. Sections
+that several of the operators reach are shared and counted once. The objects are those of the
+board's firmware, with or without a selective build. Gaps between sections are not counted.
+"""
+
+import functools
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..boards.boards import Board, load_board
+from ..host import cache
+from ..host.operators import (
+    FEATURE_KERNELS,
+    FEATURES,
+    LIST,
+    feature_kernels,
+    known_operators,
+    needed_features,
+    needed_operators,
+)
+from ..host.twin import open_program
+from ..run import emulator
+from .firmware_map import linked_objects, sections
+from .object_files import ObjectFile, read_objects
+
+TABLE = "flash.json"  # beside a firmware
+_OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
+_KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
+_CORE = re.compile(r"/kernels/core/\w+\.o$")
+_REGISTRY = re.compile(r"/kernels/core/registry\.o$")
+_USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
+_TABLES = (".rodata.operators", ".rodata.by_name")
+# What the registry refers to in a build with the feature.
+_FEATURES = {"pt_image_description": "images", "pt_all_float64": "float64",
+             "pt_winograd": "winograd", "pt_pointwise": "pointwise",
+             "pt_neighbours": "neighbours"}
+_WITH = " with "
+# What a C project of an image calls of the library, and what is not in it: the reader of .pte files,
+# and checks of images.
+_PROJECT = ("pt_image_open", "pt_plan_at", "pt_load", "pt_unload", "pt_execute", "pt_give_input",
+            "pt_output")
+_NOT_IN_PROJECTS = ("pt_pte_description", "pt_walk_image", "pt_check_calls")
+_CHECKS = "checks"  # a project has those of kernels if its method is not static
+_CHECK = "pt_check_instruction"
+_ENTRY_BYTES = 12  # of an operator in the registry's table by number
+_PLACE_BYTES = 2  # in that by name
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A section, or a string that the linker keeps once. `part`: see _part."""
+
+    part: str
+    size: int
+    key: tuple  # (object, section), or (string,)
+
+
+class LinkedObjects:
+    """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
+    needs what.
+
+    Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
+    """
+
+    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None):
+        map_file = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
+        if not map_file.exists():
+            raise emulator.FirmwareMissing(f"there is no {map_file}: the firmware was built elsewhere")
+        folder = emulator.build_folder(board.name, variant)
+        paths = [folder / name for name in linked_objects(map_file, folder)
+                 if _OBJECTS.match(name)] + _libraries(map_file)
+        try:
+            self.objects = [one for path in sorted(paths) for one in read_objects(path)]
+        except FileNotFoundError as error:
+            raise emulator.FirmwareMissing(f"there is no {error.filename}: the firmware was built "
+                                           "elsewhere, or is being built") from None
+        self._defined = {name: (one, *section) for one in self.objects
+                         for name, section in one.defines.items()}
+        kernels = [f"pt_{operator.symbol}" for operator in known_operators().values()]
+        kernels += [f"pt_{name}" for others in feature_kernels().values() for name in others.values()]
+        self._kernels = self._sections_of(kernels)
+
+    def _sections_of(self, symbols):
+        """{(object, section)} of those symbols that are defined."""
+        return {(self._defined[name][0].path, self._defined[name][1])
+                for name in symbols if name in self._defined}
+
+    def _needs(self, one: ObjectFile, number: int, features: Collection[str], project: bool):
+        """(object, section, offset) of all that a section refers to; of the registry neither the
+        operators' kernels nor the names."""
+        if one.sections[number].name in _TABLES:
+            return
+        references = one.sections[number].references
+        if project and _CHECKS not in features and (one.path, number) in self._kernels:
+            references = references[1:]  # a pt_kernel: {check, run}
+        for target, offset in references:
+            feature = _FEATURES.get(target)
+            if feature and feature not in features:
+                continue
+            key = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
+            if key and (feature or not (_REGISTRY.search(one.path)
+                                        and _KERNELS.search(key[0].path))):
+                yield key
+
+    def reach(self, symbols, features: Collection[str] = (), project: bool = False) -> set[Piece]:
+        """Collect the sections that these symbols need, their own included, in a build with these of
+        FEATURES, or in a C project: without texts of errors; the kernels' checks are a feature."""
+        pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
+        left_out = _NOT_IN_PROJECTS if project else ()
+        left_out += (_CHECK,) if project and _CHECKS not in features else ()
+        sections_left_out = self._sections_of(left_out)
+        while waiting:
+            one, number, offset = waiting.pop()
+            section = one.sections.get(number)
+            if section is None:
+                continue  # not a part of flash
+            key = (_text(section, offset),) if section.strings else (one.path, number)
+            if key in pieces or project and section.strings or key in sections_left_out:
+                continue
+            size = -(-len(key[0]) // 4) * 4 if section.strings else section.size
+            pieces[key] = Piece(_part(one.path, section.name), size, key)
+            if not section.strings:
+                waiting += self._needs(one, number, features, project)
+        return set(pieces.values())
+
+    def has(self, symbol: str) -> bool:
+        return symbol in self._defined
+
+    def module_symbols(self) -> set[str]:
+        """The symbols of the core that MicroPython's module, or the program without it, needs."""
+        wanted = {target for one in self.objects if _USER.search(one.path)
+                  for section in one.sections.values() for target, _ in section.references}
+        return {name for name in wanted if name in self._defined
+                and _CORE.search(self._defined[name][0].path)}
+
+
+def _libraries(map_file: Path) -> list[Path]:
+    """The archives that the linker took something from."""
+    paths = {re.sub(r"\(.*", "", path) for _, _, path in sections(map_file) if path.endswith(".o)")}
+    return [Path(path) for path in paths]
+
+
+def _text(section, offset):
+    return section.data[offset : section.data.index(b"\0", offset) + 1]
+
+
+@functools.cache
+def _part(path, section):
+    if section in _TABLES:
+        return "registry"
+    for part, pattern in (("kernels", _KERNELS), ("core", _CORE), ("user", _USER)):
+        if pattern.search(path):
+            return part
+    return "library"
+
+
+def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) -> dict[str, list]:
+    """Return rows [part, bytes, users] of a firmware, "firmware", and of the same objects in a C
+    project, "project"; users: names of the operators that need these bytes, "core" if the core does;
+    with " with " and the feature behind them in a build with one of FEATURES.
+
+    make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel."""
+    linked = LinkedObjects(board, variant, firmware)
+    return {"firmware": _rows(linked, linked.module_symbols(), False),
+            "project": _rows(linked, _PROJECT, True)}
+
+
+def _rows(linked, core, project):
+    sums = Counter()
+    symbols = {name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
+               if linked.has(f"pt_{operator.symbol}")}
+    symbols["core"] = core
+    reached = {}
+    for name, needed in symbols.items():
+        reached[name] = linked.reach(needed, (), project)
+        for feature in (*FEATURES, *([_CHECKS] if project else [])):
+            others = [f"pt_{other}" for symbol in needed
+                      if (other := feature_kernels().get(feature, {}).get(symbol.removeprefix("pt_")))]
+            more = linked.reach([*needed, *filter(linked.has, others)], [feature], project)
+            more -= reached[name]
+            reached |= {name + _WITH + feature: more} if more else {}
+    users = defaultdict(list)
+    for name in sorted(reached):
+        for piece in reached[name]:
+            users[piece].append(name)
+    for piece, names in users.items():
+        sums[piece.part, tuple(names)] += piece.size
+    return [[part, size, list(names)] for (part, names), size in sorted(sums.items())]
+
+
+def _tables(board, variant, firmware):
+    path = firmware or emulator.firmware_path(board, variant)
+    stored = path.parent / TABLE
+    if firmware is None and stored.exists():
+        return json.loads(stored.read_text())
+    return _tables_of_built(board.name, variant, path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _tables_of_built(board, variant, path, built):
+    """Find the table of the firmware as it was built."""
+    parts = [Path(__file__).read_bytes(), LIST.read_bytes(), FEATURE_KERNELS.read_bytes(),
+             board.encode(), variant.encode(), str(path.absolute()).encode(), str(built).encode()]
+    return cache.remembered("flash", parts, lambda: tables_of(load_board(board), variant, path))
+
+
+def flash_of_operators(board: Board, names: list[str], variant: str = "run",
+                       firmware: Path | None = None, features: Collection[str] = ()) -> dict:
+    """Bytes of flash of the core and of the kernels of these operators, in a build with these of
+    FEATURES.
+
+    {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
+    "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
+    operators needs, `alone` what the operator would need if it were the only one. `library` is
+    arithmetic of libgcc and memcpy that core and kernels need.
+    """
+    wanted = set(names)
+    rows = [(part, size, wanted.intersection(users), "core" in users)
+            for part, size, users in _with_features(_tables(board, variant, firmware)["firmware"],
+                                                    features)]
+
+    def total(part, condition):
+        return sum(size for one, size, users, is_core in rows
+                   if one == part and condition(users, is_core))
+
+    entry = {
+        "board": board.name,
+        "core": total("core", lambda users, is_core: users or is_core),
+        "registry": _registry_bytes(known_operators(), names),
+        "operators": {name: {"own": total("kernels", lambda users, _, name=name: users == {name}),
+                             "alone": total("kernels", lambda users, _, name=name: name in users)}
+                      for name in names},
+        "shared": total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}),
+        "library": total("library", lambda users, is_core: users or is_core),
+        "kernels": total("kernels", lambda users, _: users),
+    }
+    together = ("core", "registry", "kernels", "library")
+    return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
+
+
+def flash_of_project(board: Board, names: list[str], features: Collection[str],
+                     is_static: bool) -> int:
+    """Bytes of flash of the library and the kernels of these operators in a C project for images, from
+    the objects of a board's firmware: without reader, texts and, if the models are static, checks.
+    main.c, start-up and the image come on top. Raises emulator.FirmwareMissing."""
+    users = {*names, "core"}
+    features = [*features, *([] if is_static else [_CHECKS])]
+    rows = _with_features(_tables(board, "run", None)["project"], features)
+    return (sum(size for part, size, needed in rows
+                if part != "registry" and users.intersection(needed))
+            + _registry_bytes(known_operators(), names, False))
+
+
+def _with_features(rows, features):
+    """The rows of a table, their users without what stands behind " with "."""
+    for part, size, users in rows:
+        split = [user.partition(_WITH) for user in users]
+        yield part, size, {user for user, _, feature in split if not feature or feature in features}
+
+
+def flash_of_models(board: Board, models: list[bytes]) -> dict:
+    """flash_of_operators of all that these programs need. Raises OperatorMissing."""
+    programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
+    return flash_of_operators(board, needed_operators(programs),
+                              features=needed_features(programs))
+
+
+def flash_rows(entries: list[dict]) -> list[list]:
+    """Rows of a table: the parts, then all of them together; a column for each entry."""
+    names = entries[0]["operators"]
+    return [["core", *[entry["core"] for entry in entries]],
+            ["registry of operators", *[entry["registry"] for entry in entries]],
+            *[[name, *[entry["operators"][name]["own"] for entry in entries]] for name in names],
+            ["shared by operators", *[entry["shared"] for entry in entries]],
+            ["libgcc, memcpy", *[entry["library"] for entry in entries]],
+            ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
+
+
+def _registry_bytes(known, names, has_arguments=True):
+    """Count the bytes of the tables from the first operator to the last, and of the operators'
+    strings."""
+    numbers = [known[name].number for name in names] or [0]
+    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)
+                                    if has_arguments else ""]) for name in names)}
+    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _PLACE_BYTES * len(numbers)
+            + sum(-(-(len(text) + 1) // 4) * 4 for text in strings))

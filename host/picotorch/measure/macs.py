@@ -1,0 +1,84 @@
+"""Multiply-accumulates of an instruction, by what its operator computes. Those with padding count."""
+
+import math
+
+from ..host.instructions import Instruction
+from ..host.values import Values
+
+
+def _inner_product(sizes, instruction):
+    """Every output is an inner product along the last dim of the first factor."""
+    return _numel(sizes(instruction.outputs[0])) * sizes(factors(instruction)[0])[-1]
+
+
+def _convolution(transposed):
+    """Weights: the channels of the output first (transposed: of the input), the groups left out."""
+    def macs(sizes, instruction):
+        pixels = instruction.arguments[0] if transposed else instruction.outputs[0]
+        return _numel(sizes(pixels)) * _numel(sizes(instruction.arguments[1])[1:])
+
+    return macs
+
+
+def _aten_convolution(sizes, instruction, number):
+    return _convolution(number(instruction.arguments[6]))(sizes, instruction)
+
+
+def _depthwise(sizes, instruction):
+    """Weights: [1, height, width, channels of the output]."""
+    return _numel(sizes(instruction.outputs[0])) * _numel(sizes(instruction.arguments[1])[1:3])
+
+
+def _cortex_m_transposed(sizes, instruction):
+    """Weights: [channels of the output, height, width, channels of the input]."""
+    return _numel(sizes(instruction.arguments[0])) * _numel(sizes(instruction.arguments[1])[:3])
+
+
+def _recurrent(sizes, instruction):
+    """Each step of each of a batch takes all weights of the layer."""
+    return math.prod(sizes(instruction.arguments[0])[:2]) * sum(
+        _numel(sizes(instruction.arguments[i])) for i in (1, 2))
+
+
+_OPERATORS = {
+    "aten::addmm.out": _inner_product,
+    "aten::bmm.out": _inner_product,
+    "aten::linear.out": _inner_product,
+    "aten::mm.out": _inner_product,
+    "cortex_m::quantized_batch_matmul.out": _inner_product,
+    "cortex_m::quantized_conv2d.out": _convolution(False),
+    "cortex_m::quantized_conv2d_nhwc.out": _convolution(False),
+    "cortex_m::quantized_depthwise_conv2d.out": _depthwise,
+    "cortex_m::quantized_depthwise_conv2d_nhwc.out": _depthwise,
+    "cortex_m::quantized_linear.out": _inner_product,
+    "cortex_m::quantized_transpose_conv2d.out": _cortex_m_transposed,
+    "cortex_m::quantized_transpose_conv2d_nhwc.out": _cortex_m_transposed,
+    "picotorch::gru.out": _recurrent,
+    "picotorch::lstm.out": _recurrent,
+    "quantized_decomposed::mixed_linear.out": _inner_product,
+    "quantized_decomposed::mixed_mm.out": _inner_product,
+}
+
+
+_FACTORS = {"aten::addmm.out": (1, 2), "cortex_m::quantized_batch_matmul.out": (0, 2)}
+
+
+def _numel(sizes):
+    return math.prod(sizes)
+
+
+def factors(instruction: Instruction) -> list[int]:
+    """The two values whose elements are multiplied."""
+    return [instruction.arguments[i] for i in _FACTORS.get(instruction.call, (0, 1))]
+
+
+def macs_of(instruction: Instruction, values: Values) -> int:
+    """Count the MACs of one call, at the program's sizes; 0 for an operator without sums of
+    products."""
+    def sizes(index):
+        return values.tensor(index).sizes()
+
+    if instruction.call == "aten::convolution.out":
+        return _aten_convolution(sizes, instruction, values.number)
+    function = _OPERATORS.get(instruction.call)
+    return function(sizes, instruction) if function else 0

@@ -1,0 +1,242 @@
+"""The text of picotorch size, in tables of at most 80 columns."""
+
+import click
+
+from ..host import show
+from ..inspect.description import partitioners
+from ..run.report import show_unused_preparation
+from . import by_size
+from .fitting import WAYS
+from .flash import flash_rows
+
+
+def show_text(need: dict) -> None:
+    show.line(f"{need['model']}, method {need['method']}")
+    show.heading("Needs, the same on every board")
+    _table(["memory", "bytes>"], [
+        ["method pool", need["method_pool"]],
+        *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
+        *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
+        ["temp memory, minimum", need["temp_least"]],
+        *([["  default", need["temp"]]] if need["temp"] > need["temp_least"] else []),
+        *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
+        ["program (flash)", need["program_bytes"]],
+        ["  constants in it", need["constant_bytes"]],
+        *[[f"  delegate {i}, {delegate['backend']}", delegate["nbytes"]]
+          for i, delegate in enumerate(need["delegates"])],
+        *[[f"data file {i} (flash)", size] for i, size in enumerate(need["data_bytes"])]])
+    missing = sorted({delegate["backend"] for delegate in need["delegates"]
+                      if not delegate["registered"]})
+    if missing:
+        show.line(f"Not registered here, and not counted: {', '.join(missing)}.")
+        show.line(f"Export without {partitioners(missing)}, or with picotorch export;")
+        show.line("register a backend of your own with --backend.")
+    if need["chips"]:
+        _show_chips(need["chips"])
+    if need["boards"]:
+        _show_boards(need)
+    entries = [*need["chips"], *need["boards"]]
+    _show_temp(need, entries)
+    show_unused_preparation(need["prepared"], {entry["core"] for entry in entries})
+
+
+def _show_temp(need, entries):
+    """Print what kernels gain by more temp memory."""
+    used = need["temp"]
+    gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > used]
+    if len(entries) == 1:
+        _show_sizes(entries[0]["temp"])
+    elif gaining:
+        show.heading("Temp memory: default and preferred size")
+        _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
+            [_name(entry), *_speed(entry["temp"]["used"]), *_speed(entry["temp"]["wished"])]
+            for entry in gaining])
+    if gaining:
+        click.echo("RAM and ms above are with the preferred temp memory, where it fits.")
+        smaller = [_name(entry) for entry in gaining if entry["temp"]["taken"] == used]
+        if smaller:
+            show.line(f"With the default, since the preferred does not fit: {', '.join(smaller)}")
+    elif entries:
+        few = "minimum" if used == need["temp_least"] else "default"
+        show.line(f"More temp memory than the {few} gains nothing there.")
+    least = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
+    if least:
+        show.line(f"With the minimum, since the default does not fit: {', '.join(least)}")
+
+
+def _show_sizes(temp):
+    """Print how fast one board or chip is with each size."""
+    names = {}
+    for name, word in (("least", "minimum"), ("used", "default"), ("wished", "preferred")):
+        names.setdefault(temp[name]["bytes"], (name, word))
+    if len(names) > 1:
+        show.heading("Temp memory: minimum, default and preferred size")
+        _table(["", "bytes>", "instructions>", "ms>"], [
+            [word, *_speed(temp[name])] for name, word in names.values()])
+
+
+def _name(entry):
+    return entry.get("chip") or entry["board"]
+
+
+def _speed(choice):
+    time = choice["time"]
+    count = "-" if time is None else f"{_about(time)}{time['instructions']:,}"
+    return [choice["bytes"], count, _ms(time)]
+
+
+def _about(time):
+    """Return a mark for figures that no board counted."""
+    return "" if time["counted"] else "~"
+
+
+def _table(columns, rows):
+    """Print a table with separated thousands."""
+    show.table(columns, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
+                         for row in rows])
+
+
+# ---- chips
+
+
+def _show_chips(chips):
+    show.heading("Chips: bytes needed in C, and with MicroPython (MP)")
+    show.table(["chip", *[f"{what}, {way}>" for what in ("RAM", "flash") for way in ("C", "MP")], "ms>",
+                ""], [
+        [chip["chip"], *[_all(chip["ways"][way][what]) for what in ("ram", "flash") for way in WAYS],
+         _ms(chip["time"]), _fits(chip)] for chip in chips])
+    for chip in chips:
+        for way, words in WAYS.items():
+            if chip["ways"][way]["lacks"]:
+                show.line(f"{chip['chip']} {words}: {chip['ways'][way]['lacks']}")
+    _show_notes(chips, "chip")
+    if len(chips) == 1:
+        _show_parts(chips[0])
+
+
+def _clock(hertz):
+    return "no clock" if hertz is None else f"{hertz / 1e6:g} MHz"
+
+
+def _all(memory):
+    """Return the sum, with ">" if a part is unknown."""
+    return f"{'>' if None in memory['parts'].values() else ''}{memory['all']:,}"
+
+
+def _ms(time):
+    if time is None or time["ms"] is None:
+        return "-"
+    return _about(time) + (f"{time['ms']:,.0f}" if time["ms"] >= 100 else f"{time['ms']:.3g}")
+
+
+def _fits(chip):
+    fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
+    if fitting:
+        return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only"
+    return _verdict(chip["fits"])
+
+
+def _verdict(fits):
+    return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]
+
+
+def _show_parts(chip):
+    core = chip["core"].replace("cortex-m", "Cortex-M").replace("plus", "+")
+    about = [core, _clock(chip["clock_hz"])]
+    source = f" ({chip['source']})" if chip["source"] else ""
+    show.heading(f"{chip['title']}: {', '.join(about)}{source}")
+    _show_time(chip["time"], chip["measured_on"])
+    ways = chip["ways"].values()
+    for name, memory in (("RAM", "ram"), ("flash", "flash")):
+        parts = list(dict.fromkeys(part for way in ways for part in way[memory]["parts"]))
+        click.echo()
+        _table([name, *[words + ">" for words in WAYS.values()]], [
+            *[[part, *[_known(way[memory]["parts"].get(part)) for way in ways]] for part in parts],
+            ["all", *[_all(way[memory]) for way in ways]],
+            ["the chip has", *[_known(way[memory]["of"]) for way in ways]]])
+
+
+def _show_time(time, board):
+    if time:
+        ms = "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
+        counted = f"counted on {board}" if time["counted"] else "by the sizes of the tensors"
+        show.line(f"{_about(time)}{time['instructions']:,} instructions, {counted}; about "
+                  f"{time['cycles']:,} cycles{ms}")
+
+
+def _known(count):
+    return "-" if count is None else count
+
+
+# ---- boards
+
+
+def _show_boards(need):
+    boards = need["boards"]
+    show.heading("Boards: bytes with MicroPython and the kernels of this method")
+    show.table(["board", "clock>", "RAM>", "flash>", "ms>", ""], [
+        [entry["board"], _clock(entry["clock_hz"]),
+         *[_all(entry["ways"]["micropython"][what]) for what in ("ram", "flash")],
+         _ms(entry["time"]), _verdict(entry["fits"])] for entry in boards])
+    for entry in boards:
+        lacks = [f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
+                 for name, memory in entry["memories"].items()
+                 if memory["size"] is not None and memory["needed"] > memory["size"]]
+        if lacks:
+            show.line(f"{entry['board']}: {'; '.join(lacks)}")
+    _show_notes(boards, "board")
+    if len(boards) == 1:
+        _show_board(need, boards[0])
+    else:
+        click.echo("With one --board the command lists the parts.")
+
+
+def _show_notes(entries, kind):
+    """Print how the times were found, and a line for each reason why one is missing."""
+    counted = {entry["time"]["counted"] for entry in entries if entry["time"]}
+    if True in counted:
+        click.echo("ms: an estimate from counted instructions, without wait states of flash.")
+    if False in counted:
+        click.echo("~: an estimate from the sizes of the tensors, without wait states of flash.\n"
+                   f"Half of the tests' networks are within a factor of {by_size.HALF:g}, nine in ten\n"
+                   f"within {by_size.FACTOR:g}.")
+    reasons = {}
+    for entry in entries:
+        if entry["message"]:
+            reasons.setdefault(_reason(entry, kind), []).append(entry)
+    for reason, found in reasons.items():
+        text = found[0]["message"] if len(found) == 1 else reason
+        show.line(f"{', '.join(entry[kind] for entry in found)}: {text}")
+
+
+def _reason(entry, kind):
+    """Return the message without the entry's name, to say it once for several entries."""
+    if not entry.get("built", True):
+        return "not measured, no firmware is built; picotorch boards shows how"
+    return entry["message"].replace(f" {entry.get('measured_on', entry[kind])}:", "")
+
+
+def _show_board(need, entry):
+    _show_time(entry["time"], entry["board"])
+    show.heading(f"Memories of {entry['board']}")
+    _table(["memory", "needed>", "there is>"], [
+        [name, memory["needed"], "not known" if memory["size"] is None else memory["size"]]
+        for name, memory in entry["memories"].items()])
+    if entry["stack_bound"] is not None:
+        stack = entry["stack"] or {}
+        show.heading("Stack: a run, and the most that any run of it takes to execute")
+        _table(["load>", "execute>", "at most>", "of>"], [
+            [*[stack.get(phase, "-") for phase in ("load", "execute")], entry["stack_bound"],
+             entry["stack_size"]]])
+        click.echo(f"Load and execute do not begin with less than {need['stack_free']:,} bytes left.")
+        if need["delegates"]:
+            click.echo("The most is without what the backends of delegates take.")
+    if entry["kernels"] is not None:
+        show.heading("Flash of core and kernels, for this method alone")
+        rows = flash_rows([entry["kernels"]])
+        if entry["firmware_flash"] is not None:
+            rows.append(["whole firmware", entry["firmware_flash"]])
+        _table(["", "bytes>"], rows)
+        click.echo("An operator's bytes are those that no other operator of the method needs. The\n"
+                   "whole firmware holds MicroPython, the runtime and all kernels that it was built\n"
+                   "with; picotorch firmware builds one with these.")

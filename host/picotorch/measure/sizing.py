@@ -1,0 +1,423 @@
+"""Compute the memory that a method needs, to the byte, and the boards and chips that have it.
+
+Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
+same on every board. Stack and flash of the kernels are those of boards whose firmware is built: the
+stack as a run measures it, and the most that any run of the method can take.
+"""
+
+import contextlib
+import dataclasses
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from _picotorch import CORES
+from _picotorch_c import lib
+
+from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
+from picotorch.errors import NOT_SUPPORTED, fail
+from picotorch.module import load_with_exact_memories
+
+from ..boards.boards import Board, load_board
+from ..boards.chips import Chip
+from ..host import cache, show
+from ..host.aligned import ALIGNMENT
+from ..host.inputs import random_inputs
+from ..host.operators import needed_features
+from ..host.twin import least_temp, open_data, open_program, planned_sizes, runs_on, wished_temp
+from ..host.values import TENSOR, Values
+from ..inspect.description import constant_bytes, delegate_list, operator_list
+from ..run import emulator, running
+from ..run.request import Request
+from ..run.runner_files import make_job
+from . import by_size, cycles, fitting
+from .elf import flash_bytes
+from .flash import flash_of_operators
+from .stack import FREE, bound_on
+
+OTHER_CORE = "is an image for another core; compile it for this one, or with --no-prepare"
+_MOST_BACKENDS = 64  # each registration looks at all before it
+_PAUSE = 0.01  # seconds
+
+
+def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
+            data: list[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
+    """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
+    Raises the errors of loading."""
+    program = open_program(model)
+    meta = program.method_meta(method)
+    planned = planned_sizes(meta, {})
+    boards, files = [load_board(board) for board in boards], open_data(data)
+    with _stand_ins(meta):
+        loaded = load_with_exact_memories(program, method, prepare == "pool", files)
+        report = loaded.memory_report()
+        cores = {one.core for one in [*boards, *chips]}
+        refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
+        wished = {core: report["temp"]["used"] if core in refused
+                  else wished_temp(loaded, core, prepare == "pool", files) for core in cores}
+        least = least_temp(loaded, prepare == "pool", files)
+    placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
+    need = {
+        "model": name,
+        "method": method,
+        "method_pool": report["method_pool"]["used"],
+        "prepared": report["prepared"],
+        "planned": planned,
+        "temp_least": least,
+        "temp": report["temp"]["used"],
+        "temp_wished": wished,
+        "unplanned": unplanned_bytes(meta),
+        "stack_free": FREE,
+        "program_bytes": len(model),
+        "data_bytes": [len(file) for file in data],
+        "constant_bytes": constant_bytes(Values(program, meta.plan)),
+        "operators": [operator["name"] for operator in operator_list(meta)],
+        "delegates": delegate_list(meta),
+    }
+    request = Request(model, name, random_inputs(meta), method, need["method_pool"],
+                      temp_size=need["temp"], prepare=prepare, data=list(data))
+    measured = _Measured(need, request, placed, refused)
+    on_boards = [(board, _temp_on_board(measured, board)) for board in boards]
+    on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
+    slow = [least] if len(boards) + len(chips) == 1 else []
+    runs = [(board, temp) for board, taken in on_boards
+            for temp in [taken, *slow, *measured.temps(board.core)]
+            if not _refused(measured, board.core) and _fits(measured, board, temp) is not False]
+    measured.run_all(runs + [(board, temp) for chip, taken in on_chips
+                             if (board := fitting.reference_board(chip.core))
+                             and not _refused(measured, chip.core)
+                             for temp in [taken, *slow, *measured.temps(chip.core)]])
+    need["boards"] = [_on_board(measured, board, temp) for board, temp in on_boards]
+    need["chips"] = [_on_chip(measured, chip, temp) for chip, temp in on_chips]
+    return need
+
+
+def unplanned_bytes(meta: MethodMeta) -> int:
+    """Bytes of inputs, outputs and mutable buffers outside the planned buffers."""
+    return sum(_output_sizes(meta)) + sum(_input_sizes(meta, lambda info: not info.is_memory_planned()))
+
+
+class Placed(NamedTuple):
+    """Further memory of a board's runner: bytes of each output and mutable buffer outside the planned
+    buffers, which it puts behind these, and of each input."""
+
+    outputs: list[int]
+    inputs: list[int]
+
+
+@contextlib.contextmanager
+def _stand_ins(meta: MethodMeta):
+    """Registers backends that do nothing in place of those that a method needs and that are not there:
+    what these would allocate is not known. Raises NotSupported for more than _MOST_BACKENDS."""
+    missing = meta.missing_backends()
+    if len(missing) > _MOST_BACKENDS:
+        raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MOST_BACKENDS} at most",
+                   "backends", remedy="register those that there are, with --backend")
+    for name in missing:
+        register_backend(name, _StandIn())
+    try:
+        yield
+    finally:
+        for name in missing:
+            unregister_backend(name)
+
+
+class _StandIn(Backend):
+    def init(self, context, processed, compile_specs):
+        return None
+
+
+class Counts(NamedTuple):
+    """Return the counts of a run on a board, by phase, and its instructions by operator."""
+
+    instructions: dict[str, int]
+    stack: dict[str, int]
+    operators: dict[str, int]
+
+
+class _Measured:
+    """A method and what boards measure of it, each once."""
+
+    def __init__(self, need: dict, request: Request, placed: Placed, refused: set[str]):
+        """refused: cores that do not run the image."""
+        self.need, self.request, self.placed, self.refused = need, request, placed, refused
+        self._runs = {}
+        self._kernels = {}
+
+    def temps(self, core: str) -> list[int]:
+        """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
+        return sorted({self.need["temp"], self.need["temp_wished"][core]})
+
+    def run_all(self, runs: list[tuple[Board, int]]) -> None:
+        """Run the method on boards with so much temp memory, on as many at a time as this computer has
+        cores."""
+        waiting = list({(board.name, temp): (board, temp) for board, temp in runs}.values())
+        running = set()  # after ctrl-C in join, Python 3.11 takes a thread that runs for an ended one
+
+        def work():
+            running.add(threading.get_ident())
+            try:
+                while waiting:
+                    with contextlib.suppress(IndexError):  # another thread took the last
+                        board, temp = waiting.pop()
+                        self._runs[board.name, temp] = self._run(
+                            board, dataclasses.replace(self.request, temp_size=temp))
+            finally:
+                waiting.clear()
+                running.discard(threading.get_ident())
+
+        threads = [threading.Thread(target=work) for _ in waiting[: os.cpu_count()]]
+        names = dict.fromkeys(board.name for board, _ in waiting)
+        with show.progress(f"{', '.join(names)} run"):
+            try:
+                for thread in threads:
+                    thread.start()
+                while waiting or running:
+                    time.sleep(_PAUSE)
+            finally:
+                _end(running, waiting)
+
+    def run(self, board: Board, temp: int):
+        """Return (Counts, "") of a run on the board, or (None, the reason)."""
+        return self._runs[board.name, temp]
+
+    def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
+        """Return cycles.estimate for a chip of the board's core, by the sizes of the tensors where no
+        board could count; None for a board, or for temp memory with which nothing was to be counted."""
+        result, message = (None, "no board")
+        if board:
+            result, message = self._runs.get((board.name, temp), (None, ""))
+        has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["temp_wished"][chip.core])
+        conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
+        if result:
+            return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
+                                   result.operators, conditions)
+        is_wanted = message and isinstance(chip, Chip) and not _refused(self, chip.core)
+        if not is_wanted or temp < self.need["temp"]:
+            return None
+        meta = open_program(self.request.model).method_meta(self.request.method)
+        return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
+
+    def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
+        """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
+        sizes = {"least": self.need["temp_least"], "used": self.need["temp"],
+                 "wished": self.temps(chip.core)[-1]}
+        return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
+                for name, temp in sizes.items()} | {"taken": taken}
+
+    def _run(self, board, request):
+        try:
+            parts = self._parts(board, request)
+            instructions, stack, counts = (
+                cache.remembered("run", parts, lambda: self._counts(board, request))
+                if parts else self._counts(board, request))
+            return Counts(instructions, stack, cycles.by_operator(request, counts)), ""
+        except Error as error:
+            return None, str(error)
+
+    def _counts(self, board, request):
+        result = running.run(request, board.name)
+        running.check_result(result)
+        return result.instructions, result.stack, cycles.measured_counts(request, board.name)
+
+    def _parts(self, board, request):
+        """Return all that a run depends on; nothing where it will fail."""
+        try:
+            return [emulator.identity(board), emulator.firmware_path(board).read_bytes(),
+                    make_job(request).to_bytes()]
+        except (emulator.EmulatorError, Error):
+            return []
+
+    def kernels(self, board: Board | None):
+        """Return flash_of_operators of the board's firmware, None if it is not known."""
+        if board is None:
+            return None
+        if board.name not in self._kernels:
+            self._kernels[board.name] = None
+            with contextlib.suppress(emulator.FirmwareMissing):
+                features = needed_features({"": open_program(self.request.model)})
+                self._kernels[board.name] = flash_of_operators(board, self.need["operators"],
+                                                               features=features)
+        return self._kernels[board.name]
+
+    def ways(self, chip: Chip, temp: int) -> dict:
+        """Return fitting.fit for each way, with so much temp memory."""
+        need, board = self.need, fitting.reference_board(chip.core)
+        firmware = board and fitting.firmware_of(board)
+        kernels = self.kernels(board)
+        kernels = kernels and kernels["core_and_kernels"]
+        memories = fitting.memories_of(need | {"temp": temp})
+        if not _is_known(need):
+            memories["backends"] = None
+        files = {"program": need["program_bytes"],
+                 **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
+        return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),
+                                 fitting.parts_of_flash(files, way, kernels, firmware))
+                for way in fitting.WAYS}
+
+
+def _end(running, waiting):
+    """Leave nothing running, after an interrupt."""
+    waiting.clear()
+    while running:
+        emulator.end_all()
+        time.sleep(_PAUSE)
+
+
+def _refused(measured, core):
+    """Say why a core does not run the image; "" if it does."""
+    return OTHER_CORE if core in measured.refused else ""
+
+
+def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
+    """Return the most bytes of temp memory with which the same ways fit as with the default. Where
+    none does, return the minimum if one fits then, else the default."""
+    least, used = measured.need["temp_least"], measured.need["temp"]
+    sizes = [least, *measured.temps(chip.core)]
+    fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
+             for temp in sizes}
+    if len(fails[used]) < len(fitting.WAYS):
+        return max(temp for temp in sizes if fails[temp] == fails[used])
+    return used if fails[least] == fails[used] else least
+
+
+def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
+    board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
+    if refused:
+        message = refused
+    elif board:
+        _, message = measured.run(board, temp)
+    else:
+        message = f"not measured; {fitting.how_to_measure(chip.core)}"
+    ways, least = (measured.ways(chip, size) for size in (temp, measured.need["temp_least"]))
+    for name, way in ways.items():
+        if refused:
+            way |= {"fits": False, "lacks": refused}
+        elif way["fits"] is False and least[name]["fits"]:
+            way["lacks"] += "; with the minimum of temp memory there is room"
+    return {
+        "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
+        "source": chip.source,
+        "fits": _any(way["fits"] for way in ways.values()),
+        "ways": ways,
+        "temp": measured.choices(board, chip, temp),
+        "time": measured.time(board, chip, temp),
+        "measured_on": board and board.name,
+        "message": message,
+    }
+
+
+def _any(answers):
+    """Return True if one is, else None if one is unknown."""
+    answers = list(answers)
+    return True if True in answers else None if None in answers else False
+
+
+def _ways_of(measured, board, temp):
+    """Return the ways of a chip like the board's."""
+    return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None), temp)
+
+
+def _memories_on(measured, board, temp):
+    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory; None for bytes
+    that are unknown."""
+    need, placed = measured.need, measured.placed
+    model = need["program_bytes"] + sum(need["data_bytes"])
+    room = _room_for_job(board, _ways_of(measured, board, temp)["micropython"]["flash"]["parts"], model)
+    memories = {
+        "pool": (need["method_pool"], board.arenas["pool"].size),
+        **planned_arenas(board, need["planned"], placed.outputs),
+        "temp": (temp, board.arenas["temp"].size),
+        "model": (model, room),
+    }
+    if room is not None and model <= room < model + sum(placed.inputs):
+        memories["model and inputs"] = (model + sum(placed.inputs), room)
+    return memories
+
+
+def _is_known(need):
+    """Returns False if backends are missing: without them it does not run, and what they take is not
+    counted."""
+    return all(delegate["registered"] for delegate in need["delegates"])
+
+
+def _fits(measured, board, temp):
+    """Return whether a method fits the memories of a board, None if what is unknown decides it."""
+    memories = _memories_on(measured, board, temp).values()
+    if any(size is not None and needed > size for needed, size in memories):
+        return False
+    return None if not _is_known(measured.need) or any(size is None for _, size in memories) else True
+
+
+def _temp_on_board(measured: _Measured, board: Board) -> int:
+    """Return the most bytes of temp memory that fit, else the default."""
+    need = measured.need
+    return max((temp for temp in [need["temp_least"], *measured.temps(board.core)]
+                if _fits(measured, board, temp) is not False), default=need["temp"])
+
+
+def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
+    need, memories = measured.need, _memories_on(measured, board, temp)
+    refused, kernels = _refused(measured, board.core), measured.kernels(board)
+    entry = {
+        "board": board.name,
+        "core": board.core,
+        "clock_hz": board.clock_hz,
+        "fits": False if refused else _fits(measured, board, temp),
+        "memories": {name: {"needed": needed, "size": size}
+                     for name, (needed, size) in memories.items()},
+        "ways": _ways_of(measured, board, temp),
+        "temp": measured.choices(board, board, temp),
+        "time": measured.time(board, board, temp),
+        "stack": None,
+        "stack_bound": bound_on(board, need["operators"]),
+        "stack_size": board.stack_size,
+        "firmware_flash": None,
+        "kernels": kernels,
+        "built": False,
+        "message": refused,
+    }
+    with contextlib.suppress(emulator.FirmwareMissing):
+        entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
+        entry["built"] = True
+    if entry["fits"] is not False:
+        result, entry["message"] = measured.run(board, temp)
+        entry["stack"] = result and result.stack
+    return entry
+
+
+def _room_for_job(board, flash, model):
+    """Return bytes, None if they are unknown and may suffice. A job that lies behind the firmware has
+    what a firmware with the kernels of this method leaves."""
+    if not board.job_follows_code:
+        return board.job.size
+    firmware = [flash[part] for part in ("core and kernels", "MicroPython, runtime")]
+    most = board.job.size - sum(filter(None, firmware))
+    return most if None not in firmware or model > most else None
+
+
+def planned_arenas(board, planned, outputs):
+    """Bytes needed and there of each arena that a planned buffer or an unplanned output is in."""
+    sizes = {"planned": []}
+    for i, size in enumerate(planned):
+        sizes.setdefault(board.planned_arena(i).name, []).append(size)
+    sizes["planned"] += outputs
+    return {name: (_together(found), board.arenas[name].size) for name, found in sizes.items()}
+
+
+def _together(sizes):
+    """Bytes of memories that lie behind one another, each at a multiple of 16."""
+    return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+
+
+def _output_sizes(meta):
+    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()] + [
+        info.nbytes() for info in meta.unplanned_attributes()]
+
+
+def _input_sizes(meta, condition):
+    """Bytes of the input tensors for whose TensorInfo the condition holds."""
+    infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs()) if meta.input_tag(i) == TENSOR]
+    return [info.nbytes() for info in infos if condition(info)]

@@ -1,0 +1,44 @@
+"""Estimate the time of a program from a run on the emulated board of a core."""
+
+from picotorch import Error
+from picotorch.module import load_with_exact_memories
+
+from ..host.inputs import random_inputs
+from ..host.twin import open_program, wished_temp
+from ..run import running
+from ..run.request import Request
+from . import by_size, cycles, fitting
+
+_CLOCK_HZ = 100_000_000  # that milliseconds are stated for
+
+
+def estimated(program: bytes, core: str) -> dict:
+    """Return {"core", "clock_hz", "instructions", "cycles", "ms", "least_ms", "most_ms", "message"},
+    with the temp memory that kernels use, as the RAM of the report has it. "counted" is False if no
+    board of the core is built: then see by_size.estimate. If a board cannot run the program, "message"
+    tells why, and the figures are None."""
+    board = fitting.reference_board(core)
+    entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
+        ("instructions", "cycles", "ms", "least_ms", "most_ms")), "message": ""}
+    try:
+        opened = open_program(program)
+        if board is None:
+            return entry | (_by_size(opened, core) or {"message": fitting.how_to_measure(core)})
+        used = load_with_exact_memories(opened, "forward").memory_report()["temp"]["used"]
+        request = Request(program, "program", random_inputs(opened.method_meta("forward")),
+                          pool_size=board.arenas["pool"].size, temp_size=used)
+        result = running.run(request, board.name)
+        running.check_result(result)
+        operators = cycles.measured_operators(request, board.name)
+    except Error as error:
+        return entry | {"message": error.message}
+    return entry | cycles.estimate(core, _CLOCK_HZ, result.instructions["execute"], operators,
+                                   cycles.conditions_of(request, result, core))
+
+
+def _by_size(program, core):
+    method = load_with_exact_memories(program, "forward")
+    used = method.memory_report()["temp"]["used"]
+    has_less = cycles.has_less_temp(used, used, wished_temp(method, core))
+    return by_size.estimate(program.method_meta("forward"), core, _CLOCK_HZ,
+                            cycles.PLAIN._replace(has_less_temp=has_less))

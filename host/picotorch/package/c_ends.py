@@ -1,0 +1,202 @@
+"""Inputs and outputs of a method in C: what header and source of a model have of each.
+
+Lines of C, for names that begin with the prefix of their method: see c_method.py.
+"""
+
+import textwrap
+
+import numpy as np
+from _picotorch_c import lib
+
+from ..host import quoting
+from ..host.tensors import numpy_dtype
+from ..host.values import TENSOR, kind_name
+
+NUMBERS = {lib.PT_TYPE_INT: "int64_t", lib.PT_TYPE_BOOL: "bool", lib.PT_TYPE_DOUBLE: "double"}
+_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "bool",
+          "complex64": "float _Complex", "complex128": "double _Complex"}
+
+
+def _c_type(info):
+    name = str(numpy_dtype(info))
+    return _TYPES.get(name, f"{name}_t")
+
+
+def _float(number):
+    """Return the literal of the nearest float32, an infinity where there is none."""
+    with np.errstate(over="ignore"):
+        return quoting.c_number(float(np.float32(number)), "f")
+
+
+def _comment(text):
+    return "\n".join(textwrap.wrap(text, 100, initial_indent="// ", subsequent_indent="// "))
+
+
+# Identifiers of an input or output, in the files of its model and in main.c
+_IDENTIFIERS = ["{}", "sample_{}", "sample_{}_sizes", "sample_{}_bytes", *(f"{{}}_{end}" for end in (
+    "set", "resize", "sizes", "elements", "bytes", "rank", "scale", "zero_point"))]
+
+
+class End:
+    """An input or output. called: its name or index, as end_names has it."""
+
+    def __init__(self, method, i, kind, called, tag, info, quantization):
+        self.method, self.i, self.tag, self.info = method, i, tag, info
+        self.name = method.identifiers.claim(f"{method.prefix}_{kind}_{called}", *_IDENTIFIERS)
+        self.macro = self.name.upper()
+        self.is_tensor = tag == TENSOR
+        self.quantization = quantization
+        self.is_dynamic = self.is_tensor and info.is_dynamic()
+        self.c_type = _c_type(info) if self.is_tensor else NUMBERS.get(tag, "")
+
+    def describe(self):
+        if not self.is_tensor:
+            return kind_name(self.tag)
+        sizes = " x ".join(map(str, self.info.sizes())) or "one element"
+        order = list(self.info.dim_order())
+        stored = f", dims stored in the order {order}" if order != sorted(order) else ""
+        return f"{self.info.dtype}, {'up to ' if self.is_dynamic else ''}{sizes}{stored}"
+
+    def macros(self):
+        """Lines of the constants that there are of a tensor."""
+        if not self.is_tensor:
+            return []
+        sizes, macro = self.info.sizes(), self.macro
+        elements = 1
+        for size in sizes:
+            elements *= size
+        lines = [f"#define {macro}_ELEMENTS {elements}", f"#define {macro}_BYTES {self.info.nbytes()}",
+                 f"#define {macro}_RANK {len(sizes)}"]
+        if sizes:
+            lines.append(f"#define {macro}_SIZES {{{', '.join(map(str, sizes))}}}")
+        if self.quantization:
+            scale, zero_point = self.quantization
+            lines += [f"#define {macro}_SCALE {_float(scale)}",
+                      f"#define {macro}_ZERO_POINT {quoting.c_number(zero_point)}"]
+        return lines
+
+    def address(self):
+        """Its address in planned memory."""
+        info = self.info
+        memory = self.method.memory(info.planned_buffer)
+        return f"({self.c_type} *)(void *)((uint8_t *){memory} + {info.offset})"
+
+    @property
+    def is_planned(self):
+        return self.is_tensor and self.info.is_memory_planned() and self.info.nbytes() > 0
+
+
+class Input(End):
+    """An input: in planned memory it is written in place, else a pointer is set."""
+
+    def __init__(self, method, i, called):
+        meta, tag = method.meta, method.meta.input_tag(i)
+        super().__init__(method, i, "input", called, tag,
+                         meta.input_tensor_meta(i) if tag == TENSOR else None,
+                         meta.input_quantization(i))
+
+    @property
+    def is_given(self):
+        """True for one that has no planned memory, but elements."""
+        return self.is_tensor and not self.is_planned and self.info.nbytes() > 0
+
+    def declarations(self):
+        lines = []
+        if self.is_planned:
+            lines.append(f"{self.c_type} *{self.name}(void);")
+            if self.is_dynamic:
+                lines.append(f"int {self.name}_resize(const int32_t *sizes, pt_error *error);")
+        elif self.is_given:
+            sizes = "const int32_t *sizes, " if self.is_dynamic else ""
+            lines.append(f"int {self.name}_set({self.c_type} *data, {sizes}pt_error *error);")
+        return lines
+
+    def comment(self):
+        how = ""
+        if self.is_planned:
+            how = ": write its elements to this memory before each run"
+            how += ", and its sizes where they are others" if self.is_dynamic else ""
+        elif self.is_given:
+            how = ": used where it is, so leave it there"
+        elif not self.is_tensor:
+            how = ": always the value that the model was exported with"
+        return _comment(f"Input {self.i}, {self.describe()}{how}.")
+
+    def definitions(self):
+        lines = []
+        if self.is_planned:
+            lines = [f"{self.c_type} *{self.name}(void) {{", f"    return {self.address()};", "}", ""]
+        if self.is_dynamic and self.is_planned:
+            lines += [f"int {self.name}_resize(const int32_t *sizes, pt_error *error) {{",
+                      *self._give(f"{self.name}()"), "}", ""]
+        elif self.is_given:
+            sizes = "const int32_t *sizes, " if self.is_dynamic else ""
+            body = self._give("data") if self.is_dynamic else [
+                f"    return pt_set_input(&{self.method.prefix}_method, {self.i}, data, "
+                f"{self.macro}_BYTES, error);"]
+            lines += [f"int {self.name}_set({self.c_type} *data, {sizes}pt_error *error) {{", *body,
+                      "}", ""]
+        return lines
+
+    def _give(self, data):
+        return [f"    return give(&{self.method.prefix}_method, {self.i}, {data}, "
+                f"{self.info.scalar_type()}, {len(self.info.sizes())}, sizes, error);"]
+
+    def attach(self):
+        """Return the lines about this value in the function that opens the method."""
+        method = f"&{self.method.prefix}_method"
+        if not self.is_tensor:
+            return [f"    PT_TRY(set_constant({method}, {self.i}, error));"]
+        if self.is_planned:
+            return [f"    PT_TRY(pt_set_input({method}, {self.i}, {self.name}(), {self.macro}_BYTES, "
+                    "error));"]
+        return [] if self.is_given else [
+            f"    PT_TRY(pt_set_input({method}, {self.i}, {self.method.prefix}_pool, 0, error));"]
+
+
+class Output(End):
+    """An output: an address, the sizes of a dynamic one, a number."""
+
+    def __init__(self, method, i, called):
+        meta, tag = method.meta, method.meta.output_tag(i)
+        super().__init__(method, i, "output", called, tag,
+                         meta.output_tensor_meta(i) if tag == TENSOR else None,
+                         meta.output_quantization(i))
+
+    @property
+    def is_listed(self):
+        """True for what only pt_output gives: lists, strings and None."""
+        return not self.c_type
+
+    def declarations(self):
+        if self.is_listed:
+            return []
+        if not self.is_tensor:
+            return [f"{self.c_type} {self.name}(void);"]
+        lines = [f"const {self.c_type} *{self.name}(void);"]
+        if self.is_dynamic:
+            lines.append(f"const int32_t *{self.name}_sizes(void);")
+        return lines
+
+    def comment(self):
+        how = f": pt_output(&{self.method.prefix}_method, {self.i}, ...)" if self.is_listed else ""
+        return _comment(f"Output {self.i}, {self.describe()}{how}.")
+
+    def definitions(self):
+        method = f"&{self.method.prefix}_method"
+        if self.is_listed:
+            return []
+        if not self.is_tensor:
+            value = {"int64_t": "number.as.i", "bool": "number.as.i != 0",
+                     "double": "number.as.d"}[self.c_type]
+            view = f"output({method}, {self.i})"
+            text = (f"pt_scalar_as_double({view}.number)" if self.c_type == "double"
+                    else f"{view}.{value}")
+            return [f"{self.c_type} {self.name}(void) {{", f"    return {text};", "}", ""]
+        address = (self.address() if self.is_planned and not self.is_dynamic
+                 else f"output({method}, {self.i}).tensor.data")
+        lines = [f"const {self.c_type} *{self.name}(void) {{", f"    return {address};", "}", ""]
+        if self.is_dynamic:
+            lines += [f"const int32_t *{self.name}_sizes(void) {{",
+                      f"    return output({method}, {self.i}).tensor.sizes;", "}", ""]
+        return lines

@@ -1,0 +1,142 @@
+"""The files of a C project in their folder: what the user made or changed is kept, see c_project.py.
+
+picotorch/written.sha256 lists what was written, as sha256sum has it. It tells a project from any other
+folder, a file of picotorch's from one of the user's, and a file as it was written from one that the
+user changed.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from picotorch.errors import ACCESS_FAILED, fail
+
+from ..host.files import access_failed
+from ..host.files import write as write_file
+
+LIBRARY = "picotorch"
+LIST = f"{LIBRARY}/written.sha256"
+_NAMED = 5  # files that an error names
+
+
+def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
+    """Raise AccessFailed for a folder that cannot be written, and for one with files that write_files
+    would replace although picotorch did not write them. Call it before the work on the files starts.
+
+    paths: of files that will be written outside of the library's folder, which must have no file of
+    the user's at all: its makefiles compile what is there. own: see write_files.
+    """
+    try:
+        found = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        if not found.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(found, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if found == folder and any(_files_in(folder)) and not (folder / LIST).is_file():
+            raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
+                       remedy="name a new folder")
+        _check_users(folder, paths, own)
+    except OSError as error:
+        raise access_failed(error, folder) from None
+
+
+def _check_users(folder, paths, own):
+    """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
+    paths = {*paths, *map(_beside, own)} - {*own}
+    found = {path for path in paths if _is_taken(folder, path)}
+    found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
+    found -= _listed(folder).keys() | {LIST}
+    found = sorted(found | {path for path in paths | {*own} if (folder / path).is_dir()})
+    if found:
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        raise fail(ACCESS_FAILED, "has files that picotorch did not write and would replace: "
+                   + ", ".join(found[:_NAMED]) + more, str(folder),
+                   remedy="move them, or name another folder")
+
+
+def _files_in(folder):
+    """Give what is in a folder, at any depth, but folders."""
+    return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _is_taken(folder, path):
+    """Return whether something is at a path, or a file where it needs a folder."""
+    parents = (folder / parent for parent in Path(path).parents)
+    return os.path.lexists(folder / path) or any(
+        os.path.lexists(parent) and not parent.is_dir() for parent in parents)
+
+
+def _beside(path):
+    return f"{path}.new"
+
+
+def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> list[str]:
+    """Write texts by their paths in the folder, and remove what an earlier call wrote besides.
+
+    own: files for the user to change. One that the user changed stays, and where the text for it is no
+    longer the one that the user changed, it is written beside it, as PATH.new. Return the paths of
+    these, until the user removes PATH.new. Raises AccessFailed, see check_folder.
+    """
+    check_folder(folder, [path for path in files if not path.startswith(f"{LIBRARY}/")], own)
+    try:
+        before = _listed(folder)
+        now = {path: {_sum(text.encode())} for path, text in files.items()}
+        _list(folder, now, before)  # so that all is picotorch's if this is interrupted
+        _remove_others(folder, {*files, *map(_beside, own)}, before)
+        kept = [path for path, text in files.items() if _write(folder, path, text, path in own, before)]
+        _list(folder, now, {_beside(path): now[path] for path in kept})
+        return kept
+    except OSError as error:
+        raise access_failed(error, error.filename or folder) from None
+
+
+def _write(folder, path, text, is_own, before):
+    """True for a file that is kept although its text is another. A file with this text stays as it is,
+    so that make does not compile it again."""
+    target, beside = folder / path, folder / _beside(path)
+    there = target.read_bytes() if target.is_file() else None
+    if is_own and there not in (None, text.encode()) and _sum(there) not in before.get(path, ()):
+        is_outdated = beside.exists() or before.get(path) != {_sum(text.encode())}
+        if is_outdated:
+            write_file(beside, text)
+        return is_outdated
+    if there != text.encode():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_file(target, text)
+    if is_own:
+        beside.unlink(missing_ok=True)
+    return False
+
+
+def _remove_others(folder, files, before):
+    """Remove what was written earlier, but files that are written now, and those of models that the
+    user changed since."""
+    inside = folder.resolve()
+    for path in before.keys() - files - {LIST}:
+        there = folder / path
+        if (there.resolve().is_relative_to(inside) and there.is_file()
+                and (path.startswith(f"{LIBRARY}/") or _sum(there.read_bytes()) in before[path])):
+            there.unlink()
+
+
+def _sum(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def _listed(folder):
+    """Read the list of a folder: checksums by path, several where a call was interrupted."""
+    path = folder / LIST
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    found = {}
+    for digest, _, name in (line.partition("  ") for line in lines):
+        found.setdefault(name, set()).add(digest)
+    return found
+
+
+def _list(folder, *lists):
+    (folder / LIBRARY).mkdir(parents=True, exist_ok=True)
+    lines = {f"{digest}  {path}\n" for sums in lists for path, digests in sums.items()
+             for digest in digests}
+    write_file(folder / LIST, "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))

@@ -1,0 +1,263 @@
+"""picotorch compile --c: images as a folder that builds by itself and that any firmware can take.
+
+    OUT/kws/kws.h         what to call of the model kws: kws_open, kws_run, where inputs and outputs lie
+    OUT/kws/kws.c         static memories, and these functions
+    OUT/kws/kws_image.c   the image
+    OUT/kws/kws_sample.h  inputs
+    OUT/picotorch/        the sources that the operators of all models need, in the library's folders
+    OUT/main.c            runs the inputs and prints the outputs; target_*.c is what it needs of where
+                          it runs
+"""
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from picotorch import Program
+from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.method_meta import MethodMeta
+
+from ..boards.boards import board_names, load_board
+from ..firmware.selective import operator_file
+from ..host import quoting, twin
+from ..host.inputs import checked_inputs, random_inputs
+from ..host.operators import needed_features, needed_operators
+from . import c_files, c_method, c_sample, c_sources
+from .c_method import MARK, CMethod
+from .identifiers import Identifiers, spelled
+
+_TEMPLATES = Path(__file__).resolve().parent / "c_templates"
+_TARGETS = c_sources.KERNELS.parent / "examples" / "c"
+_TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
+_OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TAKEN}
+_OF_MAIN = ("main", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
+# What no model can be called: folders and files of the project, targets of CMake, headers of C, which
+# a folder of this name would hide.
+_RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
+             "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
+             "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
+             "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
+             "strings", "tgmath", "time", "wchar", "wctype"}
+_WORDS = 8  # of the image in a line
+
+
+@dataclass
+class Model:
+    """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
+    by method, of those that main.c runs; random ones otherwise. note: a line for the comments. board:
+    an emulated one that runs the image. temp: bytes of temp memory by method, where that is more than
+    it needs. end_names: of inputs and outputs by method, see end_names.of_program."""
+
+    name: str
+    image: bytes
+    inputs: dict[str, list] | None = None
+    note: str = ""
+    board: str = "mps2-an386"
+    temp: dict[str, int] = field(default_factory=dict)
+    end_names: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+
+
+class _Part:
+    """A model with its methods, and what they give to the files of the project."""
+
+    def __init__(self, model, identifiers):
+        self.name, self.image, self.identifiers = model.name, model.image, identifiers
+        self.board = load_board(model.board)
+        self.note = quoting.c_comment(model.note or model.name)
+        self.program = twin.open_program(model.image)
+        self.methods, self.constants = _methods(self.program, model, identifiers)
+        self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
+                        for method in self.methods}
+
+    def files(self, shared_temp):
+        name = self.name
+        header = c_method.header(name, len(self.image), self.methods, self.constants, self.note,
+                                 self.identifiers)
+        texts = (header, c_method.source(name, self.methods, shared_temp),
+                 image_source(name, self.image),
+                 c_sample.data(name, self.methods, self.samples, self.identifiers))
+        return dict(zip(_paths(name), texts, strict=True))
+
+
+def name_of(path: Path) -> str:
+    """Make the default prefix of functions from the name of the model's file."""
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    name = name if name[:1].isalpha() and not _is_reserved(name) else f"model_{name}"
+    return f"{name}_model" if _is_reserved(name) else name
+
+
+def _is_reserved(name):
+    """True for a name that the project has already: pt_... is the library's, ..._image an image's."""
+    return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_image$", name.lower()))
+
+
+def write(models: list[Model], folder: Path) -> dict:
+    """Writes a project with these models, and says what is in it.
+
+    A folder that this function wrote before is overwritten, except what the user changed of main.c,
+    targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists those of them that do not
+    fit these models, see c_files.write_files. Raises AccessFailed for a folder of something else, for
+    files of the user's that it would replace and for a folder that cannot be written, InvalidArgument
+    for a name that is none in C or that two models share, OperatorMissing.
+    """
+    folder = Path(folder)
+    check([model.name for model in models], folder)
+    identifiers = Identifiers(*_OF_MAIN)
+    for model in models:
+        _claim(model.name, identifiers, "{}_image", "{}_image_bytes")
+    parts = [_Part(model, identifiers) for model in models]
+    methods = [method for part in parts for method in part.methods]
+    programs = {part.name: part.program for part in parts}
+    operators, features = needed_operators(programs), needed_features(programs)
+    shared_temp = max(method.temp for method in methods)
+    files = {path: text for part in parts for path, text in part.files(shared_temp).items()}
+    files |= {**_templates(parts, methods), **_library(operators, features, methods)}
+    kept = c_files.write_files(folder, files, _OWN)
+    return {"folder": str(folder), "files": len(files), "kept": kept, "operators": operators,
+            "methods": [method.entry() for method in methods]}
+
+
+def check(names: list[str], folder: Path) -> None:
+    """Raises what write() would raise for the names of its models and for the folder. Call it before
+    the work on the models starts."""
+    check_names(names)
+    c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
+
+
+def _paths(name):
+    """Return the paths of the files of a model: header, source, image, inputs."""
+    return [f"{name}/{name}{end}" for end in (".h", ".c", "_image.c", "_sample.h")]
+
+
+def check_names(names: list[str]) -> None:
+    """Raises InvalidArgument for a name that C does not have, one of the project's own, and one that
+    two models share: macros have no lower case."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+            raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
+        if _is_reserved(name):
+            raise fail(INVALID_ARGUMENT, "is a name that every project has already", name,
+                       remedy="give the model another --name")
+    for one, other in itertools.combinations(names, 2):
+        if one.lower() == other.lower():
+            raise _is_of_two(other)
+
+
+def _is_of_two(name):
+    return fail(INVALID_ARGUMENT, "is the name of two models", name,
+                remedy="give each its own --name")
+
+
+def _claim(name, identifiers, *patterns):
+    """Raises InvalidArgument if the project has identifiers of a model already."""
+    if identifiers.claim(name, *patterns) != name:
+        raise _is_of_two(name)
+
+
+def _methods(program: Program, model: Model, identifiers: Identifiers):
+    """The methods that run, and the numbers that the others give, by their names."""
+    metas = [program.method_meta(method) for method in program.method_names]
+    constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
+    running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
+    if not running:
+        raise fail(INVALID_ARGUMENT, "all its methods give constants", model.name)
+    methods = []
+    for i, meta in running:
+        name = meta.name()
+        prefix = model.name if len(running) == 1 else f"{model.name}_{spelled(name)}"
+        methods.append(CMethod(program, i, meta, prefix, identifiers, model.temp.get(name, 0),
+                               model.end_names.get(name, ([], []))))
+        if len(running) == 1 and methods[0].prefix != prefix:
+            raise _is_of_two(model.name)
+    return methods, {method: number for method, number in constants.items() if number is not None}
+
+
+def _sample(meta: MethodMeta, given):
+    values = random_inputs(meta) if given is None else given
+    return checked_inputs(meta, values)
+
+
+def image_source(name: str, image: bytes) -> str:
+    """The image as a C array: words, at a multiple of 16 bytes."""
+    words = np.frombuffer(image + bytes(-len(image) % 4), "<u4")
+    lines = [f"// The image of {name}: its words, little-endian. {MARK}.", f'#include "{name}.h"', "",
+             f"const uint32_t {name}_image[{len(words)}] __attribute__((aligned(16))) = {{"]
+    for at in range(0, len(words), _WORDS):
+        lines.append("    " + " ".join(f"0x{word:08x}," for word in words[at : at + _WORDS]))
+    return "\n".join([*lines, "};", ""])
+
+
+# ---- the library
+
+def _library(operators, features, methods):
+    """The texts of its files by their paths in the project."""
+    files = {path: (c_sources.KERNELS / path).read_text()
+             for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
+    files["core/operators.def"] = operator_file(operators, features)
+    files["core/config.h"] = _config(methods)
+    return {f"{c_files.LIBRARY}/{path}": text for path, text in files.items()}
+
+
+def _config(methods):
+    """config.h of the core with what the methods do not need left out."""
+    text = (c_sources.KERNELS / "core" / "config.h").read_text()
+    memories = max(method.memories for method in methods)
+    inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
+    guard = "#define PT_CORE_CONFIG_H\n"
+    chosen = ["", f"// {MARK}: what the models need. -DPT_WITH_TEXTS where errors are to be read,",
+              "// -DPT_WITH_CHECKS where the image may be another than the project was written for.",
+              "#define PT_NO_PROGRAMS", "#define PT_NO_TRACER",
+              *(["#define PT_NO_DYNAMIC"] if all(method.is_static() for method in methods) else []),
+              *(f"#ifndef PT_WITH_{part}\n#define PT_NO_{part}\n#endif"
+                for part in ("TEXTS", "CHECKS")),
+              f"#define PT_MOST_MEMORIES {memories}", f"#define PT_MOST_INPUTS {inputs}", "",
+              "// A build whose loops take no prepared weights, for this computer or with clang,",
+              "// restores plain ones as it runs.",
+              "#if !defined(__ARM_FEATURE_DSP) && !defined(__ARM_ARCH_7M__) && "
+              "!defined(__ARM_ARCH_6M__)",
+              "#define PT_ANY_CORE", "#endif", ""]
+    assert guard in text
+    return text.replace(guard, guard + "\n".join(chosen))
+
+
+# ---- files
+
+def _templates(parts, methods):
+    """The files that are the same for all models but for some words."""
+    several = len(parts) > 1
+    names = [part.name for part in parts]
+    board = parts[0].board
+    words = {"PROGRAM": "models" if several else parts[0].name, "MARK": MARK,
+             "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core,
+             "NOTE": " and ".join(quoting.html(part.note) for part in parts),
+             "FOLDERS": ", ".join(f"`{name}/`" for name in names),
+             "SOURCES": ", ".join(f"`{name}/*.c`" for name in names),
+             "HEADERS": " and ".join(f"`{name}/{name}.h`" for name in names),
+             "DECLARE": "declare" if several else "declares",
+             "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
+             "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
+                                   for end in ("", "_sample")),
+             "RUNS": c_sample.runs(methods), "RUN": c_sample.calls(methods),
+             "BOARDS": "\n".join(map(_board_lines, board_names()))}
+    files = {path.name.removesuffix(".in"): path.read_text()
+             for path in sorted(_TEMPLATES.iterdir())}
+    files |= {path: (_TARGETS / path).read_text() for path in _TAKEN}
+    files["LICENSE"] = metadata.distribution("picotorch").read_text("licenses/LICENSE")
+    return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+            for path, text in files.items()}
+
+
+def _board_lines(name):
+    """The lines of a board in Makefile."""
+    board = load_board(name)
+    unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []
+    code, data = board.flash_of_project(), board.data
+    return "\n".join([
+        f"CORE_{name} = {' '.join([*board.cflags, *unified])}",
+        f"PLACE_{name} = FLASH={code.address:#x} FLASH_BYTES={code.size:#x} "
+        f"RAM={data.address:#x} RAM_BYTES={data.size:#x}",
+        f"MACHINE_{name} = {board.emulator.machine}"])

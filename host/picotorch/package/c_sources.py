@@ -1,0 +1,120 @@
+"""Find the files of kernels/ that a build with some operators needs, by reading them.
+
+A file outside of the core needs the files that define the pt_ names in it, and in the inline functions
+of the headers that it includes. Forms for other instruction sets are taken, too: the compiler decides
+which of them count.
+"""
+
+import functools
+import re
+from collections.abc import Collection
+
+from ..host.operators import FEATURES, feature_kernels, known_operators
+from ..host.sources import ROOT
+
+KERNELS = ROOT / "kernels"
+FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
+# Of the core what reads .pte and .ptd files, and what measures.
+_NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
+    "data", "program", "pte", "pte_load", "pte_state", "tracer", "verify")}
+_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "neighbours")}
+
+_FLOAT64 = "pt_all_float64"
+
+_COMMENT = re.compile(r"//.*")
+_INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
+_DEFINITION = re.compile(  # of a function or a constant that other files see
+    r"(?m)^(?!static|typedef|inline)(?:const )?\w[\w ]*?[ *]\**(pt_\w+)"
+    r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? =\s)")
+_PROTOTYPE = re.compile(r"(?m)^(?!static|typedef|#)\w[\w *]*\([^{};]*\);")
+_PASTED = re.compile(r"\w+(?:##\w+)+")
+
+
+def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES)) -> list[str]:
+    """The files of kernels/ for images with these operators and features, headers included, sorted."""
+    known = known_operators()
+    found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_IMAGES
+    left_out = {path for name, path in _FEATURES.items() if name not in features}
+    symbols = {known[name].symbol for name in operators}
+    for name in features:
+        symbols |= {feature_kernels()[name].get(symbol, symbol) for symbol in symbols}
+    new = {_kernel_file(symbol) for symbol in symbols}
+    new |= _definitions()[_FLOAT64] if "float64" in features else set()
+    while new:
+        found |= new
+        new = set().union(*map(needed_by, new)) - found - left_out
+    return sorted(found.union(*map(_headers, found)))
+
+
+@functools.cache
+def needed_by(path: str) -> frozenset[str]:
+    """The sources outside of the core whose functions this one, outside of the core, may call."""
+    headers = (header for header in _headers(path) if not header.startswith("core/"))
+    text = _text(path) + "".join(_PROTOTYPE.sub("", _text(header)) for header in headers)
+    definitions, names = _definitions(), set(re.findall(r"\bpt_\w+", text))
+    kernels = {_kernel_file(symbol) for others in feature_kernels().values() for symbol in others
+               if f"pt_{symbol}" in names}
+    return frozenset(kernels.union(*(definitions.get(name, ()) for name in names)) - {path})
+
+
+@functools.cache
+def _text(path):
+    return _COMMENT.sub("", (KERNELS / path).read_text())
+
+
+@functools.cache
+def _sources():
+    return sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.c"))
+
+
+@functools.cache
+def _definitions():
+    """The sources outside of the core that define a name: one for each instruction set, at most."""
+    found = {}
+    for path in _sources():
+        if not path.startswith("core/"):
+            for name in _DEFINITION.findall(_text(path)):
+                found.setdefault(name, set()).add(path)
+    return found
+
+
+@functools.cache
+def _headers(path):
+    """Find all headers that a file includes, directly or not."""
+    found = set()
+    for name in _INCLUDE.findall(_text(path)):
+        near = (KERNELS / path).parent / name
+        header = near if near.is_file() else next(
+            KERNELS / folder / name for folder in FOLDERS if (KERNELS / folder / name).is_file())
+        header = header.resolve().relative_to(KERNELS).as_posix()
+        found |= {header} | _headers(header)
+    return found
+
+
+def _kernel_file(symbol):
+    """The source with the kernel pt_<symbol>, which a macro may put together."""
+    (path,) = _definitions().get(f"pt_{symbol}") or [
+        path for path in _sources() if not path.startswith("core/") and _makes(path, symbol)]
+    return path
+
+
+def _makes(path, symbol):
+    words = _words(path)
+    return symbol in words or any(
+        match and words.issuperset(match.groups())
+        for pattern in _patterns(path)
+        for match in (pattern.fullmatch(symbol), pattern.fullmatch(f"pt_{symbol}")))
+
+
+@functools.cache
+def _words(path):
+    return frozenset(re.findall(r"\w+", _text(path)))
+
+
+@functools.cache
+def _patterns(path):
+    """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out. A
+    part that neither begins nor ends with _ is a macro's parameter."""
+    return [re.compile("".join(re.escape(part) if "_" in (part[0], part[-1]) else r"(\w+)"
+                               for part in chain.split("##")))
+            for chain in _PASTED.findall(_text(path))]

@@ -1,0 +1,84 @@
+"""Names of the inputs and outputs of methods, where their program has them: the keys of keyword
+arguments and of dicts, and the fields of dataclasses, in the trees that torch.export flattened, as
+ExecutionPlan's container_meta_type holds them. ExecuTorch keeps no name of a positional argument.
+"""
+
+import json
+import re
+
+from ..host import program_schema as slots
+
+_CALLS = ("set", "resize", "sizes")  # what functions of an end have behind its name
+_LONGEST = 100  # characters of a name: files can repeat long keys without end
+
+
+def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
+    """{method: names of its inputs, of its outputs} of a verified program; "" for one without a name,
+    no list where the program does not say."""
+    from ..run.tables import Tables  # with flatbuffers, which few commands need
+
+    tables = Tables(model)
+    plans = tables.table(tables.root(), slots.PROGRAM_EXECUTION_PLAN)
+    found = {}
+    for plan in (tables.item(plans, i) for i in range(tables.length(plans))):
+        trees = tables.table(plan, slots.EXECUTION_PLAN_CONTAINER_META_TYPE)
+        found[tables.text(plan, slots.EXECUTION_PLAN_NAME)] = tuple(
+            _names(tables.text(trees, slot)) if trees else [] for slot in
+            (slots.CONTAINER_METADATA_ENCODED_INP_STR, slots.CONTAINER_METADATA_ENCODED_OUT_STR))
+    return found
+
+
+def _names(text):
+    """The names of the leaves of a tree: keys on the way from its root, joined by "_", "" for more
+    than _LONGEST characters. [] for a text that is no tree."""
+    found = []
+    try:
+        _, tree = json.loads(text)
+        _add_names(tree, "", found)
+        return found
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _add_names(tree, name, found):
+    if tree["type"] is None:
+        found.append(name if len(name) <= _LONGEST else "")
+        return
+    children = tree["children_spec"]
+    keys = _keys(tree["context"])
+    if not isinstance(keys, list) or len(keys) != len(children):  # a sequence
+        keys = [str(i) if name else "" for i in range(len(children))]
+    for key, child in zip(keys, children, strict=True):
+        _add_names(child, "_".join(filter(None, (name, str(key))))[: _LONGEST + 1], found)
+
+
+def _keys(context):
+    """The keys of a dict, the fields of a dataclass; anything else for a sequence."""
+    if isinstance(context, dict):  # of a defaultdict
+        return context["dict_context"]
+    try:
+        keys = json.loads(context)
+    except ValueError:  # the name of a namedtuple
+        return None
+    is_dataclass = isinstance(keys, list) and len(keys) == 2 and isinstance(keys[0], list)
+    return keys[0] if is_dataclass else keys  # its second list has the fields that are None
+
+
+def identifiers(names: list[str], count: int) -> list[str]:
+    """Name each of `count` inputs or outputs for C: by its name, or by its index where it
+    has none, or where functions or macros of two would have the same name."""
+    found = [str(i) for i in range(count)]
+    if len(names) != count:
+        return found
+    taken = {name for index in found for name in _own(index)}
+    for i, name in enumerate(names):
+        name = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")
+        own = _own(name)
+        if name and not name.isdigit() and not own & taken:
+            found[i] = name
+            taken |= own
+    return found
+
+
+def _own(name):
+    return {name.upper(), *(f"{name}_{call}".upper() for call in _CALLS)}

@@ -1,0 +1,113 @@
+"""Read the lines about a run that a board without MicroPython prints (port/bare).
+
+An error comes as the fields of a pt_error; `stage` names its source, `missing` the operators without a
+kernel in the board's build, `attribute` the buffer in question, both by their bytes. A value that
+is not a tensor is written as in Python, except bits(those of a double), text('its bytes') and
+items('typecode', 'bytes of a tensor').
+"""
+
+import ast
+import struct
+
+import numpy as np
+
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    FlatTensorDataMap,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    MergedDataMap,
+    Method,
+    MethodMeta,
+    Program,
+)
+from picotorch.errors import text_of
+from picotorch.schema import (
+    SUBJECT_METHOD_NAME,
+    SUBJECT_MISSING_BACKEND,
+    SUBJECT_MISSING_OPERATOR,
+)
+
+from ..host.aligned import aligned, aligned_copy
+from .request import Request
+
+_PROGRAM, _DATA, _METHOD = range(3)
+_FIELDS = ("code", "subject", "index", "argument", "requested", "available")
+
+
+# ---- numbers, strings, lists
+
+
+def constant(value: float) -> str:
+    """A float that is an input, in the job."""
+    return f"double:{struct.unpack('<Q', struct.pack('<d', value))[0]}"
+
+
+def read_value(text: str):
+    """Return an output that is not a tensor from the board's text."""
+    return _value(ast.parse(text, mode="eval").body)
+
+
+def _value(node):
+    if isinstance(node, ast.List):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Call):
+        return _CALLS[node.func.id](*map(ast.literal_eval, node.args))
+    return ast.literal_eval(node)
+
+
+def _items(typecode, digits):
+    return np.frombuffer(bytes.fromhex(digits), typecode).tolist()
+
+
+_CALLS = {"bits": lambda number: struct.unpack("<d", struct.pack("<q", number))[0],
+          "text": lambda digits: bytes.fromhex(digits).decode(), "items": _items}
+
+
+# ---- errors
+
+
+def _text(digits):
+    return text_of(bytes.fromhex(digits))
+
+
+class _Told(Method):
+    """A method that is loaded on a board, for the words of its errors."""
+
+    def __init__(self, program, name, data_map, report):
+        super().__init__(MemoryManager(MemoryAllocator(aligned(8)), HierarchicalAllocator([])), 1)
+        self.program, self.name, self.data_map = program, name, data_map
+        self._asked = _text(report.get("attribute", ""))
+        self._missing = ", ".join(map(_text, report.get("missing", "").split(",")))
+
+    def explain(self, error):
+        if error._kind == SUBJECT_MISSING_OPERATOR:
+            return self._missing
+        if error._kind == SUBJECT_MISSING_BACKEND:
+            names = MethodMeta(self.program, self.plan).backend_names()
+            return ", ".join(dict.fromkeys(names))
+        return super().explain(error)
+
+
+def message(request: Request, report: dict[str, str]) -> str:
+    """The text of a report's error, as MicroPython's runner has it."""
+    fields = [*[int(report[field], 0) for field in _FIELDS], report["what"]]
+    try:
+        _raise(request, report, fields)
+    except Error as error:
+        return error.message
+
+
+def _raise(request, report, fields):
+    stage, loader = int(report["stage"], 0), BufferDataLoader(aligned_copy(request.model))
+    if stage == _PROGRAM:
+        if fields[1] == SUBJECT_METHOD_NAME:
+            Program.load(loader).plan(request.method)
+        Program(loader)._fail(*fields)
+    files = [FlatTensorDataMap(BufferDataLoader(aligned_copy(data))) for data in request.data]
+    if stage == _DATA:
+        files[0]._fail(*fields)
+    data_map = MergedDataMap(files) if files else None
+    _Told(Program.load(loader), request.method, data_map, report)._fail(*fields)

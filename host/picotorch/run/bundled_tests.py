@@ -1,0 +1,117 @@
+"""picotorch run MODEL.bpte: every test set of a bundled program against its expected outputs."""
+
+import dataclasses
+
+import click
+
+from picotorch import Error
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from ..host import show, twin
+from ..host.inputs import checked_inputs
+from . import running
+from .bundled import BundledProgram, BundledTensor
+from .report import result_entry, show_result
+from .request import Request, Result
+from .verifying import Verdict, verify
+
+# ExecuTorch's, of verify_method_outputs
+
+
+@dataclasses.dataclass
+class Tested:
+    """A method: its run, and a verdict for each of its test sets."""
+
+    result: Result
+    verdicts: list[Verdict]
+
+    @property
+    def passed(self):
+        return all(verdict.passed for verdict in self.verdicts)
+
+
+def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, atol: float,
+        template: Request) -> list[Tested]:
+    """Loads each method that has test sets, or the one asked for, and executes the sets one by one.
+
+    template: what is the same for all, as the sizes of memories. Raises InvalidArgument where there is
+    no test set, NotFound where there is no such method.
+    """
+    methods = bundle.methods() if method is None else [method]
+    cases = {name: [case for case in bundle.sets if case.method == name] for name in methods}
+    if not cases or not all(cases.values()):
+        raise fail(INVALID_ARGUMENT, "no test set is bundled" if not cases else
+                   f"no test set is bundled for it; there are some for {', '.join(bundle.methods())}",
+                   method)
+    program = twin.open_program(template.model)
+    return [_run_method(program.method_meta(name), cases[name], board, rtol, atol,
+                        dataclasses.replace(template, method=name)) for name in methods]
+
+
+def _run_method(meta, cases, board, rtol, atol, request):
+    verdicts, taken, inputs = {}, [], []
+    for case in cases:
+        try:
+            inputs.append(checked_inputs(meta, [_given(value) for value in case.inputs]))
+            taken.append(case)
+        except Error as error:
+            verdicts[case.index] = Verdict(case.method, case.index, False, str(error))
+    result = Result(request.name, request.method, board)
+    if taken:
+        request.inputs, request.further = inputs[0], inputs[1:]
+        result = running.run(request, board)
+    outputs = [result.outputs, *result.further] if result.outputs else []
+    for number, case in enumerate(taken):
+        if number < len(outputs):
+            verdicts[case.index] = verify(case, outputs[number], rtol, atol)
+        else:
+            verdicts[case.index] = Verdict(
+                case.method, case.index, False,
+                f"{result.status} (0x{result.code:02X}): {result.message}")
+    return Tested(result, [verdicts[case.index] for case in cases])
+
+
+def _given(value):
+    return value.array() if isinstance(value, BundledTensor) else value
+
+
+def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested]) -> dict:
+    """Return the object that `run --json` prints for a bundled program."""
+    return {"model": name, "board": board, "rtol": rtol, "atol": atol,
+            "passed": all(method.passed for method in tested),
+            "methods": [{**result_entry(method.result),
+                         "test_sets": [_verdict_entry(verdict) for verdict in method.verdicts]}
+                        for method in tested]}
+
+
+def _verdict_entry(verdict):
+    return {name: value for name, value in dataclasses.asdict(verdict).items() if name != "method"}
+
+
+def show_text(tested: list[Tested]) -> None:
+    """The log of each method and ExecuTorch's line of each set, then all sets in one table."""
+    for method in tested:
+        show_result(method.result)
+        click.echo()
+        for verdict in method.verdicts:
+            _show_verdict(verdict)
+    show.heading("Test sets")
+    show.table(["method", "set>", "result", "max absolute error>", "max relative error>"], [
+        [verdict.method, verdict.index, _word(verdict), _error(verdict.max_absolute_error),
+         _error(verdict.max_relative_error)] for method in tested for verdict in method.verdicts])
+
+
+def _show_verdict(verdict):
+    level = "I" if verdict.passed else "E"
+    if verdict.message:
+        show.line(f"E [picotorch] {verdict.message}")
+    show.line(f"{level} [picotorch] TEST: BundleIO index[{verdict.index}] "
+              f"Test_result: {_word(verdict)}")
+
+
+def _word(verdict):
+    return "PASS" if verdict.passed else "FAIL"
+
+
+def _error(value):
+    return "" if value is None else f"{value:.3g}"

@@ -1,0 +1,263 @@
+"""Compare a board with the twin to the bit, and both with expected outputs."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from ..boards.boards import board_names, load_board
+from ..host import show
+from ..host.inputs import random_inputs, read_inputs
+from ..host.npz import read_npz
+from ..host.tensors import BFLOAT16, HALF, as_numbers
+from ..host.twin import open_program
+from ..host.values import TENSOR
+from . import running
+from .report import connected_of, model_place, result_entry
+from .request import HOST_MEMORY, Request, Result
+
+# Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
+# units in the last place
+BOUND = 1e-5
+_BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
+
+
+@dataclass
+class Reference:
+    """The origin of the inputs, and the expected outputs, if there are any for these inputs.
+
+    scalar_types: those of the method's outputs, None for one that is not a tensor. rtol: the largest
+    difference of all outputs; without it BOUND, or that of the output's type.
+    """
+
+    inputs: str
+    scalar_types: list
+    path: Path | None = None
+    outputs: list | None = None
+    rtol: float | None = None
+
+
+def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
+                 prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
+                 sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
+                 rtol: float | None = None) -> tuple[Request, Reference]:
+    """The request, with the bytes of its .ptd files, and the reference. Without inputs and expected
+    outputs they are those beside the model, if there are any, else random inputs and no outputs.
+
+    Raises InvalidArgument for expected outputs of random inputs; Error.
+    """
+    meta = open_program(data).method_meta(method)
+    reference = Reference(f"random (seed {seed})", [
+        meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
+        for i in range(meta.num_outputs())], rtol=rtol)
+    path = inputs if inputs is not None else model.parent / "inputs.npz"
+    if inputs is not None or (path.is_file() and not sizes):
+        values = read_inputs(path, meta, quantize)
+        reference.inputs = str(path)
+        beside = model.parent / "expected.npz"
+        if expected is None and inputs is None and beside.is_file():
+            expected = beside
+    elif expected is not None:
+        raise fail(INVALID_ARGUMENT, "are for given inputs, and the inputs are random",
+                   f"expected outputs {expected}", remedy="give --inputs")
+    else:
+        values = random_inputs(meta, seed, sizes)
+    if expected is not None:
+        reference.path = expected
+        reference.outputs = read_npz(expected, _output_bytes(meta), "out")
+    request = Request(data, str(model), values, method, None, temp_size=None, prepare=prepare,
+                      data=list(files))
+    return request, reference
+
+
+def _output_bytes(meta):
+    """The most bytes of each output; numbers have less than an .npz file may have besides."""
+    return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
+            for i in range(meta.num_outputs())]
+
+
+def compare(request: Request, boards: list[str], reference: Reference,
+            tell: Callable[[dict], None] = lambda entry: None) -> dict:
+    """Return the entry of the twin's run, as `run --json` has it, with "agree", "reference" and the
+    entries of the boards, each with what differs in it.
+
+    boards: without the twin, which always runs. tell: called with the entry so far, first of the twin
+    alone, then with each board. Raises the error of a run that failed."""
+    twin = _run(request, running.HOST)
+    entry = {**result_entry(twin), "inputs": reference.inputs,
+             "expected": None if reference.path is None else str(reference.path),
+             "reference": _against_reference(twin, reference), "boards": []}
+    tell(entry)
+    for name in boards:
+        own = _for_its_core(request, name)
+        same = twin if own is request else _run(own, running.HOST)
+        result = _run(own, name)
+        compared = _compared(same, result, reference)
+        entry["boards"].append({**result_entry(result), "compared_pool_bytes": len(same.pool),
+                                **compared, "agree": _is_same(compared)})
+        tell(entry)
+    entry["agree"] = _agree(entry["reference"]) and all(board["agree"] for board in entry["boards"])
+    return entry
+
+
+def _for_its_core(request, name):
+    """The request for a board; where its core is known, what kernels prepare is compared, too."""
+    if request.prepare == "none" or name not in board_names():
+        return request
+    return dataclasses.replace(request, core=load_board(name).core)
+
+
+def agree(twin: Result, result: Result, reference: Reference) -> bool:
+    """Return whether a board's result is equal to the twin's, and within the bound of the stored
+    outputs."""
+    return _is_same(_compared(twin, result, reference))
+
+
+def _compared(twin, result, reference):
+    return {"differing_outputs": _differing_outputs(twin, result),
+            "first_differing_pool_byte": _first_difference(twin.pool, result.pool),
+            "reference": _against_reference(result, reference)}
+
+
+def _is_same(board):
+    return (not board["differing_outputs"] and board["first_differing_pool_byte"] is None
+            and _agree(board["reference"]))
+
+
+def _run(request: Request, board: str) -> Result:
+    """The result; the twin has all memory that any board has. Raises the error of a run that failed."""
+    if board == running.HOST:
+        request = dataclasses.replace(request, pool_size=HOST_MEMORY, temp_size=HOST_MEMORY)
+    result = running.run(request, board)
+    if result.code:
+        raise fail(result.code, result.message, board)
+    return result
+
+
+def _agree(reference):
+    return reference is None or reference["agree"]
+
+
+def _differing_outputs(one: Result, other: Result) -> list[int]:
+    """Return the outputs that are not equal to the bit."""
+    return [i for i, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True))
+            if not same_bits(a, b)]
+
+
+def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether arrays are equal to the bit, but for the sign and payload of NaNs, which every FPU
+    makes its own way, and for a number that is not a tensor: a board prints it with 32 bits."""
+    if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
+        return np.allclose(one, other, rtol=1e-6, equal_nan=True)
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    if one.dtype == object:  # None
+        return True
+    if one.dtype.kind == "f":
+        one, other = (np.where(np.isnan(array), one.dtype.type("nan"), array)
+                      for array in (one, other))
+    return one.tobytes() == other.tobytes()
+
+
+def _first_difference(one: bytes, other: bytes) -> int | None:
+    """Return the first byte at which two pools differ."""
+    if one == other:
+        return None
+    shared = min(len(one), len(other))
+    return next((i for i in range(shared) if one[i] != other[i]), shared)
+
+
+def _against_reference(result: Result, reference: Reference) -> dict | None:
+    if reference.outputs is None:
+        return None
+    if len(reference.outputs) != len(result.outputs):
+        raise fail(INVALID_ARGUMENT, f"has {len(reference.outputs)} outputs, the method "
+                   f"{len(result.outputs)}", str(reference.path))
+    types = reference.scalar_types
+    differences = [_difference(output, wanted, types[i], f"out{i} of {reference.path}") for i,
+                   (output, wanted) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
+    bounds = [_BOUNDS.get(scalar_type, BOUND) if reference.rtol is None else reference.rtol
+              for scalar_type in types]
+    return {"file": str(reference.path), "difference": max(differences, default=0.0),
+            "bound": max(bounds, default=BOUND),
+            "agree": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
+
+
+def _difference(output, wanted, scalar_type, subject):
+    if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
+        output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
+    if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
+        raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
+                   f"{output.dtype} {list(output.shape)}", subject)
+    return relative_difference(as_numbers(output, scalar_type), as_numbers(wanted, scalar_type))
+
+
+def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference over the largest finite magnitude of what is wanted; 0 for equal
+    arrays, infinite where integers, NaNs or infinities differ."""
+    if wanted.dtype.kind != "f":
+        return 0.0 if np.array_equal(output, wanted) else float("inf")
+    finite = np.isfinite(wanted)
+    if not np.array_equal(output[~finite], wanted[~finite], equal_nan=True):
+        return float("inf")
+    wanted, output = wanted[finite].astype(np.float64), output[finite].astype(np.float64)
+    difference = np.abs(output - wanted).max(initial=0)
+    if difference == 0:
+        return 0.0
+    return float(difference / np.abs(wanted).max()) if np.isfinite(difference) else float("inf")
+
+
+# ---- for people
+
+
+def show_progress(entry: dict) -> None:
+    """Print the last board of an entry, or what the twin gave if there is none yet."""
+    if not entry["boards"]:
+        show.line(f"{entry['model']}, method {entry['method']}")
+        show.line(f"inputs: {entry['inputs']}")
+        show.line(f"expected outputs: {entry['expected'] or 'none'}")
+        _show_reference("host", entry["reference"])
+        return
+    board = entry["boards"][-1]
+    name, differing, from_byte = (
+        board["board"], board["differing_outputs"], board["first_differing_pool_byte"])
+    _line(f"{name} and host, outputs", not differing, f"{len(entry['outputs'])} identical to the bit",
+          "these differ: " + ", ".join(map(str, differing)))
+    _line(f"{name} and host, method pool", from_byte is None,
+          f"{board['compared_pool_bytes']} bytes identical", f"differs from byte {from_byte} on")
+    found = connected_of(board)
+    if found is not None:
+        show.line(f"{name}, heap free: " + ", ".join(
+            f"{show.size(count)} {when}" for when, count in found.heap_free.items()
+            if count is not None))
+        show.line(f"{name}: {model_place(found)}")
+    _show_reference(name, board["reference"])
+
+
+def show_verdict(entry: dict) -> None:
+    show.line(_verdict(entry))
+
+
+def _verdict(entry):
+    """Return a line that names everything that was compared, and whether it agrees."""
+    compared = ["the twin", *(board["board"] for board in entry["boards"])]
+    if entry["reference"] is not None:
+        compared.append(f"the expected outputs ({entry['reference']['file']})")
+    verdict = "agree" if entry["agree"] else "DO NOT AGREE"
+    return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
+
+
+def _show_reference(name, reference):
+    if reference is not None:
+        text = f"largest relative difference {reference['difference']:.2g}"
+        _line(f"{name} and expected outputs", _agree(reference),
+              f"{text} (at most {reference['bound']:g})",
+              f"{text}, more than {reference['bound']:g}")
+
+
+def _line(what, good, if_good, if_not):
+    show.line(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")

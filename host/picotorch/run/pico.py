@@ -1,0 +1,36 @@
+"""An emulated Raspberry Pi Pico (tools/rp2040), its USB serial port on a TCP port of this machine."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from picotorch.errors import INTERNAL, NOT_FOUND, fail
+
+from ..host import child, quoting
+from ..host.sources import ROOT
+
+PROGRAM = ROOT / "tools" / "rp2040" / "emulate.mjs"
+INSTALLED = ROOT / "build" / "rp2040" / "node_modules"
+BOARD = "RPI_PICO"
+
+
+def command(*uf2: Path, port: int = 0) -> list[str]:
+    """Return the command that starts an emulated Pico with the flash of UF2 files, its serial port
+    on a TCP port, 0 for a free one. Raises NotFound without the emulator or a file."""
+    for path in (INSTALLED, *uf2):
+        if not path.exists():
+            raise fail(NOT_FOUND, "is not there", str(path), remedy="make rp2 makes it")
+    return ["node", str(PROGRAM), *map(quoting.operand, uf2), "--port", str(port)]
+
+
+@contextlib.contextmanager
+def emulated(*uf2: Path) -> Iterator[str]:
+    """An emulated Pico for as long as the block runs; it gives the name of its port, as mpremote and
+    picotorch take it. Internal where it does not start."""
+    with child.started(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                       text=True) as process:
+        port = process.stdout.readline().strip()
+        if not port:
+            raise fail(INTERNAL, "the emulator did not start", str(PROGRAM))
+        yield port

@@ -1,0 +1,164 @@
+"""picotorch repl: MicroPython's prompt on an emulated board, in this terminal or behind a port to which
+mpremote and pyboard.py connect."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import click
+
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from ..boards.boards import Board
+from ..firmware import romfs
+from ..host import child, show
+from ..host.files import read_file, write
+from . import emulator
+
+_END = b"\r\rimport _board; _board.exit(0)\r"
+_MONITOR_READY = b"(qemu) "
+_CHUNK = 4096
+_PROMPT = b">>> "
+
+
+def _firmware(board):
+    path = emulator.firmware_path(board, "repl")
+    emulator.check_firmware(board, path)
+    return path
+
+
+def _check_romfs(board, image):
+    size = 0 if image is None else image.stat().st_size
+    if size > board.job.size:
+        raise emulator.JobTooLarge(f"{size}B of ROMFS image, {board.job.size}B available in memory "
+                                   f"'{board.job.name}' of {board.name}")
+
+
+@contextmanager
+def models_image(models: Iterable[Path]) -> Iterator[Path]:
+    """A ROMFS image of programs, each a file of its name; says where the board has them. Raises Error
+    where two have the same name or one cannot be read."""
+    files = {}
+    for path in models:
+        if path.name in files:
+            raise fail(INVALID_ARGUMENT, "is the name of two files", path.name, remedy="rename one")
+        files[path.name] = read_file(path)
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder, "models.romfs")
+        write(image, romfs.build(files))
+        for path in models:
+            show.line(f"{path}: /rom/{path.name} on the board", err=True)
+        yield image
+
+
+def run(board: Board, image: Path | None = None) -> int:
+    """Give the prompt on stdin and stdout until the board ends; return its exit status.
+
+    image: of ROMFS, mounted at /rom. Raises emulator.EmulatorError.
+    """
+    _check_romfs(board, image)
+    command = emulator.emulator_command(board, _firmware(board), image,
+                                        console=("-serial", "mon:stdio"))
+    ends = None if sys.stdin.isatty() else subprocess.PIPE
+    with child.started(command, stdin=ends, stdout=ends, stderr=subprocess.PIPE) as process:
+        complaining = threading.Thread(target=_show_errors, args=(process.stderr,), daemon=True)
+        complaining.start()
+        if ends is not None:
+            ready = threading.Event()
+            threading.Thread(target=_type, args=(process.stdin, ready), daemon=True).start()
+            _show_output(process.stdout, ready)
+        status = process.wait()
+        complaining.join()
+        return status
+
+
+def _show_errors(errors):
+    """Print the lines of the emulator that are not noise."""
+    for line in errors:
+        text = line.decode("utf-8", "backslashreplace")
+        if not any(noise in text for noise in emulator.NOISE):
+            click.echo(text, err=True, nl=False)
+
+
+def _show_output(output, ready):
+    """Print what the board writes, until it ends. Set `ready` with the first prompt: a UART drops
+    the bytes that arrive before the board has booted."""
+    last = b""
+    while said := os.read(output.fileno(), _CHUNK):
+        click.echo(said, nl=False)
+        last = (last + said)[-_CHUNK:]
+        if _PROMPT in last:
+            ready.set()
+    ready.set()
+
+
+def _type(prompt, ready):
+    """Type the text of stdin at the prompt, then end the board."""
+    ready.wait()
+    try:
+        # Not sys.stdin: Python cannot end while a thread waits in its buffer
+        while given := os.read(sys.stdin.fileno(), _CHUNK):
+            prompt.write(given.replace(b"\n", b"\r"))
+            prompt.flush()
+        prompt.write(_END)
+        prompt.flush()
+    except BrokenPipeError:
+        pass  # the board ended before its input
+
+
+@contextmanager
+def listening(board: Board, listen: str, image: Path | None = None
+              ) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Have the board's console on a port, and give its name as pyserial takes it, with the process.
+
+    listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. One client at a time
+    can connect, another after it. What is typed before the board has booted may be lost. Raises
+    emulator.EmulatorError where the port is taken.
+    """
+    _check_romfs(board, image)
+    serial = listen
+    if listen.startswith("tcp:"):
+        serial = f"tcp:127.0.0.1:{listen.removeprefix('tcp:')},server=on,wait=off,nodelay=on"
+    command = emulator.emulator_command(board, _firmware(board), image,
+                                        console=("-monitor", "stdio", "-serial", serial))
+    with child.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE) as process:
+        yield _port(process), process
+
+
+def _port(process):
+    """Asks the emulator's monitor where the console is."""
+    _answer(process)
+    with suppress(BrokenPipeError):  # it has ended: _answer says why
+        os.write(process.stdin.fileno(), b"info chardev\n")
+    found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", _answer(process))
+    kind, address = (part.decode() for part in found.groups())
+    return address if kind == "pty" else f"socket://localhost:{address.rsplit(':', 1)[1]}"
+
+
+def _answer(process):
+    """Return the text of the monitor until it is ready for a command."""
+    said = b""
+    while not said.endswith(_MONITOR_READY):
+        more = process.stdout.read(1)
+        if not more:
+            message = process.stderr.read().decode("utf-8", "backslashreplace").strip()
+            raise emulator.EmulatorError(message or "the emulator ended")
+        said += more
+    return said
+
+
+def serve(board: Board, listen: str, image: Path | None = None) -> int:
+    """Have the board's console on a port until the board ends, and say how to connect; return its exit
+    status. Raises emulator.EmulatorError."""
+    with listening(board, listen, image) as (port, process):
+        show.line(f"{board.name} listens. Type in another terminal:")
+        show.line(f"  mpremote connect {port}")
+        show.line("_board.exit(0) there ends it, and ctrl-C here.")
+        return process.wait()

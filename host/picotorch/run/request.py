@@ -1,0 +1,149 @@
+"""The request and the result of a run, the same on the twin and on every board."""
+
+import dataclasses
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from picotorch.schema import ERROR_NAMES
+
+POOL_SIZE = 65536  # bytes of method pool without --pool-size
+TEMP_SIZE = 65536
+HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
+PORT = "port:"  # what the name of a connected board begins with
+PREPARE = ("none", "pool")
+PATIENCE = 120.0  # seconds, for a run
+ANSWER = 10.0  # seconds, for any other answer of a connected board
+RTOL, ATOL = 1e-5, 1e-8  # of the expected outputs of a bundled program
+
+
+@dataclasses.dataclass
+class Request:
+    """One run of one method.
+
+    model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
+    pool_size, temp_size: None for what the method needs on a connected board, for all that an emulated
+    board has, for the defaults on the twin.
+    further: inputs of further executions of the loaded method, one after the other.
+    planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
+    prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
+    core: as board.toml names it: for which the twin prepares, as a board of this core does.
+    executions: how many are measured, instruction by instruction; on a board one at most.
+    firmware: that of the board with all kernels where it says nothing; bare: the one without
+    MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
+    seconds in which a connected board has to be done. planned_fill: what each byte of planned memory is
+    on the twin before load. threads: that share large layers on the twin.
+    """
+
+    model: bytes
+    name: str
+    inputs: list
+    method: str = "forward"
+    pool_size: int | None = POOL_SIZE
+    planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
+    temp_size: int | None = TEMP_SIZE
+    prepare: str = "none"
+    core: str | None = None
+    executions: int = 0
+    firmware: Path | None = None
+    bare: bool = False
+    data: list[bytes] = dataclasses.field(default_factory=list)
+    further: list[list] = dataclasses.field(default_factory=list)
+    patience: float | None = None
+    planned_fill: int = 0
+    threads: int = 1
+
+
+@dataclasses.dataclass
+class Usage:
+    """Bytes of a memory. used: of temp memory, those that kernels take where there are as many."""
+
+    used: int
+    size: int
+
+    @property
+    def taken(self) -> int:
+        return min(self.used, self.size)
+
+
+class Event(NamedTuple):
+    """Ticks that an instruction took in all its calls; see picotorch.EventTracer."""
+
+    ticks: int
+    calls: int
+
+
+def read_events(buffer: bytes) -> list[Event]:
+    """The events of an EventTracer's memory."""
+    return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
+
+
+@dataclasses.dataclass
+class Connected:
+    """Facts of a run on a connected board.
+
+    machine: as its firmware calls it. model_at: the file that was used, or the frozen model
+    (picotorch_models.NAME), None where the model was sent. in_place: it was used where it is.
+    frozen_not_used: why a frozen model was not, None if there is none of this name. heap_free: bytes of
+    MicroPython's heap that are free "before" anything of the run is there, and with its memories ("set
+    up"). milliseconds, cycles: of the phases, None without such a clock; ticks: what a tick of `events`
+    is, "cycles" or "us". beside: the emulated board whose instructions the result has. clock_hz: of the
+    processor, None where it does not say. estimated: of an execution, from the instructions of
+    `beside`: see cycles.estimate.
+    """
+
+    machine: str
+    model_at: str | None = None
+    in_place: bool = False
+    frozen_not_used: str | None = None
+    heap_free: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    milliseconds: dict[str, float | None] | None = None
+    cycles: dict[str, int | None] | None = None
+    ticks: str = "us"
+    beside: str | None = None
+    clock_hz: int | None = None
+    estimated: dict | None = None
+
+
+@dataclasses.dataclass
+class Result:
+    """The result of a run. `code` is 0, or the error's; then fields after the failure are None.
+
+    further: outputs of the further executions, of those before the failure.
+
+    instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
+    load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
+    prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
+    which are the same everywhere; with those where the request has a core. log: what it says, and what
+    the board wrote. began_load: its memories were there. events: of each measured execution those of
+    the loop's end and of every instruction. cycles: about so many of an execution, by the estimate of
+    an emulated board.
+    """
+
+    model: str
+    method: str
+    board: str
+    code: int = 0
+    message: str = ""
+    instructions: dict[str, int] | None = None
+    cycles: int | None = None
+    began_load: bool = False
+    method_pool: Usage | None = None
+    prepared: int = 0
+    planned: list[Usage] = dataclasses.field(default_factory=list)
+    temp: Usage | None = None
+    stack: dict[str, int] | None = None
+    heap_bytes_allocated: int | None = None
+    outputs: list[np.ndarray] = dataclasses.field(default_factory=list)
+    pool: bytes = b""
+    events: list[list[Event]] = dataclasses.field(default_factory=list)
+    log: list[str] = dataclasses.field(default_factory=list)
+    further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
+    connected: Connected | None = None
+
+    @property
+    def status(self):
+        """ "ok", or the name of the error."""
+        return "ok" if self.code == 0 else ERROR_NAMES.get(self.code, "Unknown")

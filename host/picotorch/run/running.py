@@ -1,0 +1,178 @@
+"""Run a request on the twin or on a board. Every failure is an Error.
+
+What only boards need is imported for a run there.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INTERNAL,
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    OPERATOR_MISSING,
+    fail,
+)
+
+from ..boards import boards
+from ..host import files, show, twin
+from . import bundled
+from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
+
+HOST = twin.BOARD
+DEFAULT_BOARD = "mps2-an386"
+
+
+def board_names() -> list[str]:
+    """The twin, then the boards."""
+    return [HOST, *boards.board_names()]
+
+
+def run(request: Request, board: str) -> Result:
+    """The result, which holds the error of a run that failed. Raises Error where there was no run:
+    no firmware, no emulator, a model that the board has no room for, a board that crashed.
+
+    board: a name, or "port:" and the port of a connected one."""
+    if board.startswith(PORT):
+        from ..deploy import session  # mpremote and pyserial are of use here only
+
+        return session.run(request, board.removeprefix(PORT))
+    if board == HOST:
+        return twin.run(_with_memories(request, POOL_SIZE, TEMP_SIZE))
+    from . import emulated
+
+    with named_errors(board, None):
+        found = boards.load_board(board)
+    most = {name: found.arenas[name].size for name in ("pool", "temp")}
+    request = _with_memories(request, most["pool"], most["temp"])
+    remedy = (f"{found.build_command(request.bare)} in picotorch's repository, or --firmware with one "
+              "that was built there")
+    with named_errors(board, None if request.firmware else remedy):
+        result = emulated.run(request, found)
+    if result.code == MEMORY_ALLOCATION_FAILED:
+        result.message = _without_advice(result.message, request, most)
+    if result.code == OPERATOR_MISSING and not found.full_firmware and request.firmware is None:
+        result.message = (f"{result.message.partition(';')[0]}; the firmware is for other models: "
+                          f"{found.build_command(request.bare).replace('MODEL.pte', request.name)}")
+    return result
+
+
+def _without_advice(message, request, most):
+    """The message without the advice to make a memory larger that the board has no more of."""
+    for name, size, arena in (("method pool", request.pool_size, "pool"),
+                              ("temp memory", request.temp_size, "temp")):
+        if message.startswith(name) and size == most[arena]:
+            return message.replace("; make it larger", "; the board has no more, see picotorch boards")
+    return message
+
+
+def _with_memories(request, pool_size, temp_size):
+    """The request, with these sizes where it says nothing."""
+    return dataclasses.replace(
+        request, pool_size=pool_size if request.pool_size is None else request.pool_size,
+        temp_size=temp_size if request.temp_size is None else request.temp_size)
+
+
+@contextmanager
+def named_errors(board: str, build: str | None) -> Iterator[None]:
+    """Raises Error for what the emulator raises. build: what to do about a missing firmware, None where
+    it is a file that the user named."""
+    from . import emulator
+
+    try:
+        yield
+    except emulator.FirmwareMissing as error:
+        if build is None:
+            raise fail(ACCESS_FAILED, str(error), board, remedy="check the path") from None
+        raise fail(NOT_FOUND, "the firmware is not built", board, remedy=build) from None
+    except emulator.WrongFirmware as error:
+        raise fail(INVALID_ARGUMENT, str(error), board,
+                   remedy="picotorch firmware builds one") from None
+    except emulator.OldFirmware as error:
+        raise fail(INVALID_STATE, str(error), board, remedy=build or "build it again") from None
+    except emulator.EmulatorMissing as error:
+        raise fail(NOT_FOUND, str(error), board) from None
+    except emulator.EmulatorTimeout as error:
+        raise fail(INTERNAL, str(error), board, remedy="look for a loop that does not end, or give "
+                   "--patience more seconds") from None
+    except emulator.JobTooLarge as error:
+        raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
+    except (emulator.EmulatorError, boards.BoardError) as error:
+        raise fail(INTERNAL, str(error), board) from None
+
+
+def run_beside(request: Request, board: str, beside: str | None) -> Result:
+    """The result, with estimated cycles; of a connected board with the instructions of the emulated one
+    `beside`, and what they take by the estimate."""
+    result = run(request, board)
+    if result.connected is not None and beside != HOST:
+        result.connected.beside = beside
+        emulated = run(request, beside)
+        result.instructions = emulated.instructions
+        result.connected.estimated = _estimate(request, emulated, beside, result.connected.clock_hz)
+    elif result.connected is None and board != HOST:
+        estimated = _estimate(request, result, board)
+        result.cycles = estimated and estimated["cycles"]
+    return result
+
+
+def _estimate(request, result, board, clock_hz=None):
+    """Return cycles.estimate of a run on an emulated board; None of one that failed."""
+    from ..measure import cycles
+
+    if result.code:
+        return None
+    core = boards.load_board(board).core
+    try:
+        operators = cycles.measured_operators(request, board)
+        conditions = cycles.conditions_of(request, result, core)
+    except Error:  # the run itself went well
+        return None
+    return cycles.estimate(core, clock_hz, result.instructions["execute"], operators, conditions)
+
+
+def read_data(paths: list[Path]) -> list[bytes]:
+    """Return the bytes of data files (.ptd). Raises what files.read_file raises, and the error of
+    another file."""
+    return [_data_file(path) for path in paths]
+
+
+def _data_file(path):
+    data = files.read_file(path)
+    try:
+        twin.open_data([data])
+    except Error as error:
+        raise fail(error.code, error.what, str(path),
+                   remedy="give the .ptd file that was exported with the program") from None
+    return data
+
+
+def is_bundled(path: Path) -> bool:
+    """True for a .bpte file; False also for one that cannot be read."""
+    try:
+        with files.reading(path) as file:
+            return bundled.is_bundled(file.read(8))
+    except Error:
+        return False
+
+
+def read_program(path: Path) -> bytes:
+    """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
+    return bundled.program_of(files.read_file(path))
+
+
+def failed(name: str, method: str, board: str, error: Error) -> Result:
+    """The result of a run that did not start."""
+    return Result(name, method, board, error.code, error.message)
+
+
+def check_result(result: Result, entry: dict | None = None) -> None:
+    """Raise the error that a result holds. entry: the fields that its JSON has besides."""
+    if result.code:
+        raise show.with_entry(fail(result.code, result.message), entry or {})

@@ -1,0 +1,96 @@
+"""Run the user's own script on an emulated board, with MicroPython and the files that it opens."""
+
+import codecs
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..boards.boards import Board
+from ..firmware import romfs
+from ..host import quoting
+from ..host.files import write
+from . import emulator
+
+_PROMPT = b">>> "
+_RAW = b"raw REPL; CTRL-B to exit\r\n>"
+_TAKEN = b"OK"
+_CHUNK = 4096
+
+# What is typed at the raw prompt. The board ends with the status that CPython would have.
+_TYPED = """\
+import os, sys, _board
+os.chdir("/rom")
+_status = 0
+try:
+    execfile({script})
+except SystemExit as error:
+    _value = error.args[0] if error.args else None
+    if not (_value is None or isinstance(_value, int)):
+        print(_value)
+    _status = 0 if _value is None else _value if isinstance(_value, int) else 1
+except BaseException as error:
+    sys.print_exception(error)
+    _status = 1
+_board.exit(_status)
+"""
+
+
+@dataclass
+class Ended:
+    """Exit status of the script, and its output."""
+
+    status: int
+    output: str
+
+
+def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], patience: float,
+        tell: Callable[[str], None]) -> Ended:
+    """Run the script on the board until it ends.
+
+    files: the script and the files it opens, by name; they are in /rom, the script's working folder.
+    patience: seconds of the host that it may take. tell gets the output as it comes. Raises
+    EmulatorTimeout, JobTooLarge, EmulatorError.
+    """
+    image = romfs.build(files)
+    if len(image) > board.job.size:
+        raise emulator.JobTooLarge(f"{len(image)}B of files, {board.job.size}B available in memory "
+                                   f"'{board.job.name}' of {board.name}")
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        path = Path(folder) / "files"
+        write(path, image)
+        command = emulator.emulator_command(board, firmware.resolve(), path)
+        output: list[str] = []
+        with emulator.started(command, Path(folder), patience, output, subprocess.PIPE,
+                              bufsize=0) as process:
+            _type(process, _TYPED.format(script=quoting.python(script)).encode())
+            _read_output(process, output, tell)
+    lines = "".join(output).splitlines()
+    if (fault := emulator.fault(board, lines)) is not None:
+        raise emulator.EmulatorError(fault)
+    return Ended(process.returncode, "".join(output))
+
+
+def _type(process, text):
+    """Type the text at the raw prompt, when the board has booted."""
+    for wanted, typed in ((_PROMPT, b"\x01"), (_RAW, text + b"\x04"), (_TAKEN, b"")):
+        said = b""
+        while not said.endswith(wanted):
+            more = process.stdout.read(1)
+            if not more:
+                return
+            said += more
+        try:
+            process.stdin.write(typed)
+            process.stdin.flush()
+        except BrokenPipeError:
+            return
+
+
+def _read_output(process, output, tell):
+    """Append the output to a list, part by part, until the board ends."""
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    while chunk := process.stdout.read(_CHUNK):
+        output.append(decoder.decode(chunk).replace("\r", ""))
+        tell(output[-1])

@@ -1,0 +1,92 @@
+"""Outputs against those that a test set of a bundled program expects."""
+
+import dataclasses
+
+import numpy as np
+
+from ..host.tensors import as_numbers
+from .bundled import BundledTensor, Case
+
+
+@dataclasses.dataclass
+class Verdict:
+    """The result of one test set. message: why it failed. The errors are the largest over all outputs
+    of floats; relative is to the larger of both magnitudes, as ExecuTorch's
+    compute_method_output_error_stats has it. None where nothing was compared."""
+
+    method: str
+    index: int
+    passed: bool
+    message: str = ""
+    max_absolute_error: float | None = None
+    max_relative_error: float | None = None
+
+
+_LEAST_DIVISOR = np.float64(np.float32(1e-8))
+
+
+def verify(case: Case, outputs: list, rtol: float, atol: float) -> Verdict:
+    """Compares outputs with those that a set expects, as ExecuTorch's verify_method_outputs does.
+
+    Floats may differ by atol + rtol * |output|; NaN equals NaN, and an infinity one of its sign.
+    Everything else has to be the same.
+    """
+    verdict = Verdict(case.method, case.index, True)
+    wrong = _cannot_verify(case.expected, outputs)
+    if wrong:
+        verdict.passed, verdict.message = False, wrong
+        return verdict
+    for i, (wanted, output) in enumerate(zip(case.expected, outputs, strict=True)):
+        message = _compare(as_numbers(wanted.array(), wanted.scalar_type()),
+                           as_numbers(output, wanted.scalar_type()), rtol, atol, verdict)
+        if message and verdict.passed:
+            verdict.passed, verdict.message = False, f"output {i}{message}"
+    return verdict
+
+
+def _cannot_verify(expected, outputs):
+    if not expected:
+        return "NotSupported (0x10): the set has no expected outputs"
+    if len(expected) != len(outputs):
+        return (f"InvalidArgument (0x12): {len(expected)} outputs are expected, "
+                f"the method has {len(outputs)}")
+    others = [i for i, value in enumerate(expected) if not isinstance(value, BundledTensor)]
+    return f"NotSupported (0x10): output {others[0]} is expected to be no tensor" if others else ""
+
+
+def _compare(wanted, output, rtol, atol, verdict):
+    """Say why an output differs from the expected one, or "". Add its errors to the verdict."""
+    if (wanted.dtype, wanted.shape) != (output.dtype, output.shape):
+        return (f": {wanted.dtype} {list(wanted.shape)} expected, "
+                f"{output.dtype} {list(output.shape)} given")
+    if wanted.dtype.kind != "f":
+        differs = wanted != output
+        return _mismatch(wanted, output, differs, "")
+    if wanted.dtype == np.float16:
+        wanted, output = wanted.astype(np.float64), output.astype(np.float64)
+    with np.errstate(all="ignore"):
+        difference = np.abs(wanted - output).astype(np.float64)
+        allowed = atol + np.abs(rtol * output.astype(np.float64))
+        close = (wanted == output if rtol == 0 and atol == 0
+                 else np.isfinite(difference) & (difference <= allowed))
+        same = ~np.isfinite(wanted) & ~np.isfinite(output) & ((wanted > 0) == (output > 0)) & (
+            np.isnan(wanted) == np.isnan(output))
+        divisor = np.maximum(np.abs(wanted), np.abs(output)).astype(np.float64)
+        relative = difference / np.maximum(divisor, _LEAST_DIVISOR)
+    finite = np.isfinite(difference)
+    for name, errors in (("max_absolute_error", difference), ("max_relative_error", relative)):
+        largest = max(getattr(verdict, name) or 0.0, float(errors[finite].max(initial=0.0)))
+        setattr(verdict, name, largest)
+    largest = difference[finite & ~close].max(initial=0.0)
+    return _mismatch(wanted, output, ~(close | same),
+                     f", by up to {largest:.9g} (rtol {rtol:g}, atol {atol:g})")
+
+
+def _mismatch(wanted, output, differs, by):
+    count = np.count_nonzero(differs)
+    if not count:
+        return ""
+    first = tuple(int(i) for i in np.argwhere(differs)[0])
+    at = f" [{', '.join(map(str, first))}]" if first else ""
+    return (f"{at}: {wanted[first]} expected, {output[first]} given; {count} of {wanted.size} "
+            f"elements differ{by}")

@@ -1,1 +1,0 @@
-"""Measure each instruction of a method."""

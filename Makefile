@@ -189,7 +189,7 @@ architectures: build/conformance/architectures ## Export architectures of transf
 .PHONY: export-check
 export-check: build/conformance/installed ## Test picotorch export with PyTorch: five networks, to int8 for three cores
 	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
-	build/conformance/bin/python -m pytest -q tests/host/test_networks.py $(addprefix tests/host/test_export,.py _layers.py _recurrent.py) tests/host/test_torchscript.py
+	build/conformance/bin/python -m pytest -q tests/host/test_networks.py $(wildcard tests/host/test_export*.py) tests/host/test_torchscript.py
 
 REQUIREMENTS = tools/requirements
 CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation

@@ -15,6 +15,7 @@
 #define MICROPY_PY_SYS_STDIO_BUFFER (1)
 #define MICROPY_PY_MACHINE (1)
 #define MICROPY_PY_MACHINE_RESET (1)
+#define MICROPY_PY_MACHINE_SIGNAL (0) // there are no pins
 #define MICROPY_PY_MACHINE_INCLUDEFILE "machine_reset.h"
 
 // Characters that the console keeps until they are read, a power of two: raw paste mode lets a

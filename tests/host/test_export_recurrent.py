@@ -8,9 +8,9 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch.host.instructions import read_instructions
-from picotorch.host.runtime import Runtime
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
+from picotorch.runtime import Runtime
 from support.calling import assert_usage
 
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")

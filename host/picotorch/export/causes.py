@@ -14,7 +14,9 @@ import torch
 
 from . import masks
 from .lowering import path_of, value_name
+from .report import BELOW_FAKE, POOR
 
+_ENOUGH = 10 ** ((POOR + BELOW_FAKE) / 10)  # of a value to its error, squares
 _SHARE = 0.5  # of the error of all roundings, that one makes by itself
 _WIDER = 4  # two bits of precision lost
 _OUTLIER = 8  # three bits: a channel's range beside the median of all
@@ -197,16 +199,25 @@ def _of_kernel(trial, name, operator):
 def _cause(trial, name, calibration):
     node = trial.nodes[name]
     sites = trial.sites_of(node)
-    total = trial.noise(node, sites)
-    alone = [site for site in sites if total and trial.noise(node, [site]) >= _SHARE * total]
+    total, noises = trial.noise(node, sites), [trial.noise(node, [site]) for site in sites]
+    alone = [site for site, noise in zip(sites, noises, strict=True) if noise >= _SHARE * total > 0]
+    loudest = sorted(range(len(sites)), key=noises.__getitem__, reverse=True)
+    layers = _int8_layers(trial, _to_keep(trial, node, [sites[i] for i in loudest], len(alone)), node)
     if not alone:
         return Cause("the cause was not determined, no single rounding makes half of the error",
-                     (_label(trial, node),))
+                     layers or (_label(trial, node),))
     first = alone[0]
-    layers = _int8_layers(trial, alone, node)
     if first.value is None:
         return Cause(_of_weights(trial, first), layers)
     return _of_value(trial, first, layers, calibration)
+
+
+def _to_keep(trial, node, loudest, count):
+    """Return the loudest roundings without which a value is exact enough, and at least `count`."""
+    signal = float((trial.floats[node].double() ** 2).nan_to_num().sum())
+    while count < len(loudest) and _ENOUGH * trial.noise(node, loudest[count:]) >= signal:
+        count += 1
+    return loudest[:count]
 
 
 def _int8_layers(trial, sites, node):

@@ -16,8 +16,8 @@ _INT8_REMEDY = ("write the first layer with a low SQNR with other operators, or 
                 "--quantize")
 
 UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
-_POOR = 10  # dB, of a layer: the error is a third of its values
-_BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
+POOR = 10  # dB, of a layer: the error is a third of its values
+BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
 NAMED = 3  # layers in a warning
 _WITHOUT = "export it without --quantize"
 _KEPT = 6  # layers to keep in float: of more it is better to export all in float
@@ -36,9 +36,9 @@ def verdict(outputs: list[dict]) -> str:
 def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
     """Return the layers far below plain fake quantization, and other layers that are poor."""
     below = [layer for layer in layers if None not in (layer["sqnr"], layer["fake_sqnr"])
-             and layer["sqnr"] < layer["fake_sqnr"] - _BELOW_FAKE and layer["sqnr"] < _ENOUGH]
+             and layer["sqnr"] < layer["fake_sqnr"] - BELOW_FAKE and layer["sqnr"] < _ENOUGH]
     poor = [layer for layer in layers if layer not in below and layer["dtype"] == "int8"
-            and (layer["sqnr"] is None or layer["sqnr"] < _POOR)]
+            and (layer["sqnr"] is None or layer["sqnr"] < POOR)]
     return below, poor
 
 
@@ -51,7 +51,7 @@ def layer_warnings(layers: list[dict], find_causes: Callable) -> list[str]:
     named = below[:NAMED], poor[:NAMED]
     causes = find_causes(*named) if below or poor else {}
     heads = ("layers are less exact than plain fake quantization makes them: ",
-             f"layers have an SQNR below {_POOR} dB, which outputs may hide: ")
+             f"layers have an SQNR below {POOR} dB, which outputs may hide: ")
     found = []
     for head, ones, every in zip(heads, named, (below, poor), strict=True):
         groups = {}

@@ -186,7 +186,8 @@ def _parameters(node):
 def _of_kernel(trial, name, operator):
     """Word the cause of a layer that its kernel computes less exactly than its roundings make it."""
     node = trial.nodes[name]
-    for source in trial.ancestors(node):
+    leading = trial.ancestors(node)
+    for source in (one for one in trial.graph.graph.nodes if one in leading):
         constant = _constant(trial, source) if any(
             site.value is source and node in site.users() for site in trial.sites) else None
         if constant is not None:

@@ -404,7 +404,11 @@ static uint32_t polls_left;
 
 static int poll(pt_context *c) {
     (void)c;
-    return polls_left-- > 0 ? PT_ERROR_OK : PT_ERROR_OUT_OF_RESOURCES;
+    if (polls_left == 0) {
+        return PT_ERROR_OUT_OF_RESOURCES;
+    }
+    polls_left--;
+    return PT_ERROR_OK;
 }
 
 static uint64_t ticks(void) {
@@ -596,6 +600,7 @@ static void step(pt_method *m) {
         return;
     }
     set_inputs(m, ZEROS);
+    polls_left = MOST_POLLS;
     for (uint32_t i = 0; i < MOST_STEPS; i++) {
         if (!works(pt_step(m, &error), &error)) {
             break;

@@ -20,6 +20,9 @@ MASK = torch.zeros(SIZE, dtype=torch.bool)
 MASK[SIZE // 2:] = True
 
 
+torch.manual_seed(0)  # for the modules and samples below
+
+
 def linear(outputs=SIZE, inputs=SIZE):
     return nn.Linear(inputs, outputs)
 
@@ -85,10 +88,14 @@ OTHERS = {  # module, samples, words of the warning
     "weights": (
         Net(lambda layers, x: layers[1](layers[0](x)[..., 1:]), unlike_rows(), linear(inputs=15)),
         samples(), "the weights of layers.0 have one scale, and channels of unlike ranges: 0 up to"),
-    "a small part": (
+    "a coarse step": (
+        Net(lambda layers, x: layers[1]((layers[0](x) * 1000).sin()), linear(), linear()), samples(),
+        "wide range"),
+    "a small difference": (
         Net(lambda layers, x: layers[1](layers[0](x).sinh()[..., :2] * 0 + layers[0](x * 1e-3)[..., :2]
                                         - layers[0](x * 0)[..., :2]), linear(),
-            linear(inputs=2)), samples(), "wide range"),
+            linear(inputs=2)), samples(),
+        "--keep-float linear_2 --keep-float slice_3"),  # both operands
 }
 
 

@@ -1,5 +1,8 @@
 """picotorch.export.export of modules with state: buffers that forward updates."""
 
+import collections
+import types
+
 import numpy as np
 import picotorch.export
 import pytest
@@ -87,20 +90,30 @@ _HIDDEN = {
     "counter": ("self.h += 1", "self.h"), "list": ("self.h[0] = self.h[0] + x", "self.h[0]"),
     "history": ("self.h.append(x)", "sum(self.h)"), "dict": ("self.h['a'] = self.h['a'] + x",
                                                              "self.h['a']"),
-    "made at first": ("self.h = x if self.h is None else self.h * 0.5 + x", "self.h")}
-_FIRST = {"counter": lambda torch: 0, "list": lambda torch: [torch.zeros(1, 4)],
+    "made at first": ("self.h = x if self.h is None else self.h * 0.5 + x", "self.h"),
+    "a new number": ("self.h = getattr(self, 'h', 0) + 1", "self.h"),
+    "factor": ("self.h *= 0.5", "self.h"), "text": ("self.h += 'a'", "len(self.h)"),
+    "deque": ("self.h.append(self.h[-1] + x)", "self.h[-1]"),
+    "array": ("self.h += 1", "torch.from_numpy(self.h.copy())"),
+    "object": ("self.h.h = self.h.h + x", "self.h.h")}
+_FIRST = {"factor": lambda torch: 1.0, "text": lambda torch: "a",
+          "deque": lambda torch: collections.deque([torch.zeros(1, 4)], maxlen=2),
+          "array": lambda torch: np.zeros((1, 4), np.float32),
+          "object": lambda torch: types.SimpleNamespace(h=torch.zeros(1, 4)),
+          "counter": lambda torch: 0, "list": lambda torch: [torch.zeros(1, 4)],
           "history": lambda torch: [torch.zeros(1, 4)], "dict": lambda torch: {"a": torch.zeros(1, 4)},
           "made at first": lambda torch: None}
 
 
-def _hiding(torch, first, update, value, is_inner):
+def _hiding(torch, first, update, value, is_inner, attribute="h"):
     class Hiding(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.h = first
+            if "getattr" not in update:
+                setattr(self, attribute, first)
 
         def forward(self, x):
-            exec(update, {"self": self, "x": x})
+            exec(update, {"self": self, "x": x, "torch": torch})
             return x + eval(value, {"self": self, "torch": torch, "x": x})
 
     return torch.nn.Sequential(Hiding()) if is_inner else Hiding()
@@ -109,12 +122,39 @@ def _hiding(torch, first, update, value, is_inner):
 @pytest.mark.parametrize("is_inner", [False, True])
 @pytest.mark.parametrize("name", _HIDDEN)
 @pytest.mark.parametrize("example", ["rand", "zeros"])
-def test_state_that_is_no_buffer_is_refused_by_name(torch, name, is_inner, example):
+@pytest.mark.parametrize("attribute", ["h", "_h"])
+def test_state_that_is_no_buffer_is_refused_by_name(torch, attribute, name, is_inner, example):
     """Programs began each run with its first value."""
     first = _FIRST.get(name, lambda torch: torch.full((1, 4), 2.0))(torch)
-    module = _hiding(torch, first, *_HIDDEN[name], is_inner)
-    with pytest.raises(picotorch.Error, match=r"(0\.)?h, and its outputs depend.*register_buffer"):
+    texts = [text.replace("self.h", f"self.{attribute}").replace("'h'", f"'{attribute}'")
+             for text in _HIDDEN[name]]
+    module = _hiding(torch, first, *texts, is_inner, attribute)
+    before = repr(first)
+    with pytest.raises(picotorch.Error,
+                       match=rf"(0\.)?{attribute}, and its outputs depend.*register_buffer"):
         picotorch.export.export(module, getattr(torch, example)(1, 4))
+    assert repr(first) == before
+
+
+@pytest.mark.parametrize("attribute", ["h", "_h"])
+def test_what_forward_makes_at_first_is_no_state(torch, attribute):
+    """A mask that forward makes once; the module is as usable as before."""
+    update = f"if self.{attribute} is None: self.{attribute} = torch.arange(4.0)"
+    module = _hiding(torch, None, update, f"self.{attribute}", False, attribute)
+    report = picotorch.export.export(module, torch.rand(1, 4)).report
+    assert report["outputs"][0]["sqnr"] > 100
+    assert module(torch.ones(1, 4)).tolist() == [[1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("make", [
+    lambda torch: torch.empty(3, device="meta"), lambda torch: torch.eye(3).to_sparse(),
+    lambda torch: torch.eye(3).to_sparse_csr(), lambda torch: torch.ones(1).expand(4),
+    lambda torch: torch.ones(2, requires_grad=True) * 2, lambda torch: open(__file__),
+], ids=["meta", "sparse", "csr", "expanded", "of autograd", "a file"])
+@pytest.mark.parametrize("update", ["pass", "self.h = self.h"])
+def test_attributes_of_any_kind_hinder_no_export(torch, make, update):
+    module = _hiding(torch, make(torch), update, "x", False)
+    assert picotorch.export.export(module, torch.rand(1, 4)).report["outputs"][0]["sqnr"] > 100
 
 
 @pytest.mark.parametrize("update, value", [
@@ -129,4 +169,5 @@ def test_attributes_without_influence_are_no_state(torch, update, value):
 
 def test_outputs_of_chance_are_no_state(torch):
     module = _hiding(torch, torch.zeros(1, 4), "self.h = x", "torch.randn_like(x)", False)
-    assert state.hidden_state(torch, module, lambda given: [module(*given)], (torch.rand(1, 4),)) == []
+    found = state.hidden_state(torch, module, lambda used, given: [used(*given)], (torch.rand(1, 4),))
+    assert found == []

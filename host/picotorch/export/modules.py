@@ -25,7 +25,7 @@ from picotorch.errors import (
 
 from . import arrays, torchvision_operators
 from .building import Source, explained
-from .state import assigned_in_place, hidden_state, unchanged
+from .state import assigned_in_place, copy_of, hidden_state, unchanged
 from .steps import Steps, quiet
 from .torch_errors import cause, export_remedy
 
@@ -131,7 +131,7 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
         raise fail(INVALID_ARGUMENT, f"is {type(module).__name__}, not an nn.Module", name)
     module, arguments = module.eval(), _arguments(torch, inputs, name)
     with steps.step("running it with the example inputs"):
-        run = _runner(torch, module)
+        run = _runner(torch)
         try:
             hidden = hidden_state(torch, module, run, arguments)
         except Exception as error:
@@ -143,14 +143,15 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
                    remedy="make it a buffer, by register_buffer in the module's __init__")
     with steps.step("exporting it with torch.export"):
         torchvision_operators.register(torch)
+        traced = copy_of(module)  # tracing leaves what is no tensor in its attributes
         try:
-            with unchanged(torch, module), assigned_in_place(module):
-                exported = torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes,
+            with unchanged(torch, traced), assigned_in_place(traced):
+                exported = torch.export.export(traced, arguments, dynamic_shapes=dynamic_shapes,
                                                strict=False)
         except Exception as error:
             raise fail(NOT_SUPPORTED, f"torch.export cannot export it: {cause(error)}", name,
                        remedy=export_remedy(error)) from None
-    return Source(name, exported, run, arguments, _kept(module),
+    return Source(name, exported, functools.partial(run, module), arguments, _kept(module),
                   functools.partial(explained, name=name))
 
 
@@ -181,9 +182,9 @@ def _arguments(torch, inputs, name):
                  else arrays.tensor(torch, np.asarray(value)) for value in inputs)
 
 
-def _runner(torch, module):
-    """run(arguments): the outputs of the module as a flat list of arrays and numbers."""
-    def run(arguments):
+def _runner(torch):
+    """run(module, arguments): the outputs of a module as a flat list of arrays and numbers."""
+    def run(module, arguments):
         with torch.no_grad(), quiet():
             outputs = module(*arguments)
         return [arrays.numbers(value) for value in torch.utils._pytree.tree_leaves(outputs)]

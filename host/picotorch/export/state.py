@@ -1,6 +1,13 @@
 """The state of an nn.Module: its buffers, the modes of its layers, and attributes of Python."""
 
+import collections
 import contextlib
+import copy
+
+import numpy as np
+
+_ABSENT = object()
+_DEPTH = 8  # of objects in objects, that are compared
 
 
 @contextlib.contextmanager
@@ -50,98 +57,25 @@ def assigned_in_place(module):
             hook.remove()
 
 
-class Attributes:
-    """The attributes of a module and its layers that are tensors, numbers or None, or lists, tuples and
-    dicts of these, with copies of what they hold. Buffers, parameters and layers are none of them."""
-
-    def __init__(self, torch, module):
-        self.torch = torch
-        self.kept = {}  # by path: (layer, name, value, copy of the value)
-        self.layers = dict(module.named_modules())
-        for path, layer in self.layers.items():
-            for name, value in vars(layer).items():
-                if not name.startswith("_") or self._has_tensors(value):
-                    self._keep(path, layer, name, value)
-
-    def changed(self):
-        """Return the paths of attributes that hold other values than at first, or are new."""
-        found = [path for path, (layer, name, _, copied) in self.kept.items()
-                 if name not in vars(layer) or not self._are_equal(vars(layer)[name], copied)]
-        return found + [path for path, _, _ in self._new()]
-
-    def put_back(self):
-        """Give all attributes the values that they had."""
-        for _, layer, name in list(self._new()):
-            delattr(layer, name)
-        for layer, name, value, copied in self.kept.values():
-            if name not in vars(layer) or vars(layer)[name] is not value or (
-                    not self._are_equal(value, copied)):
-                setattr(layer, name, self._restored(value, copied))
-
-    def _new(self):
-        return ((f"{path}.{name}".lstrip("."), layer, name) for path, layer in self.layers.items()
-                for name, value in vars(layer).items() if self._has_tensors(value)
-                and f"{path}.{name}".lstrip(".") not in self.kept)
-
-    def _keep(self, path, layer, name, value):
-        with contextlib.suppress(TypeError):
-            self.kept[f"{path}.{name}".lstrip(".")] = (layer, name, value, self._copy(value))
-
-    def _has_tensors(self, value):
-        if isinstance(value, self.torch.nn.Parameter):
-            return False
-        return isinstance(value, self.torch.Tensor) or isinstance(value, list | tuple) and any(
-            map(self._has_tensors, value))
-
-    def _copy(self, value):
-        """Raises TypeError for what no attribute of this kind holds."""
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        if isinstance(value, self.torch.Tensor):
-            return value.detach().clone()
-        if type(value) in (list, tuple):
-            return type(value)(map(self._copy, value))
-        if type(value) is dict:
-            return {key: self._copy(one) for key, one in value.items()}
-        raise TypeError
-
-    def _are_equal(self, value, copied):
-        if type(copied) in (list, tuple):
-            return type(value) is type(copied) and len(value) == len(copied) and all(
-                map(self._are_equal, value, copied))
-        if type(copied) is dict:
-            return type(value) is dict and value.keys() == copied.keys() and all(
-                self._are_equal(value[key], copied[key]) for key in copied)
-        if isinstance(copied, self.torch.Tensor):
-            return isinstance(value, self.torch.Tensor) and (
-                value.dtype == copied.dtype and value.shape == copied.shape
-                and bool(((value == copied) | (value != value) & (copied != copied)).all()))
-        return type(value) is type(copied) and (value == copied or value != value)
-
-    def _restored(self, value, copied):
-        """Return a value with what it held; tensors and lists stay the same objects."""
-        if isinstance(value, self.torch.Tensor) and value.shape == copied.shape:
-            with self.torch.no_grad():
-                return value.copy_(copied)
-        if type(value) is list:
-            value[:] = copied
-            return value
-        if type(value) is dict:
-            value.clear()
-            value.update(copied)
-            return value
-        return copied
+def copy_of(module):
+    """Return a copy of a module, for what may change attributes of it; itself where it has no copy."""
+    try:
+        return copy.deepcopy(module)
+    except Exception:  # of a tensor that autograd computed, of a lock, of a file
+        return module
 
 
 def hidden_state(torch, module, run, arguments):
-    """Return the paths of attributes that forward changes and that its outputs depend on: of these an
-    export would keep the first value. run(arguments) gives the outputs; the module stays as it is."""
-    attributes = Attributes(torch, module)
+    """Return the paths of attributes that forward changes where its outputs change with them: of these
+    an export would keep the first value. run(module, arguments) returns the outputs. It runs a copy of
+    the module, three times; random numbers are the same each time."""
+    used = copy_of(module)
+    generator = torch.Generator().manual_seed(0)
 
     def outputs(given):
-        with unchanged(torch, module), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # outputs of chance are not taken for outputs of state
-            return [torch.as_tensor(one).clone() for one in run(given)
+        with unchanged(torch, used), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return [torch.as_tensor(one).clone() for one in run(used, given)
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 
     def noise(given):
@@ -149,13 +83,44 @@ def hidden_state(torch, module, run, arguments):
             return given
         return torch.randn(given.shape, generator=generator).to(given.dtype)
 
-    generator = torch.Generator().manual_seed(0)
-    try:
-        first = outputs(arguments)
-        with contextlib.suppress(Exception):  # forward may not take any values
-            outputs(tuple(map(noise, arguments)))
-        if not attributes.changed():
-            return []
-        return [] if attributes._are_equal(outputs(arguments), first) else attributes.changed()
-    finally:
-        attributes.put_back()
+    first = outputs(arguments)
+    if used is module:
+        return []
+    with contextlib.suppress(Exception):  # forward may not take any values
+        outputs(tuple(map(noise, arguments)))
+    if _are_equal(torch, outputs(arguments), first):
+        return []
+    layers = dict(module.named_modules())
+    return [f"{path}.{name}".lstrip(".") for path, layer in used.named_modules() if path in layers
+            for name, value in vars(layer).items() if name not in vars(torch.nn.Module())
+            and not _are_equal(torch, value, vars(layers[path]).get(name, _ABSENT))]
+
+
+def _are_equal(torch, one, other, depth=_DEPTH):
+    """Compare two values of attributes, which may be of any type."""
+    if depth == 0 or one is other or isinstance(one, torch.nn.Module):  # named_modules has its own
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, torch.Tensor):
+        return _bytes_of(torch, one) == _bytes_of(torch, other)
+    if isinstance(one, np.ndarray):
+        return one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(
+            _are_equal(torch, one[key], other[key], depth - 1) for key in one)
+    if isinstance(one, list | tuple | collections.deque):
+        return len(one) == len(other) and all(
+            _are_equal(torch, *both, depth - 1) for both in zip(one, other, strict=True))
+    if isinstance(one, bool | int | float | complex | str | bytes | set | frozenset):
+        return repr(one) == repr(other) if isinstance(one, float | complex) else one == other
+    return _are_equal(torch, *(getattr(each, "__dict__", None) for each in (one, other)), depth - 1)
+
+
+def _bytes_of(torch, tensor):
+    """Return what a tensor holds, in any layout; nothing of one without numbers in memory."""
+    if tensor.is_meta or tensor.is_quantized or isinstance(tensor, torch.nn.Parameter):
+        return None
+    tensor = tensor.detach()
+    dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+    return dense.dtype, dense.shape, dense.contiguous().flatten().view(torch.uint8).numpy().tobytes()

@@ -143,6 +143,8 @@ def _int8_is_no_gain(model, method, found):
     if is_image(model) or not found.is_int8() or found.backends:
         return
     rows = by_size.by_instruction(open_program(model).method_meta(method), _CORE)
+    if not any(row[3] for row in rows):  # no call of it has a form in float32
+        return
     is_float = [one for one, *_ in rows if _is_in_float(found, one)]
     numbers = {one.index for one in is_float}
     total = sum(count for _, _, count, _, _ in rows)

@@ -175,6 +175,10 @@ def test_it_gets_around_the_filter_by_no_other_call(attempt):
     assert attempt(raw(clone, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0),
                    raw(limits, os.getpid(), 7, 0, 0), raw(ioctl, 0, 0x5412, 0),
                    raw(ioctl, 0, 0x541C, 0)) == ["PermissionError"] * 4
+    flags = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613, 0x40049409,
+             0xC0189436, 0xC0045877)  # flags, version, verity, encryption, clone, freeze
+    assert attempt(*(raw(ioctl, 0, number, 0) for number in flags)) == ["PermissionError"] * len(flags)
+    assert attempt("import fcntl, os; fcntl.ioctl(os.pipe()[0], 0x541B, bytes(4))") == ["done"]
     newer = [raw(number, *[0] * 6) for number in (463, 466, 500, 0x40000000 + 41, 0x7FFFFFFF)]
     no_such_call = f"assert error.errno == {errno.ENOSYS}"
     for statement in (*newer, raw(confined._CLONE3[column], 0, 0)):

@@ -35,12 +35,13 @@ _SCOPES = 3  # abstract Unix sockets, signals: of version 6
 
 _SECCOMP, _FILTER = 22, 2  # of prctl
 _KILL, _ERROR, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000  # what a filter returns
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what a filter reads
 
 _UNKNOWN = 463  # the first system call that this file does not know; also x32's are above
 _NAMESPACES = 0x7E020000  # flags of clone
-_TERMINAL_INPUT, _TERMINAL_LINUX = 0x5412, 0x541C  # ioctls that type for the user
+_TERMINAL = 0x5400  # ioctls of files, pipes and terminals; those of file systems set flags of files
+_TERMINAL_INPUT, _TERMINAL_LINUX = 0x5412, 0x541C  # of these, what types for the user
 
 # System calls: their numbers on x86-64, on AArch64; None where there is none
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -184,8 +185,9 @@ def _filter():
         found += [(_EQUAL, 0, 1, number), *refuse]
     found += of_call(_CLONE3, no_such_call)  # glibc calls clone then, whose flags are an argument
     found += of_call(_CLONE, [*argument(0), (_ANY_BIT, 0, 1, _NAMESPACES), *refuse, *allow])
-    found += of_call(_IOCTL, [*argument(1), (_EQUAL, 1, 0, _TERMINAL_INPUT),
-                              (_EQUAL, 0, 1, _TERMINAL_LINUX), *refuse, *allow])
+    found += of_call(_IOCTL, [*argument(1), (_EQUAL, 3, 0, _TERMINAL_INPUT),
+                              (_EQUAL, 2, 0, _TERMINAL_LINUX), (_AND, 0, 0, 0xFFFFFF00),
+                              (_EQUAL, 1, 0, _TERMINAL), *refuse, *allow])
     found += of_call(_LIMITS, [*argument(0), (_EQUAL, 1, 0, 0), *refuse, *allow])  # of itself only
     found += of_call(_TIMES, [*argument(2), (_EQUAL, 0, 2, 0), *argument(2, 1), (_EQUAL, 1, 0, 0),
                               *refuse, *allow])  # no time but the present, as touch has it

@@ -112,7 +112,7 @@ def advise(model: bytes, name: str, method: str) -> dict:
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
              _idle_copies, _float_weights, _float_ends)
-    gains = _int8_is_no_gain(model, method, found)
+    gains = _int8_is_no_gain(model, meta, found)
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
@@ -137,21 +137,21 @@ def _advice(what, instructions, nbytes, remedy):
 # ---- int8 beside float32
 
 
-def _int8_is_no_gain(model, method, found):
+def _int8_is_no_gain(model, meta, found):
     """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
     those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
     if is_image(model) or not found.is_int8() or found.backends:
         return
-    rows = by_size.by_instruction(open_program(model).method_meta(method), _CORE)
+    rows = by_size.by_instruction(meta, _CORE)
     if not any(row[3] for row in rows):  # no call of it has a form in float32
         return
-    is_float = [one for one, *_ in rows if _is_in_float(found, one)]
-    numbers = {one.index for one in is_float}
+    of_floats = [(one, count) for one, _, count, _, _ in rows if _is_in_float(found, one)]
+    is_float = [one for one, _ in of_floats]
     total = sum(count for _, _, count, _, _ in rows)
-    share = sum(count for one, _, count, _, _ in rows if one.index in numbers) / total if total else 0
+    share = sum(count for _, count in of_floats) / total if total else 0
     of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
                 "between them")
-    ours, other = _cycles(model, method, rows), _sum_cycles([row[3:] for row in rows if row[3]])
+    ours, other = _cycles(model, meta.name(), rows), _sum_cycles([row[3:] for row in rows if row[3]])
     if ours["cycles"] > other["cycles"]:
         yield _advice(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
                       f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
@@ -159,7 +159,7 @@ def _int8_is_no_gain(model, method, found):
                       _REPLACE if share >= _SOME else _WITHOUT_INT8)
     elif share >= _MOSTLY:
         yield _advice(f"{of_float}, and int8 gains little", is_float, 0, _REPLACE)
-    size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / max(1, len(rows)))
+    size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / len(rows))
     if len(model) > size:
         yield _advice(f"int8 is larger than float32, {len(model):,} B instead of about {size:,} B",
                       [], len(model) - size, _WITHOUT_INT8)

@@ -70,29 +70,36 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
     once, at the largest sizes. None for a method with delegates."""
     if meta.num_backends():
         return None
-    values, found = Values(meta.program, meta.plan), Counter()
-    for instruction in read_instructions(meta, values):
-        if instruction.kind == KERNEL_CALL:
-            operator, dtype, features = features_of(instruction, values)
-            factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
-            found[operator] += round(sum(map(math.prod, zip(factors, features, strict=True))))
+    found = Counter()
+    for _, operator, dtype, features in _calls(meta):
+        found[operator] += _count(core, operator, dtype, features, has_less_temp)
     return dict(found)
 
 
 def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, int, str, int]]:
     """Return for each call of a kernel its operator and the instructions that it takes, and the same of
     the operator that computes it in float32: 0 for a conversion between int8 and float."""
-    values, found = Values(meta.program, meta.plan), []
+    found = []
+    for instruction, operator, dtype, features in _calls(meta):
+        in_float = _in_float(instruction.call)
+        float_dtype = "float32" if dtype == "int8" else dtype
+        found.append((instruction, operator, _count(core, operator, dtype, features), in_float,
+                      _count(core, in_float, float_dtype, features) if in_float else 0))
+    return found
+
+
+def _calls(meta):
+    """Yield (instruction, operator, dtype, features) of each call of a kernel."""
+    values = Values(meta.program, meta.plan)
     for instruction in read_instructions(meta, values):
         if instruction.kind == KERNEL_CALL:
-            operator, dtype, features = features_of(instruction, values)
-            in_float = _in_float(instruction.call)
-            counts = [round(sum(map(math.prod, zip(
-                _factors(_ALIKE.get(core, core), name, of, False), features, strict=True))))
-                for name, of in ((operator, dtype), (in_float or operator,
-                                                     "float32" if dtype == "int8" else dtype))]
-            found.append((instruction, operator, counts[0], in_float, counts[1] if in_float else 0))
-    return found
+            yield instruction, *features_of(instruction, values)
+
+
+def _count(core, operator, dtype, features, has_less_temp=False):
+    """Return the instructions that a call takes."""
+    factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
+    return round(sum(map(math.prod, zip(factors, features, strict=True))))
 
 
 def _in_float(call):

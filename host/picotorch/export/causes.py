@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import masks
+from . import masks, preparing
 from .lowering import path_of, value_name
 from .report import BELOW_FAKE, POOR
 
@@ -89,7 +89,7 @@ class _Trial:
             for k, given in enumerate(node.args):
                 if (_is(given, "dequantize") and not _is(given.args[0], "quantize") and same is not None
                         and k < len(same.args) and getattr(same.args[k], "op", "") == "get_attr"):
-                    found[given] = _attribute(reference, same.args[k].target).detach()
+                    found[given] = preparing.constant(reference, same.args[k]).detach()
         return found
 
     def _sites(self):
@@ -106,7 +106,7 @@ class _Trial:
 
     def _limits(self, node):
         step, zero_point, least, most = (
-            _attribute(self.graph, one.target) if isinstance(one, torch.fx.Node) else one
+            preparing.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
             for one in _parameters(node))
         if isinstance(step, torch.Tensor):
             return (math.nan, math.nan, math.nan)
@@ -166,13 +166,6 @@ class _Interpreter(torch.fx.Interpreter):
         if schema is not None and schema.is_mutable:  # the values of other runs stay as they are
             args = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, args)
         return super().call_function(target, args, kwargs)
-
-
-def _attribute(graph, path):
-    found = graph
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found
 
 
 def _parameters(node):

@@ -6,6 +6,8 @@ Importing it imports torch.
 
 import torch
 
+from . import preparing
+
 _ATEN = torch.ops.aten
 _HEIGHT = 2  # the dim that an image has besides
 _SEQUENCE_DIMS = 3
@@ -134,9 +136,7 @@ class _Images:
     def _weight_of(self, node):
         """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
         if node.target not in self.weights:
-            weight = self.graph
-            for name in node.target.split("."):
-                weight = getattr(weight, name)
+            weight = preparing.constant(self.graph, node)
             self.weights[node.target] = f"_image_{len(self.weights)}_of_weight"
             self.graph.register_buffer(self.weights[node.target], weight.detach().unsqueeze(_HEIGHT))
         image = self.graph.graph.get_attr(self.weights[node.target])

@@ -90,9 +90,9 @@ def hidden_state(torch, module, run, arguments):
         outputs(tuple(map(noise, arguments)))
     if _are_equal(torch, outputs(arguments), first):
         return []
-    layers = dict(module.named_modules())
+    layers, own = dict(module.named_modules()), vars(torch.nn.Module())
     return [f"{path}.{name}".lstrip(".") for path, layer in used.named_modules() if path in layers
-            for name, value in vars(layer).items() if name not in vars(torch.nn.Module())
+            for name, value in vars(layer).items() if name not in own
             and not _are_equal(torch, value, vars(layers[path]).get(name, _ABSENT))]
 
 

@@ -194,14 +194,12 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
     found.model_at, frozen, fault = _find(link, request.name, model)
     found.frozen_not_used = _not_used(request, dict(frozen), fault)
     needed = sum(map(len, sections.values())) + memory_of(request)
-    if found.model_at is None:
-        link.remove_module(_FINDING)
-        _check_heap(link, needed + len(model), found)
+    is_there = found.model_at is not None
+    found.in_place = is_there and link.ask("reading the model", call("use"), bool, "finding")
+    link.remove_module(_FINDING)
+    _check_heap(link, needed if is_there else needed + len(model), found)
+    if not is_there:
         _send(link, "model", model)
-    else:
-        found.in_place = link.ask("reading the model", call("use"), bool, "finding")
-        link.remove_module(_FINDING)
-        _check_heap(link, needed, found)
     for name, data in sections.items():
         _send(link, name, data)
 

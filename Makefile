@@ -17,10 +17,11 @@ SETUP = $(or $(PYTHON),$(error Python 3.11 or newer is needed; \
 PICOTORCH = .venv/bin/picotorch
 FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 	grep -L '^full_firmware = false' boards/*/board.toml))))
-# schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
-C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
-	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware port/natmod port/natmod/flash host/_picotorch tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*))))
+# Generated headers are held against their source by lint.
+C_FOLDERS = kernels kernels/* kernels/*/* port/module port/bare port/firmware port/natmod port/natmod/flash \
+	host/_picotorch tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*
+C_FILES = $(filter-out kernels/core/generated/% kernels/include/picotorch/schema.h,$(sort \
+	$(wildcard $(foreach end,*.[ch] *.inc,$(addsuffix /$(end),$(C_FOLDERS))))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -223,6 +224,7 @@ lint: python ## Check the style of Python and C, and that generated files are up
 	.venv/bin/ruff check .
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	.venv/bin/python tools/check_headers.py
 	.venv/bin/python tools/generate_schema.py --check
 	.venv/bin/python tools/generate_operators.py --check
 

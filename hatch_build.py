@@ -18,7 +18,7 @@ SOURCES = {  # folder: patterns of its files
     "boards": ("*/board.toml", "chips.toml", "flashing.toml"),
     "examples": ("*/*.py", "*/*.md", "*/expected.txt", "*/model.pte", "*/recording.*", "c/target*",
                  "c/mps2.ld"),
-    "kernels": ("kernels.mk", "CMakeLists.txt", "**/*.c", "**/*.h", "**/*.def"),
+    "kernels": ("kernels.mk", "CMakeLists.txt", "**/*.c", "**/*.h", "**/*.inc", "**/*.def"),
     "port/firmware/frozen": ("*.py",),
     "port/natmod": ("*.py",),
     "port/upstream": ("boards.toml", "rp2/*/mpconfigboard.h"),

@@ -15,8 +15,8 @@ $(error the path of kernels.mk has a space: make cannot use it; move it, or set 
 	relative to where make runs, before you include it)
 endif
 PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
-	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c)))
-PT_KERNELS_INC := $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)
+	core/*.c core/*/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c)))
+PT_KERNELS_INC := -I$(PT_KERNELS_DIR)/include -I$(PT_KERNELS_DIR)
 # No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float
 # has the same bits on every core. What is meant to be vectors is written as such. No frame pointer:
 # assembler takes nearly all registers.
@@ -32,6 +32,6 @@ PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
 PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c,\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c))) \
-	$(addprefix $(PT_KERNELS_DIR)/core/,check.c executor.c image.c method.c pte_state.c reader.c tables.c \
-	tensor.c values.c verify.c) \
+	$(addprefix $(PT_KERNELS_DIR)/core/,format/image.c format/reader.c format/tables.c format/verify.c \
+	load/check.c load/pte_state.c run/executor.c run/method.c run/tensor.c run/values.c) \
 	$(addprefix $(PT_KERNELS_DIR)/portable/,normalization.c permute.c products.c softmax.c))

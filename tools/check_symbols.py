@@ -9,7 +9,7 @@ as errors. The objects are those of the host, compiled here, and of every firmwa
 Exit status 1 with the list of what is refused.
 
 Example: tools/check_symbols.py
-Example: tools/check_symbols.py build/firmware/mps2-an386-run/kernels/core/executor.o
+Example: tools/check_symbols.py build/firmware/mps2-an386-run/kernels/core/run/executor.o
 """
 
 import argparse
@@ -85,7 +85,7 @@ def faults(path):
 
 def compile_for_host(sources, folder):
     """Compile sources into objects below folder; return them. CheckError if one does not compile."""
-    includes = [f"-I{path}" for path in sorted({source.parent for source in KERNELS.glob("*/*.h")})]
+    includes = [f"-I{path}" for path in (KERNELS / "include", KERNELS)]
 
     def compile_one(source):
         name = source.relative_to(ROOT) if source.is_relative_to(ROOT) else Path(source.name)

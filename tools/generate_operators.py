@@ -1,7 +1,7 @@
-"""Check the list of operators, kernels/core/operators.def, and write what follows from it.
+"""Check the list of operators, kernels/core/registry/operators.def, and write what follows from it.
 
-    python tools/generate_operators.py           # writes kernels/core/operator_arguments.h and, for new
-                                                 # operators, kernels/core/operators.lock
+    python tools/generate_operators.py           # writes operator_arguments.h of kernels/core/generated
+                                                 # and, for new operators, registry/operators.lock
     python tools/generate_operators.py --check   # exit status 1 when they are not what it would write
 
 operators.lock names every operator that there ever was by its number: lines are added, never changed,
@@ -18,8 +18,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "kernels" / "core"
-LIST, LOCK, HEADER = "operators.def", "operators.lock", "operator_arguments.h"
+FOLDER = Path(__file__).resolve().parent.parent / "kernels" / "core" / "registry"
+LIST, LOCK, HEADER = "operators.def", "operators.lock", "../generated/operator_arguments.h"
 
 NOTICE = """\
 // Written by tools/generate_operators.py from operators.def: the indexes of the arguments of each

@@ -1,7 +1,8 @@
 """Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
     python tools/generate_schema.py           # writes host/picotorch/schema.py,
-                                              # kernels/core/schema.h, schema_slots.h, schema_tables.h,
+                                              # kernels/include/picotorch/schema.h, schema_slots.h
+                                              # and schema_tables.h of kernels/core/generated,
                                               # program_schema.py, bundled_schema.py of host/picotorch
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
@@ -15,9 +16,9 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "host/picotorch/schema.py"
-HEADER = ROOT / "kernels/core/schema.h"
-SLOTS = ROOT / "kernels/core/schema_slots.h"
-VERIFIER = ROOT / "kernels/core/schema_tables.h"
+HEADER = ROOT / "kernels/include/picotorch/schema.h"
+SLOTS = ROOT / "kernels/core/generated/schema_slots.h"
+VERIFIER = ROOT / "kernels/core/generated/schema_tables.inc"
 PROGRAM = ROOT / "host/picotorch/host/program_schema.py"
 BUNDLED = ROOT / "host/picotorch/run/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
@@ -183,7 +184,7 @@ def slots_source(schema, flat_tensor):
 
 
 def verifier_source(schema, flat_tensor):
-    """The schemas as constant tables, which kernels/core/verify.c walks a file along."""
+    """The schemas as constant tables, which kernels/core/format/verify.c walks a file along."""
     tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
     notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
     lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "",

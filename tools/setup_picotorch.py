@@ -58,7 +58,7 @@ PYTHON_SOURCES = (
     "tools/requirements/tools.txt",
     "host/_picotorch/*.c",
     "host/_picotorch/*.py",
-    "kernels/**/*.[ch]",
+    "kernels/**/*.[chi]*",
     "kernels/**/*.def",
 )
 MINIMUM_PYTHON = (3, 11)

@@ -40,7 +40,7 @@ REGISTRY = "registry of operators"
 
 
 def part_of(section, path):
-    if path.endswith("kernels/core/registry.o") and section.startswith(".rodata"):
+    if path.endswith("kernels/core/registry/registry.o") and section.startswith(".rodata"):
         return REGISTRY
     return next((name for name, pattern in PARTS if re.search(pattern, path)), "other")
 

@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OPERATORS = ROOT / "kernels" / "core" / "operators.def"
+OPERATORS = ROOT / "kernels" / "core" / "registry" / "operators.def"
 FEATURE_KERNELS = OPERATORS.with_name("feature_kernels.h")
 SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
 # What MicroPython's interpreter calls on the way to a function of the module, and words for arguments.

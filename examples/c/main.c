@@ -1,6 +1,6 @@
 // Runs a model that is linked into the program, without a heap: the int8 keyword spotter ds_cnn.
-#include "picotorch.h"
 #include "target.h"
+#include <picotorch/picotorch.h>
 
 extern const uint8_t model[], model_end[]; // of model.S
 

@@ -16,8 +16,9 @@ import cffi
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = [*sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.c")),
            "host/_picotorch/threads.c"]
-FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
-HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h", "image.h")
+INCLUDES = ("kernels/include", "kernels")
+HEADERS = ("include/picotorch/schema.h", "include/picotorch/kernel.h", "core/record.h",
+           "include/picotorch/picotorch.h", "core/format/image.h")
 
 # DSP and others: not the forms of microcontrollers, where the host is an Arm core, too
 FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra",
@@ -28,7 +29,7 @@ FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-W
 def declarations(header):
     """Return the declarations of a header for cffi, without comments, preprocessor lines and inline
     functions. The compiler knows the values of constants and the lengths of arrays."""
-    text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
+    text = re.sub(r"//.*", "", (ROOT / "kernels" / header).read_text())
     text = re.sub(r"(?ms)^#ifdef __cplusplus\n.*?^#endif\n", "", text)
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
     text = re.sub(r"(?ms)^(PT_MUST_USE )?static inline .*?^\}\n", "", text).replace("PT_MUST_USE ", "")
@@ -42,10 +43,10 @@ def _names(constants):
 
 SOURCE = """
 #define _POSIX_C_SOURCE 199309L
-#include "picotorch.h"
-#include "record.h"
-#include "image.h"
-#include "vectors.h"
+#include <picotorch/picotorch.h>
+#include "core/record.h"
+#include "core/format/image.h"
+#include "arch/vectors.h"
 #include <time.h>
 
 static uint64_t pt_nanoseconds(void) {
@@ -137,7 +138,7 @@ ffi.set_source(
     "_picotorch_c",
     SOURCE,
     sources=SOURCES,
-    include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
+    include_dirs=list(INCLUDES),
     extra_link_args=["-pthread"],
     extra_compile_args=[*FLAGS, "-pthread",
                         # debug information is the same wherever the sources and Python are

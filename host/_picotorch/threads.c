@@ -3,9 +3,9 @@
 // They begin with the first loop that is worth it, and end with the execution: between executions
 // there are none, whatever ends one, and a fork needs no care.
 #define _POSIX_C_SOURCE 200809L
-#include "threads.h"
-#include "picotorch.h"
-#include "record.h"
+#include "arch/threads.h"
+#include "core/record.h"
+#include <picotorch/picotorch.h>
 
 // As pt_execute and pt_context_execute; `threads` share the loops.
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);

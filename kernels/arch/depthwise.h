@@ -15,13 +15,13 @@
 //     pt_multiply_rows(plan, channels, row)
 //                                       outputs, limited to int8
 //
-// depthwise_plain.h is their specification; every ISA gives the same outputs.
+// depthwise_plain.inc is their specification; every ISA gives the same outputs.
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 
-#include "../core/config.h"
-#include "offsets.h"
-#include "scale.h"
+#include "arch/offsets.h"
+#include "arch/scale.h"
+#include <picotorch/config.h>
 #include <stddef.h>
 
 // PT_ROW_OUTPUTS of a row are made together.
@@ -55,11 +55,11 @@ typedef struct pt_depthwise_row {
 } pt_depthwise_row;
 
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M)
-#include "depthwise_blocks.h"
+#include "arch/depthwise_blocks.inc"
 #elif defined(PT_LOOPS_V6M)
-#include "v6m/depthwise.h"
+#include "arch/v6m/depthwise.inc"
 #else
-#include "depthwise_plain.h"
+#include "arch/depthwise_plain.inc"
 #endif
 
 PT_STATIC_ASSERT(sizeof(pt_depthwise_channel) <= PT_DEPTHWISE_CHANNEL_BYTES &&

@@ -6,7 +6,7 @@
 #ifndef PT_ARCH_DOT_H
 #define PT_ARCH_DOT_H
 
-#include "vectors.h"
+#include "arch/vectors.h"
 #include <stdbool.h>
 #include <stdint.h>
 

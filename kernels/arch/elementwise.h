@@ -3,8 +3,8 @@
 #ifndef PT_ARCH_ELEMENTWISE_H
 #define PT_ARCH_ELEMENTWISE_H
 
-#include "requantize.h"
-#include "vectors.h"
+#include "arch/requantize.h"
+#include "arch/vectors.h"
 #include <stdbool.h>
 
 typedef struct pt_scaled {
@@ -13,7 +13,7 @@ typedef struct pt_scaled {
 
 #if defined(__ARM_FEATURE_MVE)
 enum { PT_HAS_VECTORS = 1 };
-#include "mve/elementwise.h"
+#include "arch/mve/elementwise.inc"
 #else
 enum { PT_HAS_VECTORS = 0 };
 
@@ -37,7 +37,7 @@ static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_poin
 }
 
 #if defined(PT_HAS_HOST_VECTORS)
-#include "host/elementwise.h"
+#include "arch/host/elementwise.inc"
 #else
 
 // q = round(x * inverse) + zero_point, halves to even, limited to int8; 0 for NaN.

@@ -5,7 +5,7 @@
 #ifndef PT_ARCH_FLOAT_PRODUCTS_H
 #define PT_ARCH_FLOAT_PRODUCTS_H
 
-#include "vectors.h"
+#include "arch/vectors.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

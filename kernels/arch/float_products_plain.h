@@ -3,7 +3,7 @@
 #ifndef PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 #define PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 
-#include "float_products.h"
+#include "arch/float_products.h"
 
 // Each inner loop gets the registers for itself.
 #define NOINLINE static __attribute__((noinline))

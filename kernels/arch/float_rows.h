@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_FLOAT_ROWS_H
 #define PT_ARCH_FLOAT_ROWS_H
 
-#include "float_vectors.h"
+#include "arch/float_vectors.h"
 
 typedef int32_t __attribute__((may_alias)) pt_float_bits;
 

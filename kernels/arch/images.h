@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_IMAGES_H
 #define PT_ARCH_IMAGES_H
 
-#include "patches.h"
+#include "arch/patches.h"
 
 // Pairs are of height and width.
 typedef struct pt_geometry {

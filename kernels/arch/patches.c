@@ -1,6 +1,6 @@
-#include "patches.h"
-#include "dot.h"
-#include "prepare.h"
+#include "arch/patches.h"
+#include "arch/dot.h"
+#include "arch/prepare.h"
 
 bool pt_layer_scales_fast(const pt_layer *layer) {
     const pt_channels *p = &layer->output;

@@ -21,15 +21,15 @@
 //     pt_skip_channels(&layer)                    to those that follow
 //
 // All values of a patch are packed, in ascending order. Every ISA gives the bytes of
-// patches_plain.h.
+// patches_plain.inc.
 #ifndef PT_ARCH_PATCHES_H
 #define PT_ARCH_PATCHES_H
 
-#include "../core/config.h"
-#include "prepared.h"
-#include "requantize.h"
-#include "scale.h"
-#include "vectors.h"
+#include "arch/prepared.h"
+#include "arch/requantize.h"
+#include "arch/scale.h"
+#include "arch/vectors.h"
+#include <picotorch/config.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -118,16 +118,16 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
-#include "dsp/patches.h"
+#include "arch/dsp/patches.inc"
 #elif defined(PT_LOOPS_V7M)
-#include "v7m/patches.h"
+#include "arch/v7m/patches.inc"
 #elif defined(PT_LOOPS_V6M)
-#include "v6m/patches.h"
+#include "arch/v6m/patches.inc"
 #elif defined(PT_HAS_HOST_VECTORS)
-#include "host/patches.h"
+#include "arch/host/patches.inc"
 #else
 #define PT_PATCHES_PLAIN
-#include "patches_plain.h"
+#include "arch/patches_plain.inc"
 #endif
 
 #if defined(PT_PATCHES_PAIRS)

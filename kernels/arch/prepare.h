@@ -3,9 +3,9 @@
 #ifndef PT_ARCH_PREPARE_H
 #define PT_ARCH_PREPARE_H
 
-#include "../core/kernel.h"
-#include "patches.h"
-#include "rows.h"
+#include "arch/patches.h"
+#include "arch/rows.h"
+#include <picotorch/kernel.h>
 
 // pt_layer_bytes of a layer, whose channels are all of it or of a group.
 void pt_prepare_layer_v6m(const pt_layer *layer, void *to);

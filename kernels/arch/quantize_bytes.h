@@ -2,8 +2,8 @@
 #ifndef PT_ARCH_QUANTIZE_BYTES_H
 #define PT_ARCH_QUANTIZE_BYTES_H
 
-#include "quantize_value.h"
-#include "scale.h"
+#include "arch/quantize_value.h"
+#include "arch/scale.h"
 
 // `blocks` times four values, limited to the range of the type; scale and zero point as for
 // pt_quantize_value. `out` is a multiple of PT_QUANTIZE_ALIGNMENT.

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_REQUANTIZE_H
 #define PT_ARCH_REQUANTIZE_H
 
-#include "scale.h"
+#include "arch/scale.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // Reads prepared constants in a build for none of the cores: restores the plain ones, channel by
 // channel.
-#include "prepare.h"
+#include "arch/prepare.h"
 
 // ---- forms of prepared weights
 

@@ -3,8 +3,8 @@
 #ifndef PT_ARCH_ROWS_H
 #define PT_ARCH_ROWS_H
 
-#include "../core/config.h"
-#include "requantize.h"
+#include "arch/requantize.h"
+#include <picotorch/config.h>
 #include <stdbool.h>
 
 // y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.

@@ -1,10 +1,10 @@
 // Products of a row with rows of weights on cores that multiply one value at a time. Values
 // that are zero with their offset, as half of the outputs of a ReLU are, are left out.
-#include "rows.h"
+#include "arch/rows.h"
 
 #if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
-#include "offsets.h"
-#include "scale.h"
+#include "arch/offsets.h"
+#include "arch/scale.h"
 #include <string.h>
 
 typedef struct pt_value_at {
@@ -17,9 +17,9 @@ PT_OFFSET(pt_value_at, k, 4);
 PT_SIZE(pt_value_at, 8);
 
 #if defined(PT_LOOPS_V7M)
-#include "v7m/rows.h"
+#include "arch/v7m/rows.inc"
 #else
-#include "v6m/rows.h"
+#include "arch/v6m/rows.inc"
 #endif
 
 // The n values of x that are not zero; zeros make them a multiple of 4.

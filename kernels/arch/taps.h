@@ -2,8 +2,8 @@
 #ifndef PT_ARCH_TAPS_H
 #define PT_ARCH_TAPS_H
 
-#include "requantize.h"
-#include "vectors.h"
+#include "arch/requantize.h"
+#include "arch/vectors.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #ifndef PT_ARCH_THREADS_H
 #define PT_ARCH_THREADS_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 // A loop whose rounds write different outputs: each round is for one thread. The loop asks
 // pt_skips_round in each, fails only where c->poll does, and uses no scratch of `c`.

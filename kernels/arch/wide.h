@@ -4,8 +4,8 @@
 #ifndef PT_ARCH_WIDE_H
 #define PT_ARCH_WIDE_H
 
-#include "../core/kernel.h"
-#include "images.h"
+#include "arch/images.h"
+#include <picotorch/kernel.h>
 
 typedef struct pt_wide {
     // Bytes of scratch with which it is at its best, or so near that more gains less than 1 %; 0 of

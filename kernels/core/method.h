@@ -2,8 +2,8 @@
 #ifndef PT_CORE_METHOD_H
 #define PT_CORE_METHOD_H
 
-#include "data.h"
-#include "record.h"
+#include "core/format/data.h"
+#include "core/record.h"
 
 // Offset in the pool of what a method has there.
 static inline uint32_t pt_begin_of(const pt_method *m) {

@@ -8,7 +8,7 @@
 #ifndef PT_RECORD_H
 #define PT_RECORD_H
 
-#include "kernel.h"
+#include <picotorch/kernel.h>
 
 // ---- records
 

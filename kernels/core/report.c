@@ -1,4 +1,4 @@
-#include "report.h"
+#include "core/report.h"
 
 int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
                     uint32_t available PT_TEXT(const char *what)) {

@@ -2,7 +2,7 @@
 #ifndef PT_CORE_REPORT_H
 #define PT_CORE_REPORT_H
 
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 
 // A build for which numbers are enough leaves the texts out, about 7 KB: PT_NO_TEXTS.
 #ifdef PT_NO_TEXTS

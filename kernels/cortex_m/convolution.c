@@ -1,9 +1,9 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
-#include "convolution.h"
-#include "../arch/prepare.h"
-#include "../arch/wide.h"
-#include "../core/operator_arguments.h"
-#include "image_parts.h"
+#include "cortex_m/convolution.h"
+#include "arch/prepare.h"
+#include "arch/wide.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/image_parts.h"
 
 enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
 

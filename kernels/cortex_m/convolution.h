@@ -2,8 +2,8 @@
 #ifndef PT_CORTEX_M_CONVOLUTION_H
 #define PT_CORTEX_M_CONVOLUTION_H
 
-#include "../arch/threads.h"
-#include "quantized.h"
+#include "arch/threads.h"
+#include "cortex_m/quantized.h"
 
 typedef struct pt_convolution {
     pt_context *c;

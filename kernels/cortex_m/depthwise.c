@@ -1,9 +1,9 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
-#include "depthwise.h"
-#include "../arch/dot.h"
-#include "../arch/taps.h"
-#include "../core/operator_arguments.h"
-#include "image_parts.h"
+#include "cortex_m/depthwise.h"
+#include "arch/dot.h"
+#include "arch/taps.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/image_parts.h"
 #include <string.h>
 
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,

@@ -2,7 +2,7 @@
 #ifndef PT_CORTEX_M_DEPTHWISE_H
 #define PT_CORTEX_M_DEPTHWISE_H
 
-#include "convolution.h"
+#include "cortex_m/convolution.h"
 
 // A depthwise convolution is a pt_convolution with a group for each input channel and weights (1,
 // height, width, output channels). Its offset is any.

@@ -1,6 +1,6 @@
 // 3x3 depthwise convolution, some channels at a time, from planes with three rows of each.
-#include "../arch/depthwise.h"
-#include "depthwise.h"
+#include "arch/depthwise.h"
+#include "cortex_m/depthwise.h"
 #include <string.h>
 
 enum {

@@ -1,9 +1,9 @@
 // Operators on pairs of int8 elements at equal positions, and on single values by a table.
-#include "../arch/elementwise.h"
-#include "../arch/scale.h"
-#include "../core/operator_arguments.h"
-#include "../portable/float_math.h"
-#include "quantized.h"
+#include "arch/elementwise.h"
+#include "arch/scale.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
+#include "portable/float_math.h"
 
 enum { HEADROOM = 20 }; // bits that addition shifts its operands up by
 

@@ -1,5 +1,5 @@
-#include "image_parts.h"
-#include "convolution.h"
+#include "cortex_m/image_parts.h"
+#include "cortex_m/convolution.h"
 
 // `n` positions along dim d of the output, from `first` on; `step` is that of the input along it.
 static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int32_t n,

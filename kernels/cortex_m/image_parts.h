@@ -2,8 +2,8 @@
 #ifndef PT_CORTEX_M_IMAGE_PARTS_H
 #define PT_CORTEX_M_IMAGE_PARTS_H
 
-#include "../arch/images.h"
-#include "../core/kernel.h"
+#include "arch/images.h"
+#include <picotorch/kernel.h>
 
 // A loop over a whole image, as pt_convolve; what it is told may be changed behind it.
 typedef bool pt_image_loop(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,

@@ -1,10 +1,10 @@
 // Products of int8 matrices: linear layers and batches of matrices.
-#include "../arch/dot.h"
-#include "../arch/prepare.h"
-#include "../arch/rows.h"
-#include "../arch/threads.h"
-#include "../core/operator_arguments.h"
-#include "quantized.h"
+#include "arch/dot.h"
+#include "arch/prepare.h"
+#include "arch/rows.h"
+#include "arch/threads.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
 
 #define COLD __attribute__((cold)) // for size
 

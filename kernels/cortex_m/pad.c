@@ -1,6 +1,6 @@
 // Padding of int8 tensors of up to 4 dims with a constant.
-#include "../core/operator_arguments.h"
-#include "quantized.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
 #include <string.h>
 
 // Sizes in the order of memory, led by ones to 4 dims.

@@ -1,8 +1,8 @@
 // Average and max pooling of int8 images.
-#include "../arch/pools.h"
-#include "../core/operator_arguments.h"
-#include "../portable/float_math.h"
-#include "quantized.h"
+#include "arch/pools.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
+#include "portable/float_math.h"
 #include <string.h>
 
 typedef struct pooling {

@@ -1,10 +1,10 @@
 // From float32 to integers and back, one scale and zero point for all elements.
-#include "../arch/dequantize_bytes.h"
-#include "../arch/elementwise.h"
-#include "../arch/quantize_bytes.h"
-#include "../core/operator_arguments.h"
-#include "../portable/float_math.h"
-#include "quantized.h"
+#include "arch/dequantize_bytes.h"
+#include "arch/elementwise.h"
+#include "arch/quantize_bytes.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
+#include "portable/float_math.h"
 
 enum { RANGE_LIMIT = 1 << 21 }; // such integers and their halves are exact in float32
 

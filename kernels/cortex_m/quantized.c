@@ -1,5 +1,5 @@
-#include "quantized.h"
-#include "../core/operator_arguments.h"
+#include "cortex_m/quantized.h"
+#include "core/generated/operator_arguments.h"
 
 enum { OFFSET_LIMIT = 255 };
 enum { PARAMETER_LIMIT = 1 << 27 }; // sums of a size and two of them stay in int32

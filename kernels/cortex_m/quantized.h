@@ -3,8 +3,8 @@
 #ifndef PT_CORTEX_M_QUANTIZED_H
 #define PT_CORTEX_M_QUANTIZED_H
 
-#include "../arch/requantize.h"
-#include "../core/kernel.h"
+#include "arch/requantize.h"
+#include <picotorch/kernel.h>
 
 // multiplier * 2^(shift - 31) in float32, for a multiplier above 0 and |shift| <= 64.
 float pt_real_multiplier(int32_t multiplier, int32_t shift);

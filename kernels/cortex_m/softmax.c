@@ -1,7 +1,7 @@
 // Softmax of int8 values along one dim. Like the reference it computes in float32.
-#include "../core/operator_arguments.h"
-#include "../portable/float_math.h"
-#include "quantized.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/quantized.h"
+#include "portable/float_math.h"
 
 enum { OUTPUT_ZERO_POINT = -128 };     // the outputs' scale is 1/256
 enum { INPUT_FRACTION_BITS = 31 - 5 }; // the multiplier scales to a fixed point of 5 integer bits

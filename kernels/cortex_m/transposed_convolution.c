@@ -2,9 +2,9 @@
 //
 // Each output gathers the inputs that reach it. The reference sums in float32, which is exact, and
 // the same as here, for sums below 2^24.
-#include "../arch/dot.h"
-#include "../core/operator_arguments.h"
-#include "convolution.h"
+#include "arch/dot.h"
+#include "core/generated/operator_arguments.h"
+#include "cortex_m/convolution.h"
 
 typedef struct transposed {
     pt_image in, out;

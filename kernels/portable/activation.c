@@ -1,8 +1,8 @@
 // Activation functions, and the others of one operand and some numbers.
-#include "../arch/float_rows.h"
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "elementwise.h"
+#include "arch/float_rows.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/elementwise.h"
 
 // ---- relu
 

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_ARGUMENTS_H
 #define PT_PORTABLE_ARGUMENTS_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 // The index of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
 // counts as one dim; or InvalidArgument.

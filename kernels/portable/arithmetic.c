@@ -1,7 +1,7 @@
 // Arithmetic of two operands: sum, product, quotient, power, extrema.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "elementwise.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/elementwise.h"
 
 // ---- add, sub, mul: integers wrap
 

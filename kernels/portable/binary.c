@@ -1,7 +1,7 @@
-#include "../core/operator_arguments.h"
-#include "complex.h"
-#include "elementwise.h"
-#include "half.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/complex.h"
+#include "portable/elementwise.h"
+#include "portable/half.h"
 
 // Positions of the arguments, by form.
 typedef struct operand_form {

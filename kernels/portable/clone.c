@@ -1,7 +1,7 @@
 // Copies of whole tensors: to another dtype, dim order or shape, or broadcast.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);

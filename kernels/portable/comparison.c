@@ -1,6 +1,6 @@
 // Comparisons, and logic on truth values and on bits.
-#include "../core/operator_arguments.h"
-#include "elementwise.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/elementwise.h"
 
 #define PREDICATE(name, expression)      \
     PT_BINARY_F32(name, expression)      \

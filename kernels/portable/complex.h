@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_COMPLEX_H
 #define PT_PORTABLE_COMPLEX_H
 
-#include "element.h"
+#include "portable/element.h"
 
 enum {
     PT_DTYPES_COMPLEX =

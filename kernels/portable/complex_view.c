@@ -1,9 +1,9 @@
 // Complex tensors from real ones and back: copies of parts, and the conjugate.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "complex.h"
-#include "copy.h"
-#include "elementwise.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/complex.h"
+#include "portable/copy.h"
+#include "portable/elementwise.h"
 
 #define REASON_PARTS "the dtypes must be a complex one and that of its parts"
 #define REASON_COMPLEX "the tensors must be of one complex dtype"

@@ -1,7 +1,7 @@
 // aten::convolution: 1-d and 2-d, in any dim order; and slices of 3-d ones.
-#include "convolution.h"
-#include "../core/operator_arguments.h"
-#include "products.h"
+#include "portable/convolution.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/products.h"
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_CONVOLUTION_H
 #define PT_PORTABLE_CONVOLUTION_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 enum { PT_AXIS_DEPTH, PT_AXIS_HEIGHT, PT_AXIS_WIDTH };
 

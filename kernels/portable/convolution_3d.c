@@ -1,8 +1,8 @@
 // aten::convolution with three spatial dims, too, in any dim order: a slice of the output is the
 // sum of 2-d convolutions of slices of the input, one for each tap along the depth.
-#include "../core/operator_arguments.h"
-#include "convolution.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/convolution.h"
+#include "portable/copy.h"
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))

@@ -1,7 +1,7 @@
 // The gradients of aten::convolution, 1-d and 2-d, transposed or not, in any dim order.
-#include "../core/operator_arguments.h"
-#include "convolution.h"
-#include "products.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/convolution.h"
+#include "portable/products.h"
 #include <string.h>
 
 // Their frames do not add up in one.

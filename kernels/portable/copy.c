@@ -1,4 +1,4 @@
-#include "copy.h"
+#include "portable/copy.h"
 #include <string.h>
 
 // A row of elements: n, and bytes between neighbours.

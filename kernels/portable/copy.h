@@ -4,7 +4,7 @@
 #ifndef PT_PORTABLE_COPY_H
 #define PT_PORTABLE_COPY_H
 
-#include "element.h"
+#include "portable/element.h"
 
 // Prepares to copy all of `from` to `to`, of the same rank and with elements: sizes of `to`,
 // strides of both, offsets 0. Change these to mean a part, then pt_copy_run.

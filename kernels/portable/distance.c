@@ -2,11 +2,11 @@
 // all of x1 and all of x2, with batches broadcast; _pdist_forward, (self, p, out), between all
 // pairs of one matrix. Contiguous tensors of floats; p is 0 (how many differ) or above, also
 // infinite.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "double_rows.h"
-#include "element.h"
-#include "float_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/double_rows.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 // Between n elements of a from i on, and of b from j on, to element `to` of out.
 static int store_distance(pt_context *c, const pt_tensor *out, int32_t to, const pt_tensor *a,

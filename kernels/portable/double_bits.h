@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_DOUBLE_BITS_H
 #define PT_PORTABLE_DOUBLE_BITS_H
 
-#include "double_math.h"
+#include "portable/double_math.h"
 
 typedef union double_bits {
     double d;

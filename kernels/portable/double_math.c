@@ -1,8 +1,8 @@
 // Exponential, logarithm, error function, square root and power in float64. The method is that of
 // float_math.c; the polynomials interpolate at Chebyshev nodes, in 400 bits.
-#include "double_bits.h"
-#include "double_rows.h"
-#include "grid_sampler.h"
+#include "portable/double_bits.h"
+#include "portable/double_rows.h"
+#include "portable/grid_sampler.h"
 
 // ---- exponential
 

@@ -9,8 +9,8 @@
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
 #define PT_PORTABLE_DOUBLE_MATH_H
 
-#include "element.h"
-#include "float_math.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 double pt_exp(double x);             // 1.0
 double pt_expm1(double x);           // 2.0

@@ -1,4 +1,4 @@
-#include "double_rows.h"
+#include "portable/double_rows.h"
 
 static int sum_deviations(const pt_double_rows *r, bool squared, double *sum) {
     *sum = 0;

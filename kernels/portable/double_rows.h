@@ -3,7 +3,7 @@
 #ifndef PT_PORTABLE_DOUBLE_ROWS_H
 #define PT_PORTABLE_DOUBLE_ROWS_H
 
-#include "double_math.h"
+#include "portable/double_math.h"
 
 // Elements that are normalized together: `rows` rows of `n`, in element steps.
 typedef struct pt_double_rows {

@@ -1,9 +1,9 @@
 // native_dropout: (input, p, train, out, mask). In inference it copies, and the mask is all true;
 // in training, which None stands for, too, elements are 0 with probability p, the others 1 / (1 -
 // p) times as large. A random number for each, as the output lies in memory.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // True if elements are dropped.
 static bool drops(const pt_context *c, const pt_ref *args) {

@@ -1,8 +1,8 @@
 // Padding with the tensor's own elements: replication_pad and reflection_pad in one to three dims.
 // A negative padding cuts.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 #include <string.h>
 
 // (self, padding, out); padding: before and after, from the last dim on

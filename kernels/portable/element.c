@@ -1,6 +1,6 @@
-#include "element.h"
-#include "complex.h"
-#include "half.h"
+#include "portable/element.h"
+#include "portable/complex.h"
+#include "portable/half.h"
 
 // ---- dtypes
 

@@ -3,7 +3,7 @@
 #ifndef PT_PORTABLE_ELEMENT_H
 #define PT_PORTABLE_ELEMENT_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 // ---- dtype classes
 

@@ -1,8 +1,8 @@
-#include "elementwise.h"
-#include "../arch/threads.h"
-#include "../core/operator_arguments.h"
-#include "complex.h"
-#include "half.h"
+#include "portable/elementwise.h"
+#include "arch/threads.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/complex.h"
+#include "portable/half.h"
 
 int64_t pt_cut_int(int64_t v, uint8_t dtype) {
     switch (dtype) {

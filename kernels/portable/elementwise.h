@@ -6,8 +6,8 @@
 #ifndef PT_PORTABLE_ELEMENTWISE_H
 #define PT_PORTABLE_ELEMENTWISE_H
 
-#include "double_math.h"
-#include "element.h"
+#include "portable/double_math.h"
+#include "portable/element.h"
 
 // A number in the type that an operator computes in: float32, float64, or int64 for the integral
 // dtypes.

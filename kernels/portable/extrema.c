@@ -1,8 +1,8 @@
 // The greatest and the least over dims: amax, amin, max, min, argmax, argmin.
-#include "extrema.h"
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "reduction.h"
+#include "portable/extrema.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/reduction.h"
 
 bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least) {
     if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {

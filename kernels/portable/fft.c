@@ -3,10 +3,10 @@
 // float32 is computed in float32, float64 in float64. The largest error found, relative to the
 // largest magnitude of the exact result, is 5e-7 in float32 for up to 4096 points whose factors are
 // 2, 3 and 5; a prime factor p adds about 1e-8 p (tests/kernels/test_fft.py).
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "complex.h"
-#include "double_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/complex.h"
+#include "portable/double_math.h"
 
 // Lines are complex, or real before or behind the transform.
 typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
@@ -15,10 +15,10 @@ typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
 typedef struct pass {
     kind kind;
     bool inverse;
-    bool half;      // see fft_lines.h
+    bool half;      // see fft_lines.inc
     bool root;      // divides by the root of
     int32_t divide; // this; 0: by nothing
-    char *room;     // for a line, see fft_lines.h; NULL where there are no elements
+    char *room;     // for a line, see fft_lines.inc; NULL where there are no elements
     int32_t n;      // points of a line
     const void *in;
     void *out;
@@ -53,7 +53,7 @@ static int32_t smallest_factor(int32_t n) {
 #define PT_SIN pt_sinf
 #define PT_COS pt_cosf
 #define PT_SQRT pt_sqrtf
-#include "fft_lines.h"
+#include "portable/fft_lines.inc"
 #undef PT_REAL
 #undef PT_LINE
 #undef PT_SIN
@@ -66,7 +66,7 @@ static int32_t smallest_factor(int32_t n) {
 #define PT_SIN pt_float64->sin
 #define PT_COS pt_float64->cos
 #define PT_SQRT pt_float64->sqrt
-#include "fft_lines.h"
+#include "portable/fft_lines.inc"
 
 // ---- the operators
 

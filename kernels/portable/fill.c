@@ -1,7 +1,7 @@
 // Operators that make elements from numbers.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 #include <string.h>
 
 static const pt_scalar ZERO = {.type = PT_TYPE_INT}, ONE = {.type = PT_TYPE_INT, .as.i = 1};

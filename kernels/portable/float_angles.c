@@ -1,5 +1,5 @@
 // Tangent and the inverses of the trigonometric functions; the fits are made as float_math.c's.
-#include "float_bits.h"
+#include "portable/float_bits.h"
 
 // pi / 2 in two parts
 #define HALF_PI_HIGH 0x1.921fb6p+0f

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_FLOAT_BITS_H
 #define PT_PORTABLE_FLOAT_BITS_H
 
-#include "float_math.h"
+#include "portable/float_math.h"
 
 static inline float from_bits(uint32_t u) {
     return ((pt_bits){.u = u}).f;

@@ -1,5 +1,5 @@
 // Hyperbolic functions and their inverses; the fits are made as float_math.c's.
-#include "float_bits.h"
+#include "portable/float_bits.h"
 
 #define LN2 0x1.62e430p-1f
 

@@ -1,7 +1,7 @@
 // The polynomials are minimax fits in relative error of the result (least squares, reweighted by
 // Lawson's iteration, in 40 digits), their coefficients rounded to the type used.
-#include "float_math.h"
-#include "float_bits.h"
+#include "portable/float_math.h"
+#include "portable/float_bits.h"
 
 static double double_with_sign(double x, double sign) {
     union {

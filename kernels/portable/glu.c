@@ -1,8 +1,8 @@
 // glu: (self, dim, out). The first half of self along a dim times the sigmoid of the second one.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "double_math.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/double_math.h"
+#include "portable/element.h"
 
 static int check_glu(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);

@@ -1,9 +1,9 @@
 // grid_sampler_2d: (input, grid, interpolation_mode, padding_mode, align_corners, out). Each output
 // pixel is taken from the position of the input, (N, C, H, W), that grid, (N, H, W, 2), names as x
 // and y from -1 to 1.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "grid_sampling.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/grid_sampling.h"
 
 static int check_sampler(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[GRID_SAMPLER_2D_INPUT]);

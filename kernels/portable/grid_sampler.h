@@ -2,8 +2,8 @@
 #ifndef PT_PORTABLE_GRID_SAMPLER_H
 #define PT_PORTABLE_GRID_SAMPLER_H
 
-#include "double_math.h"
-#include "element.h"
+#include "portable/double_math.h"
+#include "portable/element.h"
 
 enum { BILINEAR, NEAREST, BICUBIC }; // interpolation_mode
 enum { ZEROS, BORDER, REFLECTION };  // padding_mode

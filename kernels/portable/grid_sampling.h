@@ -1,6 +1,6 @@
 // Sampling in one type: float32, for it, float16 and bfloat16; or float64, where PT_SAMPLES_DOUBLES
 // is defined. grid_sampler.c and double_sampler.c include it, each once.
-#include "grid_sampler.h"
+#include "portable/grid_sampler.h"
 
 #ifdef PT_SAMPLES_DOUBLES
 typedef double real;

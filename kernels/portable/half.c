@@ -1,4 +1,4 @@
-#include "half.h"
+#include "portable/half.h"
 
 // Bits of float32: its infinity, 2^16, 2^-14 (the least normal float16) and 2^-25 (the greatest
 // that becomes 0), without the sign.

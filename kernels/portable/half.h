@@ -6,8 +6,8 @@
 #ifndef PT_PORTABLE_HALF_H
 #define PT_PORTABLE_HALF_H
 
-#include "element.h"
-#include "float_math.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 // The difference of the exponents of float32 and float16, at float32's bits of the exponent.
 #define PT_HALF_EXPONENT (112u << 23)

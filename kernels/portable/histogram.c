@@ -1,8 +1,8 @@
 // histc and bincount: how many elements lie in each part of a range, and how often each number is.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "double_math.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/double_math.h"
+#include "portable/element.h"
 
 // ---- histc: (self, bins, min, max, out): how many elements lie in each of `bins` parts of the
 // range from min to max, its ends included. Where both are the same, the range is that of the

@@ -1,8 +1,8 @@
 // Operators that pick elements by indices which a tensor holds. All indices are checked before the
 // first element is written.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 #include <string.h>
 
 static int check_index_dtype(pt_context *c, const pt_tensor *index) {

@@ -1,10 +1,10 @@
 // index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Values,
 // broadcast, go where the indices point in a copy of self, or in self; they may be added to what is
 // there. Where several go to the same position the last one stays.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
-#include "picks.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
+#include "portable/picks.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;

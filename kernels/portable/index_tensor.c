@@ -1,8 +1,8 @@
 // index.Tensor: (self, indices, out)
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
-#include "picks.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
+#include "portable/picks.h"
 
 static int expect_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                          const pt_picks *p) {

@@ -1,6 +1,6 @@
-#include "linalg.h"
+#include "portable/linalg.h"
 
-#include "arguments.h"
+#include "portable/arguments.h"
 
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner) {
     pt_batch b;

@@ -1,12 +1,13 @@
 // Shared by the operators of linear algebra: matrices of float32 or float64 in tensors of any dim
 // order, over all dims but the last two, which are broadcast.
 //
-// The functions of a family are in a header that its C file includes twice, behind linalg_float.h
-// and behind linalg_double.h. Scratch grows with one matrix, whose size has no other limit.
+// The functions of a family are in an .inc file that its C file includes twice, behind
+// linalg_float.inc and behind linalg_double.inc. Scratch grows with one matrix, whose size has no
+// other limit.
 #ifndef PT_PORTABLE_LINALG_H
 #define PT_PORTABLE_LINALG_H
 
-#include "double_math.h"
+#include "portable/double_math.h"
 
 // A matrix in the memory of a tensor; a vector is a column, a number one element.
 typedef struct pt_matrix {

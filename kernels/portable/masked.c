@@ -1,10 +1,10 @@
 // Operators whose elements follow each other in logical order where a mask is true: masked_select,
 // masked_scatter, nonzero; and repeat_interleave. What masked_select, nonzero and repeat_interleave
 // give depends on data: their outputs get sizes when they run.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
-#include "elementwise.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
+#include "portable/elementwise.h"
 
 // Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the
 // position in this order. No size is 0.

@@ -1,8 +1,8 @@
 // Matrix products: aten::mm, addmm, bmm, linear and dot. Contiguous tensors, one real dtype.
-#include "../core/operator_arguments.h"
-#include "complex.h"
-#include "element.h"
-#include "products.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/complex.h"
+#include "portable/element.h"
+#include "portable/products.h"
 
 // All are of the first one's dtype, which products can be made of, and contiguous.
 static int check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {

@@ -1,12 +1,12 @@
 // Normalizations of floating dtypes: batch norm
 // (aten::_native_batch_norm_legit_no_training and, for instance norm,
 // _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
-#include "../arch/float_rows.h"
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "double_rows.h"
-#include "element.h"
-#include "float_math.h"
+#include "arch/float_rows.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/double_rows.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
     return pt_check_math(c, t->dtype, "a normalization does not support this dtype");

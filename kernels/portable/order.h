@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_ORDER_H
 #define PT_PORTABLE_ORDER_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 // Writes the indices of all elements of t, in PT_DTYPES_ALL, in the order of their values: of equal
 // elements the first comes first, a NaN counts as greater than all.

@@ -1,6 +1,6 @@
 // Dims in another order: aten::permute_copy, transpose_copy and t_copy.
-#include "../core/kernel.h"
-#include "../core/operator_arguments.h"
+#include "core/generated/operator_arguments.h"
+#include <picotorch/kernel.h>
 
 // Each inner loop gets the registers for itself.
 #define NOINLINE static __attribute__((noinline))

@@ -1,5 +1,5 @@
-#include "picks.h"
-#include "arguments.h"
+#include "portable/picks.h"
+#include "portable/arguments.h"
 
 static bool is_mask(const pt_tensor *index) {
     return pt_dtype_in(index->dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE);

@@ -5,7 +5,7 @@
 #ifndef PT_PORTABLE_PICKS_H
 #define PT_PORTABLE_PICKS_H
 
-#include "element.h"
+#include "portable/element.h"
 
 typedef struct pt_picks {
     uint32_t dims;              // bit d: dim d of self is indexed

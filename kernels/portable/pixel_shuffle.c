@@ -1,7 +1,7 @@
 // pixel_shuffle and pixel_unshuffle: channels to positions of an image, and back.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // (self, factor, out). `many` is the side with factor * factor times as many channels, `large` the
 // one with factor times the height and width.

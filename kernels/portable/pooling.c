@@ -1,8 +1,8 @@
 // Average and max pooling over the last two dims of (C, H, W) and (N, C, H, W), in any dim order.
-#include "pooling.h"
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "extrema.h"
+#include "portable/pooling.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/extrema.h"
 
 enum { HEIGHT, WIDTH };
 enum { PARAMETER_LIMIT = 1 << 28 }; // sums of two and a size stay in int32

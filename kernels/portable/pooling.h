@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_POOLING_H
 #define PT_PORTABLE_POOLING_H
 
-#include "../core/kernel.h"
+#include <picotorch/kernel.h>
 
 // The values of each spatial dim, outermost first.
 typedef struct pt_pooling {

@@ -3,10 +3,10 @@
 //
 // pooling.c has loops of its own: as volumes of depth 1, pools over two dims take 23 to 85 % more
 // instructions on a Cortex-M4F (windows of 7 x 7 to 2 x 2).
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "extrema.h"
-#include "pooling.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/extrema.h"
+#include "portable/pooling.h"
 
 enum { DIMS = 3 };
 

@@ -1,8 +1,8 @@
 // The gradient of aten::max_pool2d_with_indices: that of each output goes to its window's greatest
 // element. In any dim order.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
 #include <string.h>
 
 extern const pt_kernel pt_aten_max_pool2d_with_indices_out;

@@ -2,10 +2,10 @@
 // sizes and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
 // overflow, a float that no integer holds), the error is InvalidArgument; numbers of the wrong type
 // are InvalidType.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
-#include "float_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 // The arguments of operators of two numbers; the output of those of one.
 enum {

@@ -1,7 +1,7 @@
 // executorch_prim:: operators on tensors: a view that shares its source's data, and the copy of a
 // slice that builds the result of a loop.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
 #include <string.h>
 
 // The data is shared since load; what is left is to give the view its sizes. (self, size, out)

@@ -1,9 +1,9 @@
-#include "products.h"
-#include "../arch/float_products_plain.h"
-#include "../arch/host/float_products.h"
-#include "../arch/mve/float_products.h"
-#include "../arch/threads.h"
-#include "half.h"
+#include "portable/products.h"
+#include "arch/float_products_plain.h"
+#include "arch/host/float_products.h"
+#include "arch/mve/float_products.h"
+#include "arch/threads.h"
+#include "portable/half.h"
 
 // Their frames do not add up in one.
 #define NOINLINE static __attribute__((noinline))

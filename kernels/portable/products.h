@@ -2,8 +2,8 @@
 #ifndef PT_PORTABLE_PRODUCTS_H
 #define PT_PORTABLE_PRODUCTS_H
 
-#include "../arch/float_products.h"
-#include "element.h"
+#include "arch/float_products.h"
+#include "portable/element.h"
 
 // The dtypes that pt_sum_products takes: all real ones. Integers wrap as PyTorch's do; float16 and
 // bfloat16 are summed as float32, and rounded once.

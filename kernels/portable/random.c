@@ -1,9 +1,9 @@
 // rand and randn: (size, out); the same like another tensor; randint: (low, high, size, out);
 // randperm: (n, out). Numbers follow each other as the output lies in memory.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
-#include "float_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
 
 static int check_floats(pt_context *c, pt_ref out, uint32_t rank, const int32_t *sizes) {
     if (!pt_is_floating(pt_get_tensor(c, out).dtype)) {

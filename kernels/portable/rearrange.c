@@ -1,8 +1,8 @@
 // Operators that repeat, pad, turn round or cut elements away.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "complex.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/complex.h"
+#include "portable/copy.h"
 
 // ---- repeat: (self, repeats, out)
 

@@ -3,10 +3,10 @@
 // Tensors are float32. Each operation is rounded as in a program that has an instruction for it:
 // the bytes are the same. Weights may be int8: each row has a scale then, and is summed before it
 // is multiplied by it. h_n and c_n hold the state from step to step.
-#include "../core/operator_arguments.h"
-#include "element.h"
-#include "float_math.h"
-#include "products.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/element.h"
+#include "portable/float_math.h"
+#include "portable/products.h"
 #include <string.h>
 
 enum {

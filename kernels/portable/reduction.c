@@ -1,5 +1,5 @@
-#include "reduction.h"
-#include "arguments.h"
+#include "portable/reduction.h"
+#include "portable/arguments.h"
 
 int32_t pt_line_start(const pt_reduction *r, int32_t line) {
     int32_t offset = 0;

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_REDUCTION_H
 #define PT_PORTABLE_REDUCTION_H
 
-#include "element.h"
+#include "portable/element.h"
 
 // The elements that one output element stands for: `lines` rows of `n` elements `step` apart. The
 // other reduced dims tell where the rows begin.

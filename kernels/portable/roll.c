@@ -1,7 +1,7 @@
 // roll: (self, shifts, dims, out). What leaves a dim at its end comes back at its start.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 #include <string.h>
 
 // The shift of each dim, from 0 to less than its size. Without dims the elements are those of one,

@@ -1,9 +1,9 @@
 // scatter, scatter_add and scatter_reduce: a copy of self in which elements go where a tensor of
 // indices along a dim says. All indices are checked before the first element is written; where
 // several elements of scatter go to the same position the last one stays.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // Index is, beside the dim, within self, and within what there is to take from.
 static bool fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {

@@ -1,7 +1,7 @@
 // Looks for elements among others: isin, searchsorted, bucketize.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
 
 // Element i of t in the floating dtype to which it is promoted.
 static double load_promoted(const pt_tensor *t, int32_t i, uint8_t dtype) {

@@ -1,7 +1,7 @@
 // Operators that copy parts of a tensor along one dim, or put a tensor together from such parts.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // ---- parts out of a tensor
 

@@ -1,7 +1,7 @@
 // Operators that choose between the elements of several operands.
-#include "../core/operator_arguments.h"
-#include "elementwise.h"
-#include "float_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/elementwise.h"
+#include "portable/float_math.h"
 
 // ---- where, masked_fill: out = mask ? yes : no
 

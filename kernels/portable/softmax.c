@@ -1,9 +1,9 @@
 // Softmax and its logarithm, cumulated sums, products and sums of exponentials: along one dim.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "double_math.h"
-#include "element.h"
-#include "half.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/double_math.h"
+#include "portable/element.h"
+#include "portable/half.h"
 
 // The axis of `dim`, which counts from the end if it is negative.
 static uint32_t axis_of(const pt_tensor *t, int64_t dim) {

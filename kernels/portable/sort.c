@@ -4,11 +4,11 @@
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
 // n log k comparisons, and no memory but that of the indices.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "extrema.h"
-#include "order.h"
-#include "reduction.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/extrema.h"
+#include "portable/order.h"
+#include "portable/reduction.h"
 #include <string.h>
 
 enum {

@@ -1,7 +1,7 @@
 // Copies of views that are made by other sizes and strides: unfold_copy, diagonal_copy.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // Starts a walk over the view's elements in self: the walk's operand 1, and its sizes.
 static void start_view(pt_walk *w, const pt_tensor *self) {

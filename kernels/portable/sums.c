@@ -1,9 +1,9 @@
 // Reductions that add up elements: sum, mean, prod, var, any.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "complex.h"
-#include "half.h"
-#include "reduction.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/complex.h"
+#include "portable/half.h"
+#include "portable/reduction.h"
 
 // ---- sum, mean, var: in float32 where input and output are, or float16 or bfloat16; else, and
 // prod always, in double for a floating output, in int64 for others

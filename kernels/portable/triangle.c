@@ -1,8 +1,8 @@
 // tril_indices and triu_indices: (row, col, offset, out). Rows, then columns of the elements of a
 // triangle of a matrix, row by row.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
 
 // Columns first..end-1 of each row are in the triangle.
 typedef struct triangle {

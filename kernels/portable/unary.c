@@ -1,5 +1,5 @@
 // Functions of one operand without parameters, and rounding to decimals.
-#include "elementwise.h"
+#include "portable/elementwise.h"
 
 // ---- of floating numbers: integers are taken as float32
 

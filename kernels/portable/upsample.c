@@ -1,9 +1,9 @@
 // upsample_nearest2d and upsample_bilinear2d over the last two dims of (N, C, H, W), in any dim
 // order. Positions are computed in float32, as PyTorch does.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
-#include "float_math.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
+#include "portable/float_math.h"
 #include <string.h>
 
 enum { HEIGHT, WIDTH };

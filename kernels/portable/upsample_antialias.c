@@ -2,9 +2,9 @@
 // where it shrinks, an output pixel is a mean of all input pixels around it, weighted by a triangle
 // that reaches as far as the next output pixels. Weights are computed in float32; those of uint8
 // images are fractions, as is told below.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "element.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/element.h"
 
 enum { LARGEST_OF_BYTES = 1 << 14 }; // height and width: products of two of them are int32
 

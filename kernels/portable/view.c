@@ -1,7 +1,7 @@
 // Copies whose output has other sizes but the same elements in the same (logical) order.
-#include "../core/operator_arguments.h"
-#include "arguments.h"
-#include "copy.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "portable/copy.h"
 
 // The sizes of t that are not 1, and their strides; returns how many.
 static uint32_t without_ones(const pt_tensor *t, int32_t *sizes, int32_t *strides) {

@@ -1,8 +1,8 @@
 // The sum of two quantized tensors in float32, quantized again: (a, a_scale, a_zero_point,
 // a_quant_min, a_quant_max, the same of b, out_scale, out_zero_point, out_quant_min, out_quant_max,
 // out). The limits of a and b are not used.
-#include "../core/operator_arguments.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "quantized/affine.h"
 
 enum {
     A = QUANTIZED_DECOMPOSED_ADD_A,

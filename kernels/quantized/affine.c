@@ -1,7 +1,7 @@
-#include "affine.h"
-#include "../arch/dequantize_bytes.h"
-#include "../arch/quantize_bytes.h"
-#include "../portable/half.h"
+#include "quantized/affine.h"
+#include "arch/dequantize_bytes.h"
+#include "arch/quantize_bytes.h"
+#include "portable/half.h"
 
 // ---- arguments
 

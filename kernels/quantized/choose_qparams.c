@@ -1,7 +1,7 @@
 // Scales and zero points that cover the values of a tensor, or of each row of its last dim.
-#include "../core/operator_arguments.h"
-#include "../portable/float_math.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/float_math.h"
+#include "quantized/affine.h"
 
 typedef struct parameters {
     double scale;

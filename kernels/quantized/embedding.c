@@ -2,9 +2,9 @@
 // row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
 // [dtype,] out). x = (q - zero_point) * scale in float32; scales and zero points may be float16 or
 // bfloat16, and so may the output.
-#include "../core/operator_arguments.h"
-#include "../portable/arguments.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "quantized/affine.h"
 
 // Values of the table; the packed ones are unsigned, the first value of a byte of 4-bit weights
 // in its high bits, that of 2-bit weights in its low bits.

@@ -1,9 +1,9 @@
 // Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
 // scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
 // scales have one dtype, and mixed_mm's output, too.
-#include "../core/operator_arguments.h"
-#include "../portable/half.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/half.h"
+#include "quantized/affine.h"
 
 // Bytes of a row of the input and of the scales as float32, where they are not.
 static uint32_t mixed_scratch(const pt_tensor *in, const pt_tensor *scales) {

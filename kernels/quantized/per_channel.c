@@ -1,8 +1,8 @@
 // A scale and zero point for each position of one dim (per channel), or for each row of the last
 // dim (per token).
-#include "../core/operator_arguments.h"
-#include "../portable/arguments.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "portable/arguments.h"
+#include "quantized/affine.h"
 
 // A tensor as it lies in memory: its channels are the lanes' size.
 typedef pt_lanes channels;

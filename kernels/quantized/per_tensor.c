@@ -1,8 +1,8 @@
 // One scale and zero point for the whole tensor, given as numbers or as tensors of one element:
 // (input, scale, zero_point, quant_min, quant_max, dtype, out) and, to dequantize, out_dtype before
 // out.
-#include "../core/operator_arguments.h"
-#include "affine.h"
+#include "core/generated/operator_arguments.h"
+#include "quantized/affine.h"
 
 // The arguments of all four operators.
 enum {

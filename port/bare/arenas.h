@@ -3,7 +3,7 @@
 #ifndef PT_BARE_ARENAS_H
 #define PT_BARE_ARENAS_H
 
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 
 typedef struct arena {
     const char *name;

@@ -3,7 +3,7 @@
 #ifndef PT_BARE_SETTINGS_H
 #define PT_BARE_SETTINGS_H
 
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 
 enum { NO_NUMBER = -1 };
 

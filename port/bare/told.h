@@ -2,7 +2,7 @@
 #ifndef PT_BARE_TOLD_H
 #define PT_BARE_TOLD_H
 
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 
 void tell_start(void);
 void tell_text(const char *text);

@@ -1,6 +1,6 @@
 // _picotorch.Method: a loaded method, and what keeps its memories alive.
 #include "method.h"
-#include "record.h"
+#include "core/record.h"
 #include <alloca.h>
 #include <string.h>
 

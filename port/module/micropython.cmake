@@ -10,7 +10,8 @@ set_source_files_properties(${pt_sources} PROPERTIES COMPILE_OPTIONS -fno-single
 add_library(usermod_picotorch INTERFACE)
 target_sources(usermod_picotorch INTERFACE ${pt_sources} ${PT_MODELS_C})
 target_include_directories(usermod_picotorch INTERFACE
-                           ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../../kernels/core)
+                           ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../../kernels/include
+                           ${CMAKE_CURRENT_LIST_DIR}/../../kernels)
 if(PICO_ON_DEVICE)
   include(${CMAKE_CURRENT_LIST_DIR}/../upstream/rp2/floats.cmake)
 else()

@@ -23,8 +23,8 @@ $(call pt_objects,$(PT_KERNELS_C)): CFLAGS += $(PT_KERNELS_CFLAGS) $(PT_SMALL_CF
 	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified) $(PT_MODULE_CFLAGS)
 $(call pt_objects,$(PT_FAST_C)): CFLAGS += $(PT_FAST_CFLAGS)
 ifneq ($(PT_OPERATORS),)
-$(call pt_objects,$(PT_KERNELS_DIR)/core/registry.c): CFLAGS += -DPT_OPERATORS='"$(PT_OPERATORS)"'
-$(call pt_objects,$(PT_KERNELS_DIR)/core/registry.c): $(PT_OPERATORS)
+$(call pt_objects,$(PT_KERNELS_DIR)/core/registry/registry.c): CFLAGS += -DPT_OPERATORS='"$(PT_OPERATORS)"'
+$(call pt_objects,$(PT_KERNELS_DIR)/core/registry/registry.c): $(PT_OPERATORS)
 endif
 # MicroPython's port qemu has no clock, and no place in its linker scripts for what libgcc's 64-bit
 # division brings along for stack unwinding.

@@ -1,7 +1,7 @@
 // The MicroPython module _picotorch: the library for the runtime in Python.
 #include "modpicotorch.h"
-#include "../../kernels/portable/half.h"
-#include "record.h"
+#include "core/record.h"
+#include "portable/half.h"
 
 #if !MICROPY_PY_BUILTINS_FLOAT
 #error "picotorch needs floats: define MICROPY_FLOAT_IMPL as MICROPY_FLOAT_IMPL_FLOAT or _DOUBLE"

@@ -3,9 +3,9 @@
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
-#include "config.h"
-#include "picotorch.h"
 #include "py/runtime.h"
+#include <picotorch/config.h>
+#include <picotorch/picotorch.h>
 
 extern const mp_obj_type_t pt_program_type, pt_data_type, pt_method_type, pt_kept_type;
 extern const mp_obj_dict_t pt_module_globals;

@@ -40,7 +40,7 @@ def flash(folder, board, *switches):
 
 def without_switch(folder, board, switch):
     """The flash of a build whose config.h does not define `switch`."""
-    path = folder / "picotorch/core/config.h"
+    path = folder / "picotorch/include/picotorch/config.h"
     source = path.read_text()
     if f"#define {switch}\n" not in source:
         raise RuntimeError(f"{path.name} does not define {switch}")

@@ -46,14 +46,15 @@ def registry(folder, names, *options):
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
     symbols = sorted({KNOWN[name].symbol for name in names})
-    start = "#include \"kernel.h\"\nconst int pt_pte_description = 0;\n"
+    start = "#include <picotorch/kernel.h>\nconst int pt_pte_description = 0;\n"
     (folder / "kernels.c").write_text(start + "".join(
         f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
-    core = operators.LIST.parent
+    kernels = operators.LIST.parents[2]
     library = folder / "registry.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-std=c99", "-Wall", "-Wextra", "-Werror",
-                    "-fsanitize=undefined", "-fno-sanitize-recover", f"-I{core}",
-                    f'-DPT_OPERATORS="{folder}/operators.def"', core / "registry.c",
+                    "-fsanitize=undefined", "-fno-sanitize-recover", f"-I{kernels}",
+                    f"-I{kernels}/include",
+                    f'-DPT_OPERATORS="{folder}/operators.def"', kernels / "core/registry/registry.c",
                     folder / "kernels.c", *options, "-o", library], check=True)
     loaded = ctypes.CDLL(str(library))
     for function in ("pt_operator_name", "pt_operator_signature"):

@@ -5,8 +5,8 @@ from support import image_format
 
 VERSION, LOCKED = image_format.locked()
 HOW = ("the shortcut of a call or what a kernel prepares has changed, so that images of this version "
-       "no longer run: change PT_IMAGE_MAGIC (kernels/core/image.h), and write the lock again as "
-       "support/image_format.py says")
+       "no longer run: change PT_IMAGE_MAGIC (kernels/core/format/image.h), and write the lock again "
+       "as support/image_format.py says")
 
 
 def test_the_lock_is_of_this_version():

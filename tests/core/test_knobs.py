@@ -11,7 +11,7 @@ from support import replayed
 from support.programs import program, relu_plan
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
-INCLUDES = [f"-I{KERNELS / name}" for name in ("core", "portable", "quantized", "cortex_m", "arch")]
+INCLUDES = [f"-I{KERNELS}/include", f"-I{KERNELS}"]
 RELU = 149
 PORTABLE = "activation", "arguments", "element", "elementwise", "float_math", "half"
 
@@ -35,10 +35,10 @@ WORKING = [
 # What a list of operators leaves out (see registry.c); all builds below leave it out.
 LEFT_OUT = ["PT_NO_FLOAT64", "PT_NO_COMPLEX", "PT_NO_VOLUMES", "PT_NO_WINOGRAD", "PT_NO_POINTWISE",
             "PT_NO_NEIGHBOURS"]
-INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.h
+INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.inc
 
 MAIN = r"""
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -112,7 +112,7 @@ def two_buffers():
 
 def compiled(*flags):
     return subprocess.run(["gcc", "-std=gnu99", "-Wall", "-Wextra", *INCLUDES, "-fsyntax-only",
-                           *flags, KERNELS / "core" / "executor.c"], capture_output=True, text=True)
+                           *flags, KERNELS / "core/run/executor.c"], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("knob, value", [(knob, value) for knob, values in REFUSED.items()
@@ -131,7 +131,7 @@ def test_a_combination_that_leaves_nothing_to_run_does_not_compile(knobs):
 def test_every_knob_is_here():
     found = set()
     knob = r"(?m)^#.*\b(?:ifdef |ifndef |defined\()(PT_(?:MOST|MAX|NO|ANY|PLAIN|PROGRAM)_\w+)"
-    for path in KERNELS.rglob("*.[ch]"):
+    for path in (path for path in KERNELS.rglob("*.*") if path.suffix in (".c", ".h", ".inc")):
         found |= set(re.findall(knob, path.read_text()))
     tried = {knob.partition("=")[0] for knobs in WORKING for knob in knobs} | {*LEFT_OUT}
     assert found - INTERNAL == tried
@@ -155,7 +155,7 @@ def answers(folder, knobs, paths):
     if not replayed.has_sanitizers(64):
         pytest.skip("gcc has no sanitizers here")
     operators = folder / "operators.def"
-    line = next(line for line in (KERNELS / "core/operators.def").read_text().splitlines()
+    line = next(line for line in (KERNELS / "core/registry/operators.def").read_text().splitlines()
                 if f"({RELU}, " in line)
     operators.write_text("".join(f"#define {name}\n" for name in LEFT_OUT) + line + "\n")
     (folder / "main.c").write_text(MAIN)
@@ -163,10 +163,10 @@ def answers(folder, knobs, paths):
              "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *INCLUDES,
              *[f"-D{knob}" for knob in knobs]]
     selection = [f'-DPT_OPERATORS="{operators}"', f"-DPT_FIRST_OPERATOR={RELU}"]
-    sources = [path for path in sorted((KERNELS / "core").glob("*.c")) if path.stem != "registry"]
+    sources = [path for path in sorted((KERNELS / "core").rglob("*.c")) if path.stem != "registry"]
     sources += [KERNELS / "portable" / f"{name}.c" for name in PORTABLE]
     registry = folder / "registry.o"
-    for command in ([*flags, *selection, "-c", KERNELS / "core" / "registry.c", "-o", registry],
+    for command in ([*flags, *selection, "-c", KERNELS / "core/registry/registry.c", "-o", registry],
                     [*flags, "-Wl,--gc-sections", *sources, folder / "main.c", registry,
                      "-o", folder / "main"]):
         made = subprocess.run(command, capture_output=True, text=True)

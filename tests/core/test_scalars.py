@@ -3,10 +3,10 @@
 import subprocess
 from pathlib import Path
 
-CORE = Path(__file__).resolve().parents[2] / "kernels" / "core"
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 SOURCE = r"""
-#include "kernel.h"
+#include <picotorch/kernel.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,9 +42,9 @@ int main(void) {
 
 def test_an_integer_becomes_the_nearest_double(tmp_path):
     (tmp_path / "test.c").write_text(SOURCE)
-    sources = [tmp_path / "test.c", CORE / "values.c"]
+    sources = [tmp_path / "test.c", KERNELS / "core/run/values.c"]
     subprocess.run(["gcc", "-std=c99", "-O2", "-Wall", "-Wextra", "-fsanitize=undefined",
-                    "-fno-sanitize-recover", f"-I{CORE}", *sources, "-o", tmp_path / "test"],
-                   check=True)
+                    "-fno-sanitize-recover", f"-I{KERNELS}/include", f"-I{KERNELS}", *sources,
+                    "-o", tmp_path / "test"], check=True)
     done = subprocess.run([tmp_path / "test"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[:500]

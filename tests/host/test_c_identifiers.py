@@ -31,7 +31,7 @@ WORDS = ["get_a.b", "get_a_b", "GET_A_B", "get_a_b_2", "a", "A", "a_2", "A_2", "
 
 def compiled(folder, *sources):
     """Compile all sources into one program, as strictly as C99 goes; return what it prints."""
-    command = ["gcc", *STRICT, f"-I{folder}", f"-I{folder}/picotorch/core", "-o", folder / "a.out"]
+    command = ["gcc", *STRICT, f"-I{folder}", f"-I{folder}/picotorch/include", "-o", folder / "a.out"]
     done = subprocess.run([*map(str, [*command, *sources])], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return subprocess.run([folder / "a.out"], capture_output=True, text=True, check=True).stdout
@@ -43,7 +43,7 @@ def checked(folder):
     both = "".join(f'#include "{name}/{name}{end}.h"\n' for name in models for end in ("", "_sample"))
     (folder / "all.c").write_text(both)
     command = ["gcc", *STRICT, "-Wno-unused-const-variable", "-fsyntax-only", f"-I{folder}",
-               f"-I{folder}/picotorch/core"]
+               f"-I{folder}/picotorch/include"]
     sources = [folder / "all.c", folder / "main.c",
                *(folder / name / f"{name}.c" for name in models)]
     done = subprocess.run([*map(str, [*command, *sources])], capture_output=True, text=True)

@@ -102,7 +102,7 @@ def test_functions_and_macros_have_the_names_of_the_program(project, call):
     if shutil.which("g++") is not None:
         (folder / "use.cpp").write_text(USE)
         sh("g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", "-o", folder / "use.o",
-           f"-I{folder}", f"-I{folder}/picotorch/core", folder / "use.cpp")
+           f"-I{folder}", f"-I{folder}/picotorch/include", folder / "use.cpp")
 
 
 @pytest.mark.parametrize(("inputs", "names"), [

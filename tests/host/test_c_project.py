@@ -175,7 +175,7 @@ def test_it_is_small(project):
     build(folder, "BOARD=mps2-an386", "SMALL=1", "LTO=1")
     flash, ram = sizes(folder / "build/mps2-an386/model")
     (method,) = c_project.write([c_project.Model("model", image)], folder / "another")["methods"]
-    assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/core/config.h").read_text()
+    assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/include/picotorch/config.h").read_text()
     assert flash < MOST_FLASH
     assert 0 < ram - sum(method["planned"]) - method["temp"] < MOST_RAM
     assert sizes(folder / "build/mps2-an386-small-lto/model")[0] < MOST_SMALL
@@ -323,7 +323,7 @@ def test_another_linker_script_clears_all_memory(project, tmp_path):
 def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
     folder = built_copy(project, tmp_path, "SMALL=1")
     before = (folder / "build/host-small/model").stat().st_size
-    path = folder / "picotorch" / "core" / "config.h"
+    path = folder / "picotorch" / "include" / "picotorch" / "config.h"
     path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
     build(folder, "SMALL=1")
     assert (folder / "build/host-small/model").stat().st_size > before
@@ -378,14 +378,14 @@ def test_cpp_includes_the_header(project):
         "int use(pt_error *error) { return model_open(error) || model_run(error); }\n"
         "float first() { return model_output_0()[0]; }\n")
     text = sh("g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", "-o", folder / "use.o",
-              f"-I{folder}/picotorch/core", folder / "use.cpp")
+              f"-I{folder}/picotorch/include", folder / "use.cpp")
     assert text == ""
 
 
 @pytest.mark.parametrize("name", ["dynamic_batch", "control_flow", "cond_on_a_size"])
 def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
     write(tmp_path, name)
-    path = tmp_path / "picotorch/core/config.h"
+    path = tmp_path / "picotorch/include/picotorch/config.h"
     assert "#define PT_NO_DYNAMIC\n" not in path.read_text()
     path.write_text(path.read_text().replace("#define PT_NO_TRACER", "#define PT_NO_TRACER\n"
                                              "#define PT_NO_DYNAMIC", 1))
@@ -415,7 +415,7 @@ def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
     options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
     build(tmp_path, *options)
     said(tmp_path, *options)
-    path = tmp_path / "picotorch/core/operators.def"
+    path = tmp_path / "picotorch/core/registry/operators.def"
     path.write_text("#define PT_NO_FLOAT64\n" + path.read_text())
     build(tmp_path, *options)
     with pytest.raises(AssertionError, match="error 16, subject .*: this build has no functions of "
@@ -436,7 +436,7 @@ def test_a_build_without_complex_arithmetic_says_so(operator, arguments, tmp_pat
     options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
     build(tmp_path, *options)
     said(tmp_path, *options)
-    path = tmp_path / "picotorch/core/operators.def"
+    path = tmp_path / "picotorch/core/registry/operators.def"
     path.write_text("#define PT_NO_COMPLEX\n" + path.read_text())
     build(tmp_path, *options)
     with pytest.raises(AssertionError, match="error 16, subject .*: this build has no complex "
@@ -586,10 +586,10 @@ def project_of(folder, *names):
 
 def test_files_of_the_library_and_of_models_are_written_again(tmp_path):
     project_of(tmp_path, "model")
-    (tmp_path / "picotorch" / "core" / "config.h").write_text("")
+    (tmp_path / "picotorch" / "include" / "picotorch" / "config.h").write_text("")
     (tmp_path / "model/model.c").write_text("")
     assert project_of(tmp_path, "model") == []
-    assert (tmp_path / "picotorch" / "core" / "config.h").read_text() != ""
+    assert (tmp_path / "picotorch" / "include" / "picotorch" / "config.h").read_text() != ""
     assert (tmp_path / "model/model.c").read_text() != ""
 
 

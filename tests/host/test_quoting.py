@@ -233,7 +233,7 @@ def test_models_in_flash_may_be_called_like_what_their_module_uses(tmp_path, mon
 def compiled(folder, *sources, run=False):
     """Compile sources of C as strictly as C99 goes."""
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{folder}",
-               f"-I{folder}/picotorch/core"]
+               f"-I{folder}/picotorch/include"]
     command += ["-o", str(folder / "a.out")] if run else ["-fsyntax-only"]
     done = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

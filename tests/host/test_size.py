@@ -281,10 +281,10 @@ def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
 def test_objects_of_the_library_are_as_large(tmp_path):
     types = ("program", "plan", "method", "error", "memories", "options")
     source = tmp_path / "sizes.c"
-    source.write_text('#include "picotorch.h"\n' + "\n".join(
+    source.write_text('#include <picotorch/picotorch.h>\n' + "\n".join(
         f"char {name}[sizeof(pt_{name})];" for name in types))
     subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", source, "-o",
-                    tmp_path / "sizes.o", f"-I{ROOT / 'kernels/core'}"], check=True)
+                    tmp_path / "sizes.o", f"-I{ROOT / 'kernels/include'}"], check=True)
     rows = subprocess.check_output(["arm-none-eabi-nm", "-S", tmp_path / "sizes.o"], text=True)
     assert sum(int(row.split()[1], 16) for row in rows.splitlines()) == fitting.LIBRARY_OBJECTS
 

@@ -19,7 +19,7 @@ def flags():
     spec = importlib.util.spec_from_file_location("build", ROOT / "host" / "_picotorch" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
-    folders = [f"-Ikernels/{folder}" for folder in build.FOLDERS]
+    folders = [f"-I{folder}" for folder in build.INCLUDES]
     return [*build.FLAGS, "-Werror", "-D_GNU_SOURCE", "-Ikernels", *folders]
 
 

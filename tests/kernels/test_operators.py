@@ -1,4 +1,4 @@
-"""The list of operators, kernels/core/operators.def: what it says, and what its tool refuses."""
+"""The list of operators, kernels/core/registry/operators.def, and what its tool refuses."""
 
 import hashlib
 import importlib.util
@@ -79,9 +79,9 @@ def test_the_numbers_given_first_are_for_ever():
 @pytest.fixture
 def folder(tmp_path):
     """One with the list and what is made of it, to be changed."""
-    for name in ("operators.def", "operators.lock", "operator_arguments.h"):
-        shutil.copyfile(LIST.parent / name, tmp_path / name)
-    return tmp_path
+    for name in ("registry", "generated"):
+        shutil.copytree(LIST.parents[1] / name, tmp_path / name)
+    return tmp_path / "registry"
 
 
 def generate(folder, *options):
@@ -128,7 +128,8 @@ def test_a_new_operator_gets_the_next_number(folder):
     assert status == 1 and "operators.lock is not" in out and "operator_arguments.h is not" in out
     assert generate(folder) == (0, "")
     assert (folder / "operators.lock").read_text().endswith(f"\n{len(KNOWN)} zzz::last.out\n")
-    assert "enum { LAST_SELF, LAST_OUT };" in (folder / "operator_arguments.h").read_text()
+    arguments = folder.parent / "generated/operator_arguments.h"
+    assert "enum { LAST_SELF, LAST_OUT };" in arguments.read_text()
     assert generate(folder, "--check") == (0, "")
 
 

@@ -1,4 +1,4 @@
-"""An accepted call of every operator of kernels/core/operators.def.
+"""An accepted call of every operator of kernels/core/registry/operators.def.
 
     EXAMPLES["aten::add.out"]       # the arguments, as for kernel_call.call; outputs with their sizes
 

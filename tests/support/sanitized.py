@@ -35,7 +35,7 @@ def _libraries():
 
 def _is_built(folder):
     built = list(folder.glob("_picotorch_c*.so"))
-    sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
+    sources = [*(ROOT / "kernels").rglob("*.[chi]*"), *(ROOT / "kernels").rglob("*.def"),
                *BUILD.parent.glob("*.c"), BUILD,
                Path(__file__)]
     return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)

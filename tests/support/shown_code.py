@@ -15,7 +15,7 @@ y = y[0] if isinstance(y, (list, tuple)) else y
 np.save("y.npy", np.array(list(y.data), np.float32))
 """
 _C = """\
-#include "picotorch.h"
+#include <picotorch/picotorch.h>
 extern const uint8_t model[]; extern uint32_t model_size; extern float x[4];
 extern const pt_memories memories; extern const pt_options options; {declared}
 int run(void); int run(void) {{ {block} return 0; }}

@@ -31,10 +31,11 @@ FIGURE = re.compile(rf"{NUMBER}(?:,?\s(?:to|or|and|of)\s{NUMBER})*[\s-]?(?:{'|'.
 
 # A limit of the code: a file and the text in it that sets the limit
 LIMITS = {
-    "128 MiB": ("kernels/core/config.h", "#define PT_PROGRAM_LIMIT 0x8000000\n"),
-    "1 GiB": ("kernels/core/config.h", "#define PT_PROGRAM_LIMIT 0x40000000\n"),
-    "10,000,000 instructions": ("kernels/core/config.h", "#define PT_MAX_STEPS 10000000\n"),
-    "65,536 steps": ("kernels/core/kernel.h", "PT_POLL_WORK = 1 << 16 "),
+    "128 MiB": ("kernels/include/picotorch/config.h", "#define PT_PROGRAM_LIMIT 0x8000000\n"),
+    "1 GiB": ("kernels/include/picotorch/config.h", "#define PT_PROGRAM_LIMIT 0x40000000\n"),
+    "10,000,000 instructions": ("kernels/include/picotorch/config.h",
+                                "#define PT_MAX_STEPS 10000000\n"),
+    "65,536 steps": ("kernels/include/picotorch/kernel.h", "PT_POLL_WORK = 1 << 16 "),
     "1 MiB": ("host/picotorch/host/npz.py", "SPARE = 1 << 20 "),
     "3 %": ("host/picotorch/compile/preparing.py", "LEAST_GAIN = 0.03 "),
     "5 %": ("host/picotorch/compile/compiling.py", "_GAIN = 0.05 "),

@@ -51,7 +51,7 @@ def test_the_python_of_readme_runs(block, tmp_path):
 
 @pytest.mark.parametrize("page", ["README.md", "docs/c.md"])
 def test_the_c_of_the_pages_compiles(page, tmp_path):
-    shown_code.compile_c(ROOT / page, ROOT / "kernels" / "core", tmp_path)
+    shown_code.compile_c(ROOT / page, ROOT / "kernels" / "include", tmp_path)
 
 
 # ---- all pages

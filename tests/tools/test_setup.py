@@ -26,7 +26,7 @@ def setup(tmp_path, monkeypatch):
     }
     for name, value in places.items():
         monkeypatch.setattr(module, name, value)
-    for name in ("pyproject.toml", "tools/requirements/tools.txt", "kernels/core/kernel.h",
+    for name in ("pyproject.toml", "tools/requirements/tools.txt", "kernels/include/picotorch/kernel.h",
                  "kernels/portable/relu.c", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("first\n")
@@ -78,7 +78,7 @@ def test_a_failed_command_shows_the_end_of_its_log(setup):
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "tools/requirements/tools.txt",
-                                  "kernels/core/kernel.h", "kernels/portable/relu.c"])
+                                  "kernels/include/picotorch/kernel.h", "kernels/portable/relu.c"])
 def test_a_change_of_a_source_makes_the_extension_anew(setup, name, tmp_path):
     before = setup.python_digest()
     (tmp_path / name).write_text("second\n")

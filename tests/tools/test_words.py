@@ -39,7 +39,7 @@ def comments(path):
 
 @pytest.mark.parametrize("folder", C)
 def test_comments(folder):
-    for path in sorted((ROOT / folder).rglob("*.[ch]")):
+    for path in sorted((ROOT / folder).rglob("*.[chi]*")):
         for text in comments(path):
             found = re.match(rf"(?!Where\b){FRAGMENT}|.*\b(anew|so many|what is no)\b", text)
             assert found is None, f"{path.relative_to(ROOT)}: {text}"

@@ -50,7 +50,7 @@ HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
 # By what is in the path of an object in the linker's map; the first that fits.
 PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
          "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
-         "/kernels/core/": "library", "/registry.o": "library", "/kernels/": "kernels",
+         "/kernels/core/": "library", "/registry/registry.o": "library", "/kernels/": "kernels",
          "": "compiler's library"}
 TEXTS = "texts"
 FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit

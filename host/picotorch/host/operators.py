@@ -28,9 +28,9 @@ FEATURE_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "
                   "complex": "complex arithmetic", "volumes": "3-d convolutions"}
 WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
               "neighbours": lib.PT_WIDE_NEIGHBOURS}
-_CORE = ROOT / "kernels" / "core"
-LIST = _CORE / "operators.def"
-FEATURE_KERNELS = _CORE / "feature_kernels.h"
+_REGISTRY = ROOT / "kernels" / "core" / "registry"
+LIST = _REGISTRY / "operators.def"
+FEATURE_KERNELS = _REGISTRY / "feature_kernels.h"
 _COMPLEX = (8, 9, 10)  # scalar types
 
 OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or lists of them

@@ -33,8 +33,8 @@ from .object_files import ObjectFile, read_objects
 TABLE = "flash.json"  # beside a firmware
 _OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
 _KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
-_CORE = re.compile(r"/kernels/core/\w+\.o$")
-_REGISTRY = re.compile(r"/kernels/core/registry\.o$")
+_CORE = re.compile(r"/kernels/core/(?:\w+/)?\w+\.o$")
+_REGISTRY = re.compile(r"/kernels/core/registry/registry\.o$")
 _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
 # What the registry refers to in a build with the feature.

@@ -110,7 +110,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
              *(f"//     {line}" for line in _use(methods[0])), "//",
              "// Functions that can fail return 0, or a code with more in `error`: picotorch.h. One",
              "// method of a model runs at a time.",
-             f"#ifndef {guard}", f"#define {guard}", "", '#include "picotorch.h"',
+             f"#ifndef {guard}", f"#define {guard}", "", '#include <picotorch/picotorch.h>',
              *(["#include <math.h>"] if needs_math else []), "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
              f"#define {name.upper()}_IMAGE_BYTES {size}u",

@@ -197,14 +197,14 @@ def _library(operators, features, methods):
     """The texts of its files by their paths in the project."""
     files = {path: (c_sources.KERNELS / path).read_text()
              for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
-    files["core/operators.def"] = operator_file(operators, features)
-    files["core/config.h"] = _config(methods)
+    files["core/registry/operators.def"] = operator_file(operators, features)
+    files["include/picotorch/config.h"] = _config(methods)
     return {f"{c_files.LIBRARY}/{path}": text for path, text in files.items()}
 
 
 def _config(methods):
     """config.h of the core with what the methods do not need left out."""
-    text = (c_sources.KERNELS / "core" / "config.h").read_text()
+    text = (c_sources.KERNELS / "include" / "picotorch" / "config.h").read_text()
     memories = max(method.memories for method in methods)
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
     guard = "#define PT_CORE_CONFIG_H\n"

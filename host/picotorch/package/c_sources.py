@@ -13,16 +13,16 @@ from ..host.operators import FEATURES, feature_kernels, known_operators
 from ..host.sources import ROOT
 
 KERNELS = ROOT / "kernels"
-FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 # Of the core what reads .pte and .ptd files, and what measures.
 _NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
-    "data", "program", "pte", "pte_load", "pte_state", "tracer", "verify")}
+    "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
+    "load/pte_state", "run/tracer")}
 _FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "neighbours")}
 
 _FLOAT64 = "pt_all_float64"
 
 _COMMENT = re.compile(r"//.*")
-_INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
+_INCLUDE = re.compile(r'(?m)^#include (?:"([^"]+)"|<(picotorch/[^>]+)>)')
 _DEFINITION = re.compile(  # of a function or a constant that other files see
     r"(?m)^(?!static|typedef|inline)(?:const )?\w[\w ]*?[ *]\**(pt_\w+)"
     r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? =\s)")
@@ -49,7 +49,7 @@ def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURE
 @functools.cache
 def needed_by(path: str) -> frozenset[str]:
     """The sources outside of the core whose functions this one, outside of the core, may call."""
-    headers = (header for header in _headers(path) if not header.startswith("core/"))
+    headers = (header for header in _headers(path) if not header.startswith(("core/", "include/")))
     text = _text(path) + "".join(_PROTOTYPE.sub("", _text(header)) for header in headers)
     definitions, names = _definitions(), set(re.findall(r"\bpt_\w+", text))
     kernels = {_kernel_file(symbol) for others in feature_kernels().values() for symbol in others
@@ -82,11 +82,8 @@ def _definitions():
 def _headers(path):
     """Find all headers that a file includes, directly or not."""
     found = set()
-    for name in _INCLUDE.findall(_text(path)):
-        near = (KERNELS / path).parent / name
-        header = near if near.is_file() else next(
-            KERNELS / folder / name for folder in FOLDERS if (KERNELS / folder / name).is_file())
-        header = header.resolve().relative_to(KERNELS).as_posix()
+    for private, public in _INCLUDE.findall(_text(path)):
+        header = private or f"include/{public}"
         found |= {header} | _headers(header)
     return found
 

@@ -1,4 +1,4 @@
-#include "band.h"
+#include "arch/dsp/band.h"
 
 #if defined(PT_PATCHES_DSP)
 

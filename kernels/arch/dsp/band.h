@@ -6,8 +6,8 @@
 #ifndef PT_ARCH_DSP_BAND_H
 #define PT_ARCH_DSP_BAND_H
 
-#include "../images.h"
-#include "threes.h"
+#include "arch/dsp/threes.h"
+#include "arch/images.h"
 
 typedef struct pt_band {
     const pt_geometry *g;

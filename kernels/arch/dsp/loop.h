@@ -2,9 +2,9 @@
 #ifndef PT_ARCH_DSP_LOOP_H
 #define PT_ARCH_DSP_LOOP_H
 
-#include "../offsets.h"
-#include "../patches.h"
-#include "finish.h"
+#include "arch/dsp/finish.h"
+#include "arch/offsets.h"
+#include "arch/patches.h"
 
 static inline int32_t pt_whole_depth(const pt_layer *layer) {
     return (layer->depth + 3) & ~3;

@@ -8,12 +8,12 @@
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
 // Where pixels are no words the band has values without the offset, and the bias has it.
-#include "../wide.h"
+#include "arch/wide.h"
 
 #if PT_HAS_WIDE
 
-#include "band.h"
-#include "threes.h"
+#include "arch/dsp/band.h"
+#include "arch/dsp/threes.h"
 
 enum {
     PATCHES = PT_THREES,
@@ -84,8 +84,8 @@ static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
 
 #if defined(PT_PATCHES_DSP)
 
-#include "../dot.h"
-#include "pairs.h"
+#include "arch/dot.h"
+#include "arch/dsp/pairs.h"
 
 // ---- weights
 

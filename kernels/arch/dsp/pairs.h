@@ -3,7 +3,7 @@
 #ifndef PT_ARCH_DSP_PAIRS_H
 #define PT_ARCH_DSP_PAIRS_H
 
-#include "loop.h"
+#include "arch/dsp/loop.h"
 
 // clang-format off
 

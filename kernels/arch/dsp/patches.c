@@ -1,11 +1,11 @@
 // Products of patches on cores with the DSP extension, see patches.h beside it.
-#include "../patches.h"
+#include "arch/patches.h"
 
 #if defined(PT_PATCHES_DSP)
 
-#include "../dot.h"
-#include "../prepare.h"
-#include "loop.h"
+#include "arch/dot.h"
+#include "arch/dsp/loop.h"
+#include "arch/prepare.h"
 
 typedef int16_t __attribute__((may_alias)) half;
 

@@ -1,12 +1,12 @@
 // Patches that lie in a row on cores with the DSP extension: six at a time, which share the weights
 // of a channel, and the rest in pairs.
-#include "../patches.h"
+#include "arch/patches.h"
 
 #if defined(PT_PATCHES_DSP)
 
-#include "../dot.h"
-#include "../offsets.h"
-#include "loop.h"
+#include "arch/dot.h"
+#include "arch/dsp/loop.h"
+#include "arch/offsets.h"
 
 enum { PATCHES = 6, FEWEST_CHANNELS = 8 };
 

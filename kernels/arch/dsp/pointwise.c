@@ -9,12 +9,12 @@
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
 // One of weights and values is doubled: the weights where they are prepared.
-#include "../wide.h"
+#include "arch/wide.h"
 
 #if PT_HAS_WIDE
 
-#include "band.h"
-#include "threes.h"
+#include "arch/dsp/band.h"
+#include "arch/dsp/threes.h"
 
 enum {
     PIXELS = PT_THREES,
@@ -65,8 +65,8 @@ static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
 
 #if defined(PT_PATCHES_DSP)
 
-#include "../dot.h"
-#include "pairs.h"
+#include "arch/dot.h"
+#include "arch/dsp/pairs.h"
 
 // True of few pixels, but of an odd number of whole groups: pt_multiply_rows takes six at a time or
 // two, and a single one slowly. Where loads issue beside products it does not come near.

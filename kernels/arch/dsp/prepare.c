@@ -1,4 +1,4 @@
-#include "../prepare.h"
+#include "arch/prepare.h"
 
 static inline uint32_t pair_of(int32_t low, int32_t high) {
     return ((uint32_t)low & 0xFFFF) | (uint32_t)high << 16;

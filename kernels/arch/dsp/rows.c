@@ -1,12 +1,12 @@
 // Products of a row with rows of weights on cores with the DSP extension: four rows at a time.
-#include "../rows.h"
+#include "arch/rows.h"
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 
-#include "../offsets.h"
-#include "../patches.h"
-#include "../wide.h"
-#include "loop.h"
+#include "arch/dsp/loop.h"
+#include "arch/offsets.h"
+#include "arch/patches.h"
+#include "arch/wide.h"
 
 // State of the loops over outputs in memory: all registers are taken inside.
 typedef struct loop {

@@ -1,10 +1,10 @@
 // Convolutions with kernels of three columns at stride 1 on cores with the DSP extension: four
 // neighbours in a row share the six columns of the input that they see, packed like six patches.
-#include "../images.h"
+#include "arch/images.h"
 
 #if defined(PT_PATCHES_DSP)
 
-#include "loop.h"
+#include "arch/dsp/loop.h"
 
 enum { PATCHES = 4, COLUMNS = PATCHES + 2 };
 

@@ -1,9 +1,9 @@
-#include "threes.h"
-#include "../patches.h"
+#include "arch/dsp/threes.h"
+#include "arch/patches.h"
 
 #if defined(PT_PATCHES_DSP)
 
-#include "pairs.h"
+#include "arch/dsp/pairs.h"
 
 // clang-format off
 

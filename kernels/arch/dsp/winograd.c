@@ -9,15 +9,15 @@
 //              [m][row of the kernel][channels / 4][of each][pair]
 //
 // with m in the order 1, 2, 0, 3. So a sum is over values and weights that lie in a row.
-#include "../wide.h"
+#include "arch/wide.h"
 
 #if PT_HAS_WIDE
 
-#include "band.h"
+#include "arch/dsp/band.h"
 
 #if defined(PT_PATCHES_DSP)
-#include "../dot.h"
-#include "pairs.h"
+#include "arch/dot.h"
+#include "arch/dsp/pairs.h"
 #endif
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_HOST_AVX2_H
 #define PT_ARCH_HOST_AVX2_H
 
-#include "../requantize.h"
+#include "arch/requantize.h"
 #include <immintrin.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_HOST_FLOAT_LANES_H
 #define PT_ARCH_HOST_FLOAT_LANES_H
 
-#include "../vectors.h"
+#include "arch/vectors.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -4,10 +4,10 @@
 #ifndef PT_ARCH_HOST_FLOAT_PRODUCTS_H
 #define PT_ARCH_HOST_FLOAT_PRODUCTS_H
 
-#include "../float_products.h"
+#include "arch/float_products.h"
 
 #if defined(PT_HAS_HOST_VECTORS)
-#include "float_lanes.h"
+#include "arch/host/float_lanes.h"
 
 // Lanes of a vector: neighbours in b; each second one; or neighbours that see their
 // own neighbours, see pt_products.padded.

@@ -2,14 +2,14 @@
 #ifndef PT_ARCH_HOST_KINDS_H
 #define PT_ARCH_HOST_KINDS_H
 
-#include "../requantize.h"
-#include "../vectors.h"
+#include "arch/requantize.h"
+#include "arch/vectors.h"
 
 #if defined(PT_X86)
-#include "avx2.h"
-#include "sse2.h"
+#include "arch/host/avx2.h"
+#include "arch/host/sse2.h"
 #else
-#include "neon.h"
+#include "arch/host/neon.h"
 #endif
 
 // True where all multipliers and shifts are those of vectors.

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_HOST_NEON_H
 #define PT_ARCH_HOST_NEON_H
 
-#include "../requantize.h"
+#include "arch/requantize.h"
 #include <arm_neon.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
 // Products of patches by the vectors of the host. Sums of int32 wrap around, in whatever order they
 // are added: the bytes are those of the plain form.
-#include "../patches.h"
+#include "arch/patches.h"
 
 #if defined(PT_HAS_HOST_VECTORS)
-#include "../dot.h"
-#include "../prepare.h"
-#include "kinds.h"
+#include "arch/dot.h"
+#include "arch/host/kinds.h"
+#include "arch/prepare.h"
 
 // Values of patches.
 enum {
@@ -50,11 +50,11 @@ static void finish_channels(const pt_layer *layer, int32_t o, int32_t n, const i
 #define PT_LOOP(name) name##_sse2
 #define PT_TARGET
 #define PT_WIDENS 1
-#include "loops.h"
+#include "arch/host/loops.inc"
 #define PT_LOOP(name) name##_avx2
 #define PT_TARGET PT_AVX2
 #define PT_WIDENS 1
-#include "loops.h"
+#include "arch/host/loops.inc"
 
 #define LOWER(name) name##_sse2
 #define UPPER(name) name##_avx2
@@ -64,12 +64,12 @@ static void finish_channels(const pt_layer *layer, int32_t o, int32_t n, const i
 #define PT_LOOP(name) name##_neon
 #define PT_TARGET
 #define PT_WIDENS 1
-#include "loops.h"
+#include "arch/host/loops.inc"
 #if defined(PT_DOT_PRODUCTS)
 #define PT_LOOP(name) name##_dot
 #define PT_TARGET PT_DOT_PRODUCTS
 #define PT_WIDENS 0
-#include "loops.h"
+#include "arch/host/loops.inc"
 #else
 #define multiply_dot multiply_neon
 #endif

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_HOST_SSE2_H
 #define PT_ARCH_HOST_SSE2_H
 
-#include "../requantize.h"
+#include "arch/requantize.h"
 #include <emmintrin.h>
 
 enum { LANES_sse2 = 8 }; // values of 16 bits

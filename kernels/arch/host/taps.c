@@ -1,8 +1,8 @@
 // Taps of eight channels at a time by the vectors of the host.
-#include "../taps.h"
+#include "arch/taps.h"
 
 #if defined(PT_HAS_HOST_VECTORS)
-#include "kinds.h"
+#include "arch/host/kinds.h"
 
 enum { LANES = 8 };
 

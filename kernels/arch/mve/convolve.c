@@ -1,11 +1,11 @@
 // Convolution with MVE: four patches by four channels at a time.
-#include "../images.h"
+#include "arch/images.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
-#include "multiply.h"
-#include "requantize.h"
-#include "sum.h"
+#include "arch/mve/multiply.h"
+#include "arch/mve/requantize.h"
+#include "arch/mve/sum.h"
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))

@@ -3,12 +3,12 @@
 // Lines of the input are interleaved by fours: of each column, of each channel, four bytes. So a
 // window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their place
 // in such a window is an output: at stride 1 a window has four.
-#include "../images.h"
+#include "arch/images.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
-#include "../offsets.h"
-#include "requantize.h"
+#include "arch/mve/requantize.h"
+#include "arch/offsets.h"
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))

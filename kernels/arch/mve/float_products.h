@@ -3,9 +3,9 @@
 #ifndef PT_ARCH_MVE_FLOAT_PRODUCTS_H
 #define PT_ARCH_MVE_FLOAT_PRODUCTS_H
 
-#include "../float_products.h"
-#include "../float_vectors.h"
-#include "../offsets.h"
+#include "arch/float_products.h"
+#include "arch/float_vectors.h"
+#include "arch/offsets.h"
 
 #if PT_FLOAT_VECTORS
 

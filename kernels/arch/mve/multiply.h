@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_MVE_MULTIPLY_H
 #define PT_ARCH_MVE_MULTIPLY_H
 
-#include "../offsets.h"
+#include "arch/offsets.h"
 #include <arm_mve.h>
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 #ifndef PT_ARCH_MVE_REQUANTIZE_H
 #define PT_ARCH_MVE_REQUANTIZE_H
 
-#include "../requantize.h"
+#include "arch/requantize.h"
 #include <arm_mve.h>
 #include <stdbool.h>
 

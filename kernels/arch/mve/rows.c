@@ -1,11 +1,11 @@
 // Products of a row with rows of weights with MVE, four rows at a time.
-#include "../rows.h"
+#include "arch/rows.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
-#include "../offsets.h"
-#include "requantize.h"
-#include "sum.h"
+#include "arch/mve/requantize.h"
+#include "arch/mve/sum.h"
+#include "arch/offsets.h"
 
 enum {
     ADDENDS = 64,       // that are put together at a time

@@ -1,8 +1,8 @@
-#include "../patches.h"
+#include "arch/patches.h"
 
 #if defined(PT_LOOPS_V6M)
-#include "../prepare.h"
-#include "products.h"
+#include "arch/prepare.h"
+#include "arch/v6m/products.h"
 
 // ---- channels
 

@@ -1,4 +1,4 @@
-#include "../prepare.h"
+#include "arch/prepare.h"
 
 // Writes for each two weights the sum of the second and 2^16 times the first, up to a multiple of
 // four weights, to *words, which becomes the end. Returns the sum of all. `fit` becomes 0 where two

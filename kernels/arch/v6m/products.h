@@ -5,7 +5,8 @@
 #ifndef PT_ARCH_V6M_PRODUCTS_H
 #define PT_ARCH_V6M_PRODUCTS_H
 
-#include "../offsets.h"
+#include "arch/offsets.h"
+#include <stdint.h>
 
 // Patches, outputs and channels of a layer.
 typedef struct pt_pairs {

@@ -1,7 +1,7 @@
-#include "../patches.h"
+#include "arch/patches.h"
 
 #if defined(PT_LOOPS_V7M)
-#include "products.h"
+#include "arch/v7m/products.h"
 
 // ---- channels
 

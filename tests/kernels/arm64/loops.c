@@ -5,12 +5,12 @@
 // A byte that the plain form gives otherwise ends it with status 1. The checksum is the same on
 // every processor.
 #include "arch/elementwise.h"
-#include "dot.h"
-#include "patches.h"
-#include "products.h"
-#include "quantize_value.h"
-#include "taps.h"
-#include "threads.h"
+#include "arch/dot.h"
+#include "arch/patches.h"
+#include "portable/products.h"
+#include "arch/quantize_value.h"
+#include "arch/taps.h"
+#include "arch/threads.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

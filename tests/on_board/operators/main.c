@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "board.h"
+#include "core/record.h"
 #include "counter.h"
 #include "interrupt.h"
 #include "job.h"
 #include "protect.h"
-#include "record.h"
 #include "semihosting.h"
 #include "stack.h"
 

@@ -1,0 +1,52 @@
+// The formats of a program: a .pte file or an image.
+#ifndef PT_CORE_FORMAT_H
+#define PT_CORE_FORMAT_H
+
+#include <picotorch/picotorch.h>
+
+// The functions of picotorch.h on programs, plans and methods, for one format. Their callers have
+// checked indexes, and that an item is a tensor. A program that only runs a method links pt_format
+// alone.
+typedef struct pt_format {
+    uint8_t number; // of its description: PT_FORMAT_...
+    int (*find)(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,
+                pt_error *error);
+    // Counts instructions, or arguments of delegates.
+    uint32_t (*count)(const pt_plan *plan, pt_what what);
+    int (*item)(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error);
+    int (*tensor)(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
+    int (*load)(pt_method *m, const pt_memories *memories, const pt_options *options,
+                pt_error *error);
+} pt_format;
+
+typedef struct pt_description {
+    bool (*begins)(const void *data, uint32_t size);
+    int (*open)(pt_program *program, const void *data, uint32_t size, pt_verification verification,
+                pt_error *error);
+    int (*at)(pt_plan *plan, const pt_program *program, uint32_t i, pt_error *error);
+    pt_text (*name)(const pt_plan *plan);
+    int64_t (*entry)(const pt_plan *plan, const pt_item *list, uint32_t i);
+    bool (*has_name)(const pt_plan *plan, const pt_item *item);
+    bool (*find_attribute)(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value);
+    int (*find_operator)(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+                         int32_t *number, pt_error *error);
+    bool (*walk_next)(pt_plan_walk *walk);
+    int32_t (*walk_argument)(const pt_plan_walk *walk, uint32_t k);
+    int32_t (*walk_view)(const pt_plan_walk *walk);
+    // Gives tensors, and numbers that instructions write, what they had after load.
+    int (*reset)(pt_method *m, pt_error *error);
+} pt_description;
+
+enum { PT_FORMAT_IMAGE, PT_FORMAT_PTE, PT_FORMAT_END }; // in which order they are looked for
+
+extern const pt_format pt_pte_format, pt_image_format;
+extern const pt_description pt_pte_description, pt_image_description;
+
+// By number; NULL for a format that this build does not take. See registry.c.
+extern const pt_description *const pt_descriptions[];
+
+static inline const pt_description *pt_describe(const pt_program *program) {
+    return pt_descriptions[program->format->number];
+}
+
+#endif

@@ -1,0 +1,199 @@
+// A method as its program, a .pte file or an image, describes it: what it takes, gives and needs,
+// before it is loaded.
+#include "core/format/format.h"
+#include "core/format/program.h"
+#include "core/report.h"
+
+#define INDEX_REMEDY "; inputs_size and outputs_size give the numbers"
+
+static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
+    return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
+                     "does not exist; the method's meta data gives the number");
+}
+
+int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error) {
+    if (size > PT_MEMORY_LIMIT) {
+        return pt_report_bytes(error, PT_ERROR_NOT_SUPPORTED, subject, PT_NO_INDEX, size,
+                               PT_MEMORY_LIMIT, "files above 128 MiB");
+    }
+    if ((uintptr_t)data % PT_ALIGNMENT) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, PT_NO_INDEX,
+                         "does not start at a multiple of 8 bytes; align it");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_open(pt_program *p, const void *data, uint32_t size, pt_verification verification,
+            pt_error *error) {
+    const pt_description *last = NULL;
+    for (uint32_t i = 0; i < PT_FORMAT_END; i++) {
+        const pt_description *found = pt_descriptions[i];
+        last = found ? found : last;
+        if (found && found->begins(data, size)) {
+            break;
+        }
+    }
+    return last->open(p, data, size, verification, error);
+}
+
+// ---- which method
+
+uint32_t pt_program_methods(const pt_program *p) {
+    pt_reader r = pt_program_reader(p);
+    return pt_length(&r, p->plans);
+}
+
+int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
+    if (i >= pt_program_methods(p)) {
+        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
+                         "does not exist; num_methods gives the number");
+    }
+    return pt_describe(p)->at(plan, p, i, error);
+}
+
+int pt_plan_find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
+                 pt_error *error) {
+    return p->format->find(plan, p, name, length, error);
+}
+
+pt_text pt_plan_name(const pt_plan *plan) {
+    return pt_describe(plan->program)->name(plan);
+}
+
+// ---- how many there are
+
+uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t n;
+    switch (what) {
+    case PT_VALUES:
+        return pt_length(&r, plan->values);
+    case PT_INPUTS:
+        return pt_length(&r, plan->inputs);
+    case PT_OUTPUTS:
+        return pt_length(&r, plan->outputs);
+    case PT_OPERATORS:
+        return pt_length(&r, plan->operators);
+    case PT_DELEGATES:
+        return pt_length(&r, plan->delegates);
+    case PT_PLANNED_BUFFERS: // the file's first is reserved
+        n = pt_length(&r, plan->planned);
+        return n ? n - 1 : 0;
+    default:
+        return plan->program->format->count(plan, what);
+    }
+}
+
+int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (i >= pt_plan_count(plan, PT_PLANNED_BUFFERS)) {
+        return no_such(error, PT_SUBJECT_PLANNED_BUFFER, i);
+    }
+    int64_t bytes = pt_i64_at(&r, pt_item_at(&r, plan->planned, i + 1, 8));
+    if (r.bad) {
+        return pt_report_outside(error);
+    }
+    if (bytes < 0) {
+        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
+                         "has a negative size");
+    }
+    *size = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    return PT_ERROR_OK;
+}
+
+// ---- values
+
+int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
+                   pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t n = pt_length(&r, plan->values);
+    *index = i;
+    if (what != PT_VALUES) {
+        uint32_t vector = what == PT_INPUTS ? plan->inputs : plan->outputs;
+        if (i >= pt_length(&r, vector)) {
+            return pt_report(error, PT_ERROR_INVALID_ARGUMENT,
+                             what == PT_INPUTS ? PT_SUBJECT_INPUT : PT_SUBJECT_OUTPUT, (int32_t)i,
+                             (int32_t)i < 0 ? "is negative" INDEX_REMEDY
+                                            : "does not exist" INDEX_REMEDY);
+        }
+        *index = (uint32_t)pt_i32_item(&r, vector, i);
+    }
+    if (r.bad) {
+        return pt_report_outside(error);
+    }
+    return *index < n ? PT_ERROR_OK
+                      : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE,
+                                  (int32_t)*index, "there is no such value");
+}
+
+int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
+                 pt_error *error) {
+    uint32_t found;
+    PT_TRY(pt_value_index(plan, what, i, &found, error));
+    if (index) {
+        *index = found;
+    }
+    return plan->program->format->item(plan, found, item, error);
+}
+
+int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+    return pt_describe(plan->program)->entry(plan, list, i);
+}
+
+int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+                   pt_error *error) {
+    if (item->type != PT_TYPE_TENSOR) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
+                         "is not a tensor");
+    }
+    return plan->program->format->tensor(plan, item, info, error);
+}
+
+bool pt_has_name(const pt_plan *plan, const pt_item *item) {
+    return pt_describe(plan->program)->has_name(plan, item);
+}
+
+int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value,
+                      pt_error *error) {
+    bool is_found = pt_describe(plan->program)->find_attribute(plan, name, length, value);
+    return is_found ? PT_ERROR_OK
+                    : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX,
+                                "no parameter or buffer of this name; "
+                                "MethodMeta.attribute_tensor_meta gives the names that the "
+                                "program keeps");
+}
+
+// ---- operators and instructions
+
+int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+                     int32_t *number, pt_error *error) {
+    if (i >= pt_plan_count(plan, PT_OPERATORS)) {
+        return no_such(error, PT_SUBJECT_OPERATOR, i);
+    }
+    return pt_describe(plan->program)->find_operator(plan, i, name, overload, number, error);
+}
+
+pt_plan_walk pt_plan_walk_start(const pt_plan *plan) {
+    return (pt_plan_walk){.plan = plan, .index = UINT32_MAX};
+}
+
+bool pt_plan_walk_next(pt_plan_walk *w) {
+    return pt_describe(w->plan->program)->walk_next(w);
+}
+
+int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
+    return pt_describe(w->plan->program)->walk_argument(w, k);
+}
+
+int32_t pt_plan_walk_view(const pt_plan_walk *w) {
+    return pt_describe(w->plan->program)->walk_view(w);
+}
+
+int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i) {
+    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_plan_walk_next(&walk);) {
+        if (walk.index == i) {
+            return walk.kind == PT_INSTRUCTION_KERNEL_CALL ? walk.target : -1;
+        }
+    }
+    return -1;
+}

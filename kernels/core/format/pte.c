@@ -1,0 +1,383 @@
+// A method as a .pte file describes it.
+#include "core/format/pte.h"
+#include "core/format/program.h"
+#include "core/record.h"
+#include "core/report.h"
+
+static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
+    return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
+}
+
+static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
+    return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
+                     "does not exist; the method's meta data gives the number");
+}
+
+// ---- which method
+
+static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t index) {
+    uint32_t position = pt_table_item(r, p->plans, index);
+    pt_table t = pt_table_at(r, position);
+    *plan = (pt_plan){
+        .program = p,
+        .index = index,
+        .position = position,
+        .values = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_VALUES),
+        .inputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_INPUTS),
+        .outputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OUTPUTS),
+        .chains = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_CHAINS),
+        .operators = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OPERATORS),
+        .delegates = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_DELEGATES),
+        .planned = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_NON_CONST_BUFFER_SIZES),
+    };
+}
+
+static int at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
+    pt_reader r = pt_program_reader(p);
+    if (i >= pt_length(&r, p->plans)) {
+        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
+                         "does not exist; num_methods gives the number");
+    }
+    read_plan(plan, p, &r, i);
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+static int find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
+                pt_error *error) {
+    pt_reader r = pt_program_reader(p);
+    uint32_t n = pt_length(&r, p->plans);
+    for (uint32_t i = 0; i < n && !r.bad; i++) {
+        uint32_t position = pt_table_item(&r, p->plans, i);
+        uint32_t text = pt_follow_slot(&r, position, PT_SLOT_EXECUTION_PLAN_NAME);
+        if (text && pt_text_is(pt_text_at(&r, text), name, length)) {
+            read_plan(plan, p, &r, i);
+            return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+        }
+    }
+    return r.bad ? pt_report_outside(error) : pt_report_no_method(error);
+}
+
+static pt_text name_of(const pt_plan *plan) {
+    pt_reader r = pt_program_reader(plan->program);
+    return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
+}
+
+// ---- how many there are
+
+static uint32_t instructions_of(const pt_plan *plan, pt_reader *r, uint32_t chain) {
+    return pt_follow_slot(r, pt_table_item(r, plan->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
+}
+
+static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
+    uint32_t n = 0, chains = pt_length(r, plan->chains);
+    for (uint32_t i = 0; i < chains && !r->bad; i++) {
+        n += pt_length(r, instructions_of(plan, r, i));
+    }
+    return n;
+}
+
+static uint32_t delegate_arguments(const pt_plan *plan) {
+    uint32_t most = 0;
+    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_pte_walk_next(&walk);) {
+        if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > most) {
+            most = walk.n_args;
+        }
+    }
+    return most;
+}
+
+static uint32_t count(const pt_plan *plan, pt_what what) {
+    pt_reader r = pt_program_reader(plan->program);
+    return what == PT_DELEGATE_ARGUMENTS ? delegate_arguments(plan) : count_instructions(plan, &r);
+}
+
+// ---- values
+
+static void read_number(pt_reader *r, pt_table *member, pt_item *item) {
+    // slot 0 is the only one that each of them has
+    item->number.type = item->type;
+    item->number.as.i =
+        item->type == PT_TYPE_BOOL ? pt_field_u8(r, member, 0) != 0 : pt_field_i64(r, member, 0);
+}
+
+static uint32_t list_item_size(uint8_t type) {
+    switch (type) {
+    case PT_TYPE_INT_LIST:
+    case PT_TYPE_DOUBLE_LIST:
+        return 8;
+    case PT_TYPE_TENSOR_LIST:
+    case PT_TYPE_OPTIONAL_TENSOR_LIST:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *item) {
+    uint32_t type = 0, position = pt_read_value(r, values, index, &type);
+    uint32_t table = pt_value_member(r, values, position);
+    pt_table member = pt_table_at(r, table);
+    *item = (pt_item){.type = (uint8_t)type, .table = table};
+    switch (item->type) {
+    case PT_TYPE_NONE:
+    case PT_TYPE_NULL:
+    case PT_TYPE_TENSOR:
+        break;
+    case PT_TYPE_INT:
+    case PT_TYPE_BOOL:
+    case PT_TYPE_DOUBLE:
+        read_number(r, &member, item);
+        break;
+    case PT_TYPE_STRING:
+        item->text = pt_text_at(r, pt_field_follow(r, &member, 0));
+        break;
+    default:
+        item->items = pt_field_follow(r, &member, 0);
+        pt_items(r, item->items, list_item_size(item->type), &item->count);
+    }
+}
+
+static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_values values;
+    pt_start_values(&values, &r, plan);
+    if (index >= values.n) { // the vector says that it has more than the file
+        return pt_report_outside(error);
+    }
+    read_item(&r, &values, index, item);
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t size = list_item_size(list->type), at = pt_item_at(&r, list->items, i, size);
+    switch (size) {
+    case 8:
+        return pt_i64_at(&r, at);
+    case 4:
+        return (int32_t)pt_u32_at(&r, at);
+    default:
+        return pt_u8_at(&r, at) != 0;
+    }
+}
+
+// ---- tensors
+
+static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+                       pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_values values = {.n = 0};
+    pt_tensor_table t;
+    PT_TRY(pt_read_tensor(&r, &values, item->table, &t, error));
+    pt_table allocation = pt_table_at(&r, t.allocation);
+    *info = (pt_tensor_info){
+        .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
+        .dim_order = r.data + t.dim_order + 4,
+        .dtype = t.dtype,
+        .rank = t.flags & PT_VALUE_RANK,
+        .dynamism = t.dynamism,
+        .is_contiguous = (t.flags & PT_VALUE_CONTIGUOUS) != 0,
+        .is_planned = t.allocation != 0,
+        .is_external = t.location == PT_TENSOR_DATA_LOCATION_EXTERNAL,
+        .planned =
+            (uint8_t)(pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID) - 1),
+        .offset = pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW),
+        .nbytes = t.nbytes,
+        .name = pt_text_at(&r, pt_name_position(&r, t.extra)),
+    };
+    info->is_constant = !info->is_planned && (info->is_external || t.constant != 0);
+    if (info->is_constant && !info->is_external) {
+        PT_TRY(pt_find_constant(plan->program, &r, t.constant, t.nbytes, &info->offset, error));
+    }
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+static bool has_name(const pt_plan *plan, const pt_item *item) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
+    return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
+}
+
+static bool find_attribute(const pt_plan *plan, const char *name, uint32_t length,
+                           uint32_t *value) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_values values;
+    pt_start_values(&values, &r, plan);
+    for (uint32_t i = 0; i < values.n; i++) {
+        uint32_t table = pt_tensor_at(&r, &values, i);
+        uint32_t extra = pt_follow_slot(&r, table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
+        uint32_t found = pt_name_position(&r, extra);
+        if (found && pt_text_is(pt_text_at(&r, found), name, length)) {
+            *value = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- operators and delegates
+
+int pt_pte_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+                    int32_t *number, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->operators, i));
+    uint32_t position = pt_field_follow(&r, &t, PT_SLOT_OPERATOR_NAME);
+    *name = pt_text_at(&r, position);
+    *overload = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_OPERATOR_OVERLOAD));
+    if (r.bad) {
+        return pt_report_outside(error);
+    }
+    if (position == 0) {
+        return bad(error, PT_SUBJECT_OPERATOR, i, "has no name");
+    }
+    *number = pt_find_operator(name->data, name->length, overload->data, overload->length);
+    return PT_ERROR_OK;
+}
+
+// Where the processed data of a delegate lies.
+static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
+                          pt_delegate_info *info, pt_error *error) {
+    pt_table t = pt_table_at(r, reference);
+    uint32_t location = pt_field_u8(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_LOCATION);
+    uint32_t index = pt_field_u32(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_INDEX);
+    info->is_inline = location == PT_DATA_LOCATION_INLINE;
+    if (location == PT_DATA_LOCATION_SEGMENT) {
+        return pt_find_segment(plan->program, index, PT_SUBJECT_SEGMENT, (int32_t)index,
+                               &info->processed, error);
+    }
+    if (!info->is_inline) {
+        return pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
+                         "has a location of an unknown kind");
+    }
+    uint32_t entries =
+        pt_follow_slot(r, plan->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
+    if (index >= pt_length(r, entries)) {
+        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
+                         "does not exist");
+    }
+    uint32_t vector = pt_follow_slot(r, pt_table_item(r, entries, index),
+                                     PT_SLOT_BACKEND_DELEGATE_INLINE_DATA_DATA);
+    uint8_t *data = (uint8_t *)(uintptr_t)pt_items(r, vector, 1, &info->processed.size);
+    info->processed.data = data ? data : (uint8_t *)(uintptr_t)r->data;
+    info->processed.is_constant = true;
+    return PT_ERROR_OK;
+}
+
+int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (i >= pt_length(&r, plan->delegates)) {
+        return no_such(error, PT_SUBJECT_BACKEND, i);
+    }
+    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->delegates, i));
+    uint32_t processed = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_PROCESSED);
+    *info = (pt_delegate_info){
+        .backend = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_ID)),
+        .specs = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_COMPILE_SPECS),
+    };
+    info->n_specs = pt_length(&r, info->specs);
+    if (processed == 0 && !r.bad) {
+        return bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
+    }
+    PT_TRY(find_processed(plan, &r, processed, info, error));
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+pt_text pt_plan_backend(const pt_plan *plan, uint32_t i) {
+    pt_reader r = pt_program_reader(plan->program);
+    return pt_text_at(
+        &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
+}
+
+void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
+                     pt_span *value) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
+    uint32_t size;
+    *key = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_KEY));
+    const uint8_t *data =
+        pt_items(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
+    *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
+}
+
+bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
+                  uint32_t length, pt_span *value) {
+    for (uint32_t i = 0; i < info->n_specs; i++) {
+        pt_text found;
+        pt_compile_spec(plan, info, i, &found, value);
+        if (pt_text_is(found, key, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- instructions
+
+bool pt_pte_walk_next(pt_plan_walk *w) {
+    pt_reader r = pt_program_reader(w->plan->program);
+    w->index++;
+    w->next++;
+    while (w->index == 0 || w->next >= w->length) {
+        if (r.bad || w->chain >= pt_length(&r, w->plan->chains)) {
+            w->bad = r.bad;
+            return false;
+        }
+        w->instructions = instructions_of(w->plan, &r, w->chain++);
+        pt_items(&r, w->instructions, 4, &w->length);
+        w->first = w->index;
+        w->next = 0;
+        if (w->length > 0) {
+            break;
+        }
+    }
+    pt_read_instruction(&r, w);
+    return true;
+}
+
+static int32_t walk_argument(const pt_plan_walk *w, uint32_t k) {
+    return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
+}
+
+static int32_t walk_view(const pt_plan_walk *w) {
+    pt_text name, overload;
+    int32_t number;
+    uint32_t n_args;
+    pt_error error;
+    if (w->kind != PT_INSTRUCTION_KERNEL_CALL || w->target < 0 || w->n_args == 0 ||
+        pt_pte_operator(w->plan, (uint32_t)w->target, &name, &overload, &number, &error) ||
+        number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
+        return -1;
+    }
+    // the program may name it once more behind them
+    return n_args > 0 && n_args <= w->n_args ? walk_argument(w, n_args - 1) : -1;
+}
+
+static bool begins(const void *data, uint32_t size) {
+    (void)data;
+    (void)size;
+    return true; // what is neither is refused as this
+}
+
+const pt_format pt_pte_format = {
+    .number = PT_FORMAT_PTE,
+    .find = find,
+    .count = count,
+    .item = find_item,
+    .tensor = find_tensor,
+    .load = pt_pte_load,
+};
+
+const pt_description pt_pte_description = {
+    .begins = begins,
+    .open = pt_program_open,
+    .at = at,
+    .name = name_of,
+    .entry = entry,
+    .has_name = has_name,
+    .find_attribute = find_attribute,
+    .find_operator = pt_pte_operator,
+    .walk_next = pt_pte_walk_next,
+    .walk_argument = walk_argument,
+    .walk_view = walk_view,
+    .reset = pt_pte_reset,
+};

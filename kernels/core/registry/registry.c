@@ -1,0 +1,221 @@
+// The known operators and the kernels that this build has for them.
+//
+// A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
+// of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
+// PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
+// PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, without complex tensors,
+// PT_NO_COMPLEX, without 3-d convolutions, PT_NO_VOLUMES, and without convolutions that gain by a
+// form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS. A build that has room for
+// nearly all operators only leaves out the rare ones, PT_NO_RARE.
+#include "core/record.h"
+
+#ifndef PT_OPERATORS
+#define PT_OPERATORS "operators.def"
+#endif
+
+#ifdef PT_NO_RARE
+#define PT_RARE_OPERATOR(number, name, symbol, signature, arguments)
+#else
+#define PT_RARE_OPERATOR PT_OPERATOR
+#endif
+
+#define PT_OPERATOR(number, name, symbol, signature, arguments) extern const pt_kernel pt_##symbol;
+#define PT_NO_OPERATOR
+#include PT_OPERATORS
+#include "core/registry/feature_kernels.h" // which a list with switches decides on
+#include PT_OPERATORS
+#undef PT_NO_OPERATOR
+#undef PT_OPERATOR
+
+#ifndef PT_FIRST_OPERATOR
+#define PT_FIRST_OPERATOR 0
+#endif
+
+// Declared as in format.h, which has another PT_OPERATORS.
+extern const struct pt_description pt_image_description, pt_pte_description;
+extern const struct pt_description *const pt_descriptions[];
+
+const struct pt_description *const pt_descriptions[] = {
+#ifdef PT_NO_IMAGES
+    NULL,
+#else
+    &pt_image_description,
+#endif
+#ifdef PT_NO_PROGRAMS
+    NULL,
+#else
+    &pt_pte_description,
+#endif
+};
+
+// The functions of portable/double_math.h.
+extern const struct pt_float64_functions pt_all_float64;
+extern const struct pt_float64_functions *const pt_float64;
+
+#ifdef PT_NO_FLOAT64
+const struct pt_float64_functions *const pt_float64 = NULL;
+#else
+const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
+#endif
+
+// Declared in portable/complex.h.
+extern const bool pt_has_complex;
+
+#ifdef PT_NO_COMPLEX
+const bool pt_has_complex = false;
+#else
+const bool pt_has_complex = true;
+#endif
+
+#ifdef PT_NO_TEXTS
+#define SIGNATURE(signature, arguments) signature "\0"
+#else
+#define SIGNATURE(signature, arguments) signature "\0" arguments
+#endif
+
+// As in arch/wide.h.
+extern const struct pt_wide pt_winograd, pt_pointwise, pt_neighbours;
+
+#if PT_HAS_WIDE && !defined(PT_NO_WINOGRAD)
+#define WINOGRAD &pt_winograd
+#else
+#define WINOGRAD NULL
+#endif
+#if PT_HAS_WIDE && !defined(PT_NO_POINTWISE)
+#define POINTWISE &pt_pointwise
+#else
+#define POINTWISE NULL
+#endif
+#if PT_HAS_WIDE && !defined(PT_NO_NEIGHBOURS)
+#define NEIGHBOURS &pt_neighbours
+#else
+#define NEIGHBOURS NULL
+#endif
+
+const struct pt_wide *const pt_build_wide[] = {WINOGRAD, POINTWISE, NEIGHBOURS};
+
+typedef struct operator_entry {
+    const char *name;
+    const char *signature;   // behind its zero the names of the arguments, a space between two
+    const pt_kernel *kernel; // NULL: not linked
+} operator_entry;
+
+static const char no_arguments[] = "\0";
+static const operator_entry not_linked = {"", no_arguments, NULL};
+
+// By number, from the first on.
+static const operator_entry operators[] = {
+#define PT_OPERATOR(number, name, symbol, signature, arguments) \
+    [number - PT_FIRST_OPERATOR] = {name, SIGNATURE(signature, arguments), &pt_##symbol},
+#define PT_NO_OPERATOR {"", "", NULL},
+#include PT_OPERATORS
+#undef PT_NO_OPERATOR
+#undef PT_OPERATOR
+};
+
+// Places in that table, in the order of the names, in which the lines stand.
+static const uint16_t by_name[] = {
+#define PT_OPERATOR(number, name, symbol, signature, arguments) number - PT_FIRST_OPERATOR,
+#define PT_NO_OPERATOR 0,
+#include PT_OPERATORS
+#undef PT_NO_OPERATOR
+#undef PT_OPERATOR
+};
+
+enum {
+    FIRST = PT_FIRST_OPERATOR,
+    ENTRIES = sizeof(operators) / sizeof(*operators),
+    NAMES = sizeof(by_name) / sizeof(*by_name),
+};
+
+static const operator_entry *entry(uint32_t number) {
+    uint32_t i = number - FIRST;
+    return i < ENTRIES && operators[i].kernel ? &operators[i] : &not_linked;
+}
+
+uint32_t pt_operator_count(void) {
+    return FIRST + ENTRIES;
+}
+
+const char *pt_operator_name(uint32_t number) {
+    return entry(number)->name;
+}
+
+const char *pt_operator_signature(uint32_t number) {
+    return entry(number)->signature;
+}
+
+const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) {
+    const char *name = pt_operator_signature(number);
+    while (*name++) {
+    }
+    for (; i > 0 && *name; name++) {
+        i -= *name == ' ';
+    }
+    for (*length = 0; name[*length] && name[*length] != ' '; ++*length) {
+    }
+    return name;
+}
+
+uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
+    const char *signature = pt_operator_signature(number), *letter = signature;
+    uint32_t seen = 0, last = 0; // a bit a letter, of either case
+    for (; *letter; letter++) {
+        last = 1u << (*letter & 31);
+        seen |= last;
+    }
+    *n_args = (uint32_t)(letter - signature);
+    // Operators of ExecuTorch's runtime itself return by their last argument, or nothing
+    // (et_copy_index). Behind the arguments of all others a program names what the call returns.
+    bool is_own = last & (1u << ('N' & 31) | 1u << ('A' & 31) | 1u << ('I' & 31));
+    bool has_lists = seen & (1u << ('V' & 31) | 1u << ('W' & 31) | 1u << ('U' & 31));
+    return (has_lists ? PT_HAS_LISTS : 0) | (last == 1u << ('N' & 31) ? PT_HAS_VARIABLE : 0) |
+           (last == 1u << ('A' & 31) ? PT_HAS_VIEW : 0) | (is_own ? 0 : PT_NAMES_RESULT);
+}
+
+const pt_kernel *pt_operator_kernel(uint32_t number) {
+    uint32_t i = number - FIRST;
+    return i < ENTRIES ? operators[i].kernel : NULL;
+}
+
+// Orders what `known` (terminated) begins with against `text`, and goes behind it.
+static int compare_start(const char **known, const char *text, uint32_t length) {
+    const char *at = *known;
+    for (const char *end = text + length; text != end; text++, at++) {
+        if (*at != *text || !*at) { // the text itself may have a zero character
+            return *at ? (unsigned char)*at - (unsigned char)*text : -1;
+        }
+    }
+    *known = at;
+    return 0;
+}
+
+// Orders `known` against name.overload, or name alone where there is no overload.
+static int compare(const char *known, const char *name, uint32_t name_length, const char *overload,
+                   uint32_t overload_length) {
+    static const char dot[] = ".";
+    int order = compare_start(&known, name, name_length);
+    if (order == 0 && overload_length > 0) {
+        order = compare_start(&known, dot, 1);
+        order = order ? order : compare_start(&known, overload, overload_length);
+    }
+    return order ? order : (unsigned char)*known;
+}
+
+int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
+                     uint32_t overload_length) {
+    uint32_t low = 0, high = NAMES;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2, i = by_name[middle];
+        int order = compare(operators[i].name, name, name_length, overload, overload_length);
+        if (order == 0) {
+            return operators[i].kernel ? (int)(FIRST + i) : -1;
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,336 @@
+// Setting the inputs of a method, and the memory of what its program leaves unplanned.
+#include "core/format/program.h"
+#include "core/load/memories.h"
+#include "core/method.h"
+#include "core/record.h"
+#include "core/report.h"
+#include <float.h>
+#include <string.h>
+
+// Typecodes of the elements that a tensor of each dtype may be given as, besides bytes; the first
+// is the one that shows it.
+static const char *typecodes(uint8_t dtype) {
+    static const char codes[][2] = {
+        [PT_DTYPE_BYTE] = "B",          [PT_DTYPE_CHAR] = "b",
+        [PT_DTYPE_SHORT] = "h",         [PT_DTYPE_INT] = "i",
+        [PT_DTYPE_LONG] = "q",          [PT_DTYPE_HALF] = "He",
+        [PT_DTYPE_FLOAT] = "f",         [PT_DTYPE_DOUBLE] = "d",
+        [PT_DTYPE_BOOL] = "B?",         [PT_DTYPE_COMPLEX_HALF] = "He",
+        [PT_DTYPE_COMPLEX_FLOAT] = "f", [PT_DTYPE_COMPLEX_DOUBLE] = "d",
+        [PT_DTYPE_QINT8] = "b",         [PT_DTYPE_QINT32] = "i",
+        [PT_DTYPE_BFLOAT16] = "H",      [PT_DTYPE_BITS16] = "H",
+        [PT_DTYPE_UINT16] = "H",        [PT_DTYPE_UINT32] = "I",
+        [PT_DTYPE_UINT64] = "Q",
+    };
+    return dtype < sizeof(codes) / sizeof(*codes) && codes[dtype][0] ? codes[dtype]
+                                                                     : codes[PT_DTYPE_BYTE];
+}
+
+char pt_typecode(uint8_t dtype) {
+    return typecodes(dtype)[0];
+}
+
+bool pt_accepts(uint8_t dtype, char typecode) {
+    const char *codes = typecodes(dtype);
+    return typecode == 0 || typecode == 'B' || typecode == codes[0] || typecode == codes[1];
+}
+
+// ---- what is given, against the tensor that it is for
+
+typedef struct target {
+    pt_method *m;
+    uint8_t subject;
+    int32_t index;
+    uint32_t value;
+    pt_ref ref;
+    pt_tensor_info info; // as the program has it
+    pt_error *error;
+} target;
+
+static int refuse(const target *t, const char *what) {
+    return pt_report(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, what);
+}
+
+static int refuse_size(const target *t, uint32_t wanted, uint32_t given, const char *what) {
+    return pt_report_bytes(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, wanted, given,
+                           what);
+}
+
+static const pt_value *record_of(const target *t) {
+    return (const pt_value *)(const void *)pt_at(&t->m->c, t->ref);
+}
+
+static uint32_t memory_of(const target *t) {
+    return record_of(t)->data >> PT_REF_OFFSET_BITS;
+}
+
+static int refuse_type(const target *t, uint8_t type) {
+    if (t->subject != PT_SUBJECT_INPUT || type == PT_TYPE_TENSOR) {
+        return refuse(t, "is not a tensor");
+    }
+    return refuse(t, type >= PT_TYPE_INT_LIST
+                         ? "is a list, which cannot be an input"
+                         : "is not the value that the program was exported with; give the same, "
+                           "of the same type");
+}
+
+static int find_target(target *t) {
+    pt_item item;
+    t->ref = pt_find_value(&t->m->c, t->value);
+    if (!t->ref) {
+        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        return refuse_type(t, item.type);
+    }
+    pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
+    if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
+        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        return pt_plan_tensor(&t->m->plan, &item, &t->info, t->error);
+    }
+    t->info = (pt_tensor_info){.sizes = tensor.sizes,
+                               .dim_order = tensor.dim_order,
+                               .dtype = tensor.dtype,
+                               .rank = tensor.rank,
+                               .nbytes = pt_nbytes(&tensor)};
+    return PT_ERROR_OK;
+}
+
+static int check_dtype(const target *t, const pt_given *given) {
+    bool is_same = !given->has_shape || given->dtype == t->info.dtype;
+    return is_same && pt_accepts(t->info.dtype, given->typecode)
+               ? PT_ERROR_OK
+               : refuse(t, "has another dtype than the program; give its dtype");
+}
+
+// Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
+static uint32_t bytes_of(const pt_given *given) {
+    uint64_t bytes = pt_element_size(given->dtype);
+    bytes *= pt_product(given->sizes, given->rank);
+    return bytes > INT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
+static int check_shape(const target *t, const pt_given *given) {
+    if (!given->has_shape) {
+        return given->data.size == t->info.nbytes
+                   ? PT_ERROR_OK
+                   : refuse_size(t, t->info.nbytes, given->data.size,
+                                 "; give as many bytes as the program's sizes take");
+    }
+    if (bytes_of(given) != given->data.size) {
+        return refuse(t, "its sizes have changed since; call get_output again");
+    }
+    if (given->rank == t->info.rank && given->rank > 0 && given->dim_order &&
+        memcmp(given->dim_order, t->info.dim_order, given->rank) != 0) {
+        return refuse(t, "has another dim order than the program");
+    }
+    return PT_ERROR_OK;
+}
+
+static int resize(const target *t, const pt_given *given) {
+    pt_context *c = &t->m->c;
+    int code = given->has_shape ? pt_resize_tensor(c, t->ref, given->rank, given->sizes)
+                                : pt_resize_tensor(c, t->ref, t->info.rank, t->info.sizes);
+    if (code != PT_ERROR_OK) {
+        pt_report(t->error, code, t->subject, t->index, c->reason);
+    }
+    return code;
+}
+
+static int check_shared(const target *t, uint32_t shared) {
+    return shared ? refuse(t, "shares bytes with the program or the method's memories; pass a "
+                              "copy")
+                  : PT_ERROR_OK;
+}
+
+// Makes what is given the memory of a tensor outside the planned memory.
+static void bind(const target *t, pt_given *given) {
+    pt_method *m = t->m;
+    uint32_t memory = memory_of(t);
+    pt_bind(&m->c, memory, given->data.data, given->data.size);
+    m->has_memory |= 1u << memory;
+    given->memory = (uint8_t)memory;
+}
+
+// ---- inputs
+
+// A buffer that becomes the memory of an input, and of its views. Only if no instruction writes to
+// it, it may be read-only or part of the program; else the instruction may give it any size up to
+// the bound.
+static int check_input_memory(const target *t, const pt_given *given, uint32_t memory) {
+    const pt_method *m = t->m;
+    const pt_context *c = &m->c;
+    const pt_span *data = &given->data;
+    PT_TRY(pt_check_alignment(data, t->subject, t->index, t->error));
+    uint32_t shared = pt_find_overlap(c, data->data, data->size, 0, m->first_external);
+    bool written = pt_is_written(c, memory);
+    uint32_t needed = pt_memory_needed(c, memory, written);
+    if (written) {
+        PT_TRY(pt_check_memory(data, t->subject, t->index, t->error));
+    }
+    while (!written && pt_is_constant_memory(m, shared)) { // other memories may follow it
+        shared = pt_find_overlap(c, data->data, data->size, shared + 1, m->first_external);
+    }
+    if (data->size < needed) {
+        return refuse_size(t, needed, data->size,
+                           written
+                               ? "the program writes to it; give as many bytes as the "
+                                 "program's sizes say"
+                               : "it has views; give as many bytes as the program's sizes take");
+    }
+    return check_shared(t, shared);
+}
+
+static void mark_set(pt_method *m, uint32_t i) {
+    uint32_t bit = 1u << i % 32;
+    m->missing -= !(m->set[i / 32] & bit);
+    m->set[i / 32] |= bit;
+}
+
+// Checks all before anything changes.
+static int set_tensor(target *t, pt_given *given) {
+    pt_context *c = &t->m->c;
+    PT_TRY(pt_check_address(&given->data, t->subject, t->index, t->error));
+    PT_TRY(check_dtype(t, given));
+    PT_TRY(check_shape(t, given));
+    uint32_t memory = memory_of(t);
+    if (pt_is_constant_memory(t->m, memory)) {
+        return refuse(t, "is constant in the program");
+    }
+    if (memory < t->m->first_external) {
+        PT_TRY(resize(t, given));
+        uint8_t *to = given->data.size > 0 ? pt_at(c, record_of(t)->data) : given->data.data;
+        if (to != given->data.data) { // else the input is written in place
+            memmove(to, given->data.data, given->data.size);
+        }
+        return PT_ERROR_OK;
+    }
+    PT_TRY(check_input_memory(t, given, memory));
+    PT_TRY(resize(t, given));
+    t->m->is_ready = false;
+    bind(t, given);
+    pt_clear_oversized(c, memory);
+    return PT_ERROR_OK;
+}
+
+static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
+    *t = (target){.m = m, .subject = PT_SUBJECT_INPUT, .index = (int32_t)i, .error = error};
+    PT_TRY(pt_check_loaded(m, error));
+    PT_TRY(pt_value_index(&m->plan, PT_INPUTS, i, &t->value, error));
+    PT_TRY(pt_check_idle(m, "is executing", error));
+    return m->c.instruction == 0
+               ? PT_ERROR_OK
+               : pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_INPUT, (int32_t)i,
+                           "cannot be set between steps; call reset_execution");
+}
+
+int pt_give_input(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
+    target t;
+    given->memory = PT_MEMORY_NONE;
+    PT_TRY(start_input(&t, m, i, error));
+    PT_TRY(find_target(&t));
+    PT_TRY(set_tensor(&t, given));
+    mark_set(m, i);
+    pt_update_ready(m);
+    return PT_ERROR_OK;
+}
+
+int pt_set_input(pt_method *m, uint32_t i, void *data, uint32_t size, pt_error *error) {
+    pt_given given = {.data = {data, size, false}};
+    return pt_give_input(m, i, &given, error);
+}
+
+// Compares as ExecuTorch compares a constant input.
+static bool is_close(double value, double wanted) {
+    double off = value > wanted ? value - wanted : wanted - value;
+    double magnitude = wanted < 0 ? -wanted : wanted;
+    bool close = magnitude <= DBL_MAX && off <= 1e-4 + 1e-5 * magnitude;
+    return close || value == wanted || (value != value && wanted != wanted);
+}
+
+static bool same_value(const pt_item *wanted, const pt_item *value) {
+    if (wanted->type != value->type) {
+        return false;
+    }
+    switch (wanted->type) {
+    case PT_TYPE_DOUBLE:
+        return is_close(value->number.as.d, wanted->number.as.d);
+    case PT_TYPE_STRING:
+        return pt_text_is(wanted->text, value->text.data, value->text.length);
+    case PT_TYPE_NULL:
+        return true;
+    default:
+        return wanted->number.as.i == value->number.as.i;
+    }
+}
+
+int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_error *error) {
+    target t;
+    pt_item item;
+    PT_TRY(start_input(&t, m, i, error));
+    PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
+    if (item.type == PT_TYPE_TENSOR) {
+        return refuse(&t, "is a tensor; give a buffer or a Tensor");
+    }
+    if (item.type >= PT_TYPE_INT_LIST || item.type == PT_TYPE_NONE) {
+        return refuse(&t, "is a list, which cannot be an input");
+    }
+    if (!same_value(&item, value)) {
+        return refuse(&t, "is not the value that the program was exported with; give the same, of "
+                          "the same type");
+    }
+    mark_set(m, i);
+    pt_update_ready(m);
+    return PT_ERROR_OK;
+}
+
+// ---- outputs and mutable buffers
+
+// Makes a buffer the memory of a tensor that the program leaves unplanned; it has at least the
+// bytes of the program's sizes.
+static int give_memory(target *t, pt_given *given, const char *is_planned) {
+    pt_method *m = t->m;
+    PT_TRY(check_dtype(t, given));
+    if (given->data.size < t->info.nbytes) {
+        return refuse_size(t, t->info.nbytes, given->data.size,
+                           "; give as many bytes as the program's sizes take");
+    }
+    if (t->info.nbytes == 0) {
+        return PT_ERROR_OK;
+    }
+    uint32_t memory = memory_of(t);
+    if (memory < m->first_external) {
+        return pt_report(t->error, PT_ERROR_INVALID_STATE, t->subject, t->index, is_planned);
+    }
+    uint32_t needed = pt_memory_needed(&m->c, memory, true);
+    if (given->data.size < needed) {
+        return refuse_size(t, needed, given->data.size,
+                           "it is a view; give as many bytes as its source has");
+    }
+    PT_TRY(pt_check_memory(&given->data, t->subject, t->index, t->error));
+    PT_TRY(check_shared(
+        t, pt_find_overlap(&m->c, given->data.data, given->data.size, 0, m->first_external)));
+    m->is_ready = false; // until it is known to lie apart from the others
+    bind(t, given);
+    pt_update_ready(m);
+    return PT_ERROR_OK;
+}
+
+int pt_set_output(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
+    target t = {.m = m, .subject = PT_SUBJECT_OUTPUT, .index = (int32_t)i, .error = error};
+    given->memory = PT_MEMORY_NONE;
+    PT_TRY(pt_check_loaded(m, error));
+    PT_TRY(pt_check_idle(m, "is executing", error));
+    PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &t.value, error));
+    PT_TRY(find_target(&t));
+    return give_memory(&t, given, "has planned memory; read it with get_output");
+}
+
+int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *given,
+                     pt_error *error) {
+    target t = {.m = m, .subject = PT_SUBJECT_ATTRIBUTE, .index = PT_NO_INDEX, .error = error};
+    given->memory = PT_MEMORY_NONE;
+    PT_TRY(pt_check_loaded(m, error));
+    PT_TRY(pt_check_idle(m, "is executing", error));
+    PT_TRY(pt_find_attribute(&m->plan, name, length, &t.value, error));
+    PT_TRY(find_target(&t));
+    return give_memory(&t, given, "has planned memory; write to what get_attribute gives");
+}

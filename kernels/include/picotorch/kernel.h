@@ -1,0 +1,418 @@
+// All that a kernel sees: its arguments, and the context in which it is checked and run.
+#ifndef PT_KERNEL_H
+#define PT_KERNEL_H
+
+#include <picotorch/config.h>
+#include <picotorch/schema.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Returns from the function with the error code of a call that fails.
+#define PT_TRY(call)                    \
+    do {                                \
+        int pt_error_ = (call);         \
+        if (pt_error_ != PT_ERROR_OK) { \
+            return pt_error_;           \
+        }                               \
+    } while (0)
+
+// Makes the compiler warn of a caller that ignores an error code. A kernel passes the code up, by
+// PT_TRY or by returning it, so that nothing is done behind the first error.
+#define PT_MUST_USE __attribute__((warn_unused_result))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- memories and references
+
+// A reference: memory in bits 25-29, offset in words of 4 bytes in bits 0-24, so at most 128 MiB a
+// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 refers to
+// nothing.
+typedef uint32_t pt_ref;
+
+enum { PT_REF_OFFSET_BITS = 25 };
+#define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
+enum { PT_ALIGNMENT = 8 }; // bytes, of every memory that is handed over
+
+enum {
+    PT_MEMORY_NONE,
+    PT_MEMORY_PROGRAM,
+    PT_MEMORY_POOL,
+    PT_MEMORY_IMAGE,   // records of an image, which never change
+    PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
+    PT_MEMORIES = PT_MOST_MEMORIES
+};
+
+// Properties of a tensor.
+enum {
+    PT_VALUE_RANK = 0x1F,
+    PT_VALUE_CONTIGUOUS = 0x20, // dim order 0, 1, 2, ...
+    PT_VALUE_CONSTANT = 0x40,   // its data lies in the program or in a data file
+    PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool, behind their bound, and may change
+};
+
+// ---- tracing
+
+// Runs of something, and the ticks of the clock that they took.
+typedef struct pt_event {
+    uint64_t ticks;
+    uint32_t calls;
+    uint32_t reserved;
+} pt_event;
+
+// Counts what each instruction takes, what failed included.
+typedef struct pt_tracer {
+    pt_event *events; // [0]: the end of the loop, once an execution; [1 + i]: instruction i, and
+                      // the loop around it; NULL: nothing is measured
+    uint64_t (*clock)(void);
+    uint64_t mask;     // of the bits that the clock has
+    uint64_t last;     // when the last instruction ended
+    uint32_t overhead; // ticks that measuring takes, of each call
+    uint32_t random;   // not the tracer's: it fills padding here, see pt_random
+} pt_tracer;
+
+// ---- context
+
+// Planned memory that is idle while an instruction runs, at a multiple of 8.
+typedef struct pt_temp_place {
+    pt_ref to;
+    uint32_t bytes;
+} pt_temp_place;
+
+// Loading looks at no more items of lists of ints, of all instructions together: many may name one
+// long list.
+enum { PT_MAX_LIST_ITEMS = 1 << 20 };
+
+// The meaning of sizes and variables while a kernel's check runs.
+enum {
+    PT_CHECK_STATIC, // nothing that it sees will change
+    PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: it asks for scratch
+    PT_CHECK_RUN,    // those of the run that follows
+};
+
+// Cores by their inner loops, and by the form that kernels give to weights which they prepare.
+enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m: they prepare none
+
+// The core that a build prepares for.
+#if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
+#define PT_CORE PT_CORE_DSP
+#elif defined(PT_LOOPS_V6M)
+#define PT_CORE PT_CORE_V6M
+#else
+#define PT_CORE PT_CORE_PLAIN
+#endif
+
+// The core whose loops a build has.
+#if defined(PT_LOOPS_V7M)
+#define PT_CORE_OF_LOOPS PT_CORE_V7M
+#else
+#define PT_CORE_OF_LOOPS PT_CORE
+#endif
+
+// Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
+// with the DSP extension, and the host, which says how much they take.
+#if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
+#define PT_HAS_WIDE 1
+#else
+#define PT_HAS_WIDE 0
+#endif
+enum { PT_WIDE_WINOGRAD, PT_WIDE_POINTWISE, PT_WIDE_NEIGHBOURS, PT_WIDE_FORMS };
+extern const struct pt_wide *const pt_build_wide[PT_WIDE_FORMS]; // NULL: left out
+
+typedef struct pt_context {
+    uint8_t *memory[PT_MEMORIES];
+    uint32_t memory_size[PT_MEMORIES];
+    uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
+    uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
+    uint32_t scratch_size;
+    uint32_t scratch_needed;  // most that any check has asked for, and has no place for
+    uint32_t scratch_least;   // the same of those that cannot do without
+    uint32_t scratch_wished;  // most that any check has wished for, and has no place for
+    uint32_t list_items;      // of lists of ints that loading has read
+    uint8_t checking;         // PT_CHECK_...
+    bool prepares;            // checks may ask for memory for what they prepare
+    bool is_static;           // the method has no dynamic tensors and no variables
+    uint8_t core;             // PT_CORE_...: for which they prepare; a board does so for its own
+    uint32_t prepared_needed; // bytes that they asked for together, or that are left there
+    uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
+    pt_ref prepared;          // a copy of the method's
+#if PT_HAS_ANY_CORE
+    uint32_t replaced; // see pt_note_use: a bit for each argument
+    bool uses_plain;
+    uint8_t
+        wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
+    uint8_t wishing_core; // PT_CORE_...: for whose loops checks wish for scratch
+    uint8_t *restored;    // memory for weights that runs restore once, at a multiple of 8, or NULL
+    uint32_t restored_bytes, restored_used;
+#endif
+    uint8_t *records;     // the pool, or an image
+    uint32_t method;      // offset of the pt_method_record there
+    uint32_t instruction; // index of the next instruction
+    uint32_t position;    // its offset there
+    uint32_t failed;      // index of the instruction at which a run ended last
+    int32_t argument;     // which one a check refused for its kind, or -1
+    const char *reason;   // why the last check or run failed: static text
+    pt_tracer tracer;
+    // Runs the delegate call whose record is at `position`: an error code. NULL: there
+    // are no delegates.
+    int (*call_delegate)(struct pt_context *c, uint32_t position);
+    // Asked now and then while instructions run, each of which may take long: an error code ends
+    // the execution. NULL: nobody is asked.
+    int (*poll)(struct pt_context *c);
+    int32_t patience; // steps until it is asked
+    void *owner;      // of this context, for call_delegate and poll
+    pt_ref places;    // of an image: pt_temp_place[n_instructions]; 0 for none
+} pt_context;
+
+static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
+    return c->memory[ref >> PT_REF_OFFSET_BITS] +
+           ((size_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2);
+}
+
+static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {
+    return memory << PT_REF_OFFSET_BITS | offset >> 2;
+}
+
+// Records why a kernel refuses its arguments. `reason` is static text without a final full stop.
+PT_MUST_USE static inline int pt_fail(pt_context *c, int error, const char *reason) {
+#ifdef PT_NO_TEXTS
+    (void)c;
+    (void)reason;
+#else
+    c->reason = reason;
+#endif
+    return error;
+}
+
+// ---- polling
+
+// Steps between two polls. A step is what an inner loop does with an element, a multiplication or a
+// copy for instance: up to some hundred machine instructions.
+enum { PT_POLL_WORK = 1 << 16 };
+
+PT_MUST_USE int pt_poll_now(pt_context *c);
+
+// Counts `steps` (0 to INT32_MAX) that a kernel has just done or is about to do, and asks c->poll
+// when enough came together: the kernel ends at once with the error code returned.
+//
+// All kernels whose work is not bounded call this at least every PT_POLL_WORK, but for what takes
+// one pass of the fastest loops over a tensor.
+PT_MUST_USE static inline int pt_count_work(pt_context *c, int32_t steps) {
+    c->patience -= steps;
+    return c->patience >= 0 ? PT_ERROR_OK : pt_poll_now(c);
+}
+
+// The same for `a` times `b` steps, which may be any number; both are at least 0.
+PT_MUST_USE int pt_count_product(pt_context *c, int32_t a, int32_t b);
+
+// ---- random numbers
+
+// Scatters all bits: the last part of MurmurHash3, by Austin Appleby, which is in the public
+// domain.
+static inline uint32_t pt_scatter_bits(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85EBCA6B;
+    x = (x ^ x >> 13) * 0xC2B2AE35;
+    return x ^ x >> 16;
+}
+
+// The next 32 random bits of a method, the same on every machine. A counter with scattered bits, as
+// in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), of 32
+// bits: all values come once in 2^32. A loaded method begins with seed 0, whose counter is 0.
+static inline uint32_t pt_random(pt_context *c) {
+    return pt_scatter_bits(c->tracer.random += 0x9E3779B9);
+}
+
+// ---- the arguments of a kernel
+
+// A tensor as a kernel sees it. `data` is NULL in a check where it is not yet known.
+typedef struct pt_tensor {
+    void *data;
+    const int32_t *sizes;
+    const uint8_t *dim_order;
+    uint8_t dtype; // PT_DTYPE_...
+    uint8_t rank;
+    uint8_t flags; // PT_VALUE_CONTIGUOUS ...
+} pt_tensor;
+
+enum { PT_MAX_RANK = 16 };
+
+static inline bool pt_is_none(pt_ref arg) {
+    return arg == 0;
+}
+
+// The tensor that an argument refers to; the argument is not None.
+pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
+// For a run: its data alone, to which a tensor's record refers first.
+static inline void *pt_get_data(const pt_context *c, pt_ref arg) {
+    return pt_at(c, *(const pt_ref *)(const void *)pt_at(c, arg));
+}
+
+// A number, of the program or of a variable: int, bool or double.
+typedef struct pt_scalar {
+    uint8_t type; // PT_TYPE_INT, PT_TYPE_BOOL or PT_TYPE_DOUBLE
+    union {
+        int64_t i; // also of a bool: 0 or 1
+        double d;
+    } as;
+} pt_scalar;
+
+pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg);
+int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
+bool pt_get_bool(const pt_context *c, pt_ref arg);
+double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
+double pt_scalar_as_double(pt_scalar s);
+double pt_int_as_double(int64_t i);
+// For a run: the variable `arg` gets a number, and its type with it.
+void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s);
+void pt_set_int(const pt_context *c, pt_ref arg, int64_t value);
+void pt_set_bool(const pt_context *c, pt_ref arg, bool value);
+void pt_set_double(const pt_context *c, pt_ref arg, double value);
+// The bytes of a string, not terminated.
+const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
+
+// Lists. Ints are read one by one from the program: read them once.
+uint32_t pt_list_length(const pt_context *c, pt_ref arg);
+int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
+double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
+bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list of bools
+// The first ints of a list, at most `most`; returns the list's length.
+uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values);
+// Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
+pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
+
+// For a run: an output of the call has elements. The work of a call without any must not grow with
+// sizes beside a 0, which no memory bounds.
+bool pt_has_results(const pt_context *c);
+
+// The product of n sizes; at most UINT32_MAX, which stands for all above. A negative size counts as
+// 2^31 or more.
+uint32_t pt_product(const int32_t *sizes, uint32_t n);
+// Number of elements, and their bytes.
+int32_t pt_numel(const pt_tensor *t);
+uint32_t pt_nbytes(const pt_tensor *t);
+// Elements for which the tensor `arg` has memory: of a dynamic one its bound.
+uint32_t pt_capacity(const pt_context *c, pt_ref arg);
+// Bytes of an element; 0 for a type that has none (bits, quarter bytes).
+uint32_t pt_element_size(uint8_t dtype);
+// Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
+// rank.
+void pt_strides(const pt_tensor *t, int32_t *strides);
+
+// A tensor as it lies in memory: `outer` times `size` times `inner` elements, along one dim.
+typedef struct pt_lanes {
+    int32_t outer, size, inner;
+} pt_lanes;
+
+// Lanes along `dim`. A 0-d tensor has one of size 1; without elements outer and inner mean nothing.
+pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim);
+// True when both have the same rank and sizes.
+bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
+// True when both have the same dim order.
+bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
+
+// Gives the tensor `arg` these sizes. A static one must have them already, a dynamic one takes any
+// of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
+// changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be any tensor's
+// own.
+PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+// For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
+// is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What
+// a tensor's sizes refer to changes with it: a check looks at an output's sizes, and derives from
+// them, only behind this.
+PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+// For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
+void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// For a run: *scratch becomes the `bytes` of scratch that its check asked for. The same function of
+// a kernel computes them for both; a run that needs more than its check asked for ends here.
+PT_MUST_USE int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch);
+// For a check: the kernel uses them where c->scratch_size says that they are there, and else does
+// without, which takes longer.
+void pt_use_scratch(pt_context *c, uint32_t bytes);
+// True for a check whose call finds less than `bytes` in idle planned memory.
+bool pt_lacks_place(const pt_context *c, uint32_t bytes);
+// For a check: with `bytes` of scratch the kernel would be at its best, on the core of
+// pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
+static inline void pt_wish_scratch(pt_context *c, uint32_t bytes) {
+    if (bytes > c->scratch_wished && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes))) {
+        c->scratch_wished = bytes;
+    }
+}
+
+// The core whose loops will run: a build's own, on the host the one asked for.
+static inline uint8_t pt_wishes_for(const pt_context *c) {
+#if PT_HAS_ANY_CORE
+    return c->wishing_core;
+#else
+    (void)c;
+    return PT_CORE_OF_LOOPS;
+#endif
+}
+// For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
+// another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
+// them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
+void *pt_ask_prepared(pt_context *c, uint32_t bytes);
+
+// A run reads prepared constants, or the arguments that they were made from.
+typedef enum pt_prepared_use {
+    PT_USES_BOTH,
+    PT_USES_PREPARED,
+    PT_USES_PLAIN, // but for a few of the last outputs, perhaps
+} pt_prepared_use;
+
+// For a check that asks for memory: what a run on c->core reads of argument i. An image does
+// without the rest.
+static inline void pt_note_use(pt_context *c, uint32_t i, pt_prepared_use use) {
+#if PT_HAS_ANY_CORE
+    c->replaced |= use == PT_USES_PREPARED ? 1u << i : 0;
+    c->uses_plain |= use == PT_USES_PLAIN;
+#else
+    (void)c, (void)i, (void)use;
+#endif
+}
+
+// True for a constant tensor whose bytes the image does without: what lies there is something else.
+static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
+    return PT_HAS_IMAGES && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
+}
+
+// For a run: what the check of this instruction prepared, or NULL.
+static inline const void *pt_prepared(const pt_context *c) {
+    pt_ref ref =
+        c->prepared ? ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction] : 0;
+    return ref ? pt_at(c, ref) : NULL;
+}
+
+// For a check, as its last step: what run need not find out again of arguments that never change, 1
+// to 15; 0 for nothing. A run whose arguments may change sees none.
+PT_MUST_USE int pt_note_shortcut(pt_context *c, uint32_t shortcut);
+
+// For a run: what the check noted, or 0.
+static inline uint32_t pt_shortcut(const pt_context *c) {
+    enum { AT = 3 }; // in a pt_instruction, in the high bits
+    return c->records[c->position + AT] >> 4;
+}
+
+// ---- kernels
+
+// `args` has an entry for each letter of the operator's signature.
+typedef struct pt_kernel {
+    // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of
+    // scalars) and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
+    // PT_ERROR_OK run may rely on all it has checked. Where sizes or numbers change it is called
+    // once more before each run.
+    int (*check)(pt_context *c, const pt_ref *args);
+    // At each execution: checks only what depends on data, before it writes.
+    int (*run)(pt_context *c, const pt_ref *args);
+} pt_kernel;
+
+// The value of a pt_kernel. A build that checks neither at load nor before a run links no checks.
+#define PT_KERNEL(check, run) \
+    { PT_HAS_CHECKS || PT_HAS_DYNAMIC ? (check) : NULL, (run) }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

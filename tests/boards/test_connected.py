@@ -126,7 +126,8 @@ def test_profile_sums_up_to_the_whole(call, board):
 
 def test_a_deployed_file_is_found(call, board):
     status, out, _ = call("deploy", SMALL, "--port", board.port, "--json")
-    assert status == 0 and json.loads(out)["path"] == "model.pte"
+    entry = json.loads(out)
+    assert (status, entry["path"], entry["copied"]) == (0, "model.pte", True)
     found = json.loads(call("run", SMALL, "--port", board.port, "--json")[1])["connected"]
     assert (found["model_at"], found["in_place"]) == ("model.pte", False)
 

@@ -107,6 +107,14 @@ def test_the_reports_for_people_name_the_model_that_ran(call, frozen, tmp_path, 
     assert f"the model was sent into the heap ({DIFFERENCES['mlp']})" in out
 
 
+def test_deploy_does_not_copy_a_model_that_the_firmware_has(call, frozen):
+    model = path_of("int8_ds_cnn")
+    status, out, _ = call("deploy", model, "--port", frozen.port, "--json")
+    entry = json.loads(out)
+    assert (status, entry["path"], entry["copied"]) == (0, "picotorch_models.kws", False)
+    assert "in the firmware, not copied" in call("deploy", model, "--port", frozen.port)[1]
+
+
 def test_selftest_runs_the_frozen_model(call, frozen, tmp_path):
     report = tmp_path / "report.json"
     status, out, _ = call("selftest", "--port", frozen.port, "--report", report)
@@ -138,6 +146,9 @@ MODULES = {
                "picotorch_models.net differs from the file: it has 1,545 B, the file 1,544 B"),
     "its own check fails": ("raise RuntimeError('copy models.uf2')", None,
                             "picotorch_models cannot be imported: RuntimeError: copy models.uf2"),
+    "another module is missing": ("import nosuch", None,
+                                  "picotorch_models cannot be imported: ImportError: no module named "
+                                  "'nosuch'"),
     "no Python": ("net = (", None, "picotorch_models cannot be imported: SyntaxError: invalid syntax"),
 }
 

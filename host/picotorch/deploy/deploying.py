@@ -22,7 +22,7 @@ from .files import Tell, copy_files, do, free_in, recover
 from .link import BLOCK, Link
 from .room import SPARE
 from .serial_ports import resolve
-from .session import begin, call, heap_of
+from .session import begin, call, frozen_model, heap_of
 
 _LARGEST = 1 << 26  # bytes of a partition
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
@@ -31,10 +31,11 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
            patience: float | None = None) -> dict:
-    """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
-    was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
-    `data`: the model's data files, which are copied beside it. Raises Error; then all files that were
-    there before are still there, but a ROMFS that was begun is empty."""
+    """Copy a model, and picotorch where the board has none or its native module lacks kernels; return
+    what was done, as plain data. A model that the firmware has is not copied, unless a folder or ROMFS
+    is named. `methods`: whose memories the heap must have room for, None for no matter. `data`: the
+    model's data files, which are copied beside it. Raises Error; then all files that were there before
+    are still there, but a ROMFS that was begun is empty."""
     files = {path.name: model}
     for other, content in data:
         if other.name in files:
@@ -59,16 +60,23 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
 def _deploy(link, files, path, folder, to_romfs, needed, tell):
     found = begin(link)
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
+    main = files[path.name]
+    place, in_place = None, False
+    if folder is None and not to_romfs and len(files) == 1:
+        place, in_place = frozen_model(link, path.name, main)
+    needed -= len(main) if in_place and needed else 0
     if needed > free:
         remedy = ("take a smaller model, or a board with more memory" if to_romfs
                   else "deploy it with --romfs, where it is used in place")
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
                    requested=needed, available=free, remedy=remedy)
-    copy = _into_romfs if to_romfs else _into_files
-    (model, *data), in_place = copy(link, files, folder, tell)
-    return {"model": str(path), "port": link.port, "machine": found.machine,
-            "bytes": len(files[path.name]), "heap_free": free, "installed": [], "lacked": [],
-            "small": False, "path": model, "data": data, "in_place": in_place}
+    data = []
+    if place is None:
+        copy = _into_romfs if to_romfs else _into_files
+        (model, *data), in_place = copy(link, files, folder, tell)
+    return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(main),
+            "heap_free": free, "installed": [], "lacked": [], "small": False, "copied": place is None,
+            "path": place or model, "data": data, "in_place": in_place}
 
 
 def _heap_for(files, path, methods, to_romfs):
@@ -186,8 +194,9 @@ def show_text(entry: dict) -> None:
         show.line("the native module is a small one, for which the heap has room: its errors have no "
                   "texts, and int8 kernels are slower")
     how = "used in place" if entry["in_place"] else "read into the heap"
+    done = "checked" if entry["copied"] else "in the firmware, not copied"
     show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
-              f"checked; a run has it {how}")
+              f"{done}; a run has it {how}")
     for path in entry["data"]:
         show.line(f"{path} is there, too")
     model = quoting.operand(entry["model"])

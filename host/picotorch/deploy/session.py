@@ -221,6 +221,14 @@ def place_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
     return place, in_place
 
 
+def frozen_model(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
+    """Return the name of a model in a board's firmware, None where it has none of this content; and
+    whether a run uses it there in place."""
+    place, in_place = place_of(link, name, model)
+    is_frozen = place is not None and place.startswith(frozen_models.MODULE + ".")
+    return (place, in_place) if is_frozen else (None, False)
+
+
 def _not_used(request, frozen, fault):
     """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
     name, of other models."""

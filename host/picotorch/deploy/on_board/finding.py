@@ -9,6 +9,9 @@ try:
 except ImportError:  # a firmware without files
     os = None
 
+# How MicroPython calls a module that is not there, with and without its name in errors.
+_NO_MODULE = ("no module named 'picotorch_models'", "module not found")
+
 _found = None  # the model: the path of a file, or a frozen one
 
 
@@ -33,10 +36,9 @@ def find(name, size, checksum):
                 if len(_found) == size and crc32(_found) == checksum:
                     return say(("picotorch_models." + one, [], None))
                 others.append((one, len(_found)))
-    except ImportError:  # a firmware without models
-        pass
-    except Exception as error:  # a module that checks its models has its own
-        fault = "%s: %s" % (type(error).__name__, error)
+    except Exception as error:  # a firmware without models; or what the module raised
+        if not (isinstance(error, ImportError) and str(error) in _NO_MODULE):
+            fault = "%s: %s" % (type(error).__name__, error)
     _found = _find_file(name, size, checksum)
     say((_found, others, fault))
 

@@ -5,6 +5,7 @@ A name that a language cannot have without being read as code is refused, by its
 
 import html as html_module
 import math
+import os
 import re
 import shlex
 from pathlib import Path
@@ -23,8 +24,18 @@ def operand(path: Path | str) -> str:
 
 
 def shell(*words: Path | str) -> str:
-    """Return words as a command for a POSIX shell, for people to copy."""
-    return shlex.join(map(str, words))
+    """Return words as a command for a POSIX shell, for people to copy.
+
+    A word that a terminal cannot show as it is stands in $'...', which is in POSIX since 2024, and in
+    bash and zsh.
+    """
+    return " ".join(shlex.quote(word) if word.isprintable() else _dollar_quoted(word)
+                    for word in map(str, words))
+
+
+def _dollar_quoted(word):
+    return "$'" + "".join(chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\{byte:03o}"
+                          for byte in os.fsencode(word)) + "'"
 
 
 def tcl(path: Path | str) -> str:

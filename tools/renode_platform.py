@@ -110,7 +110,7 @@ UART_NAME = "uart0"  # in Renode, of every board
 
 
 class PlatformError(Exception):
-    """A board that Renode cannot be told of; the message says why."""
+    """A board that cannot be described for Renode; the message has the reason."""
 
 
 def memories(board):
@@ -170,7 +170,11 @@ def platform(board, without=()):
     if "renode" not in board:
         raise PlatformError("board.toml has no [renode]")
     clock_hz = board["systick"]["clock_hz"]
-    entries = [memory(name, *found) for name, found in memories(board).items() if name not in without]
+    known = memories(board)
+    for name in without:
+        if name not in known:
+            raise PlatformError(f"there is no memory '{name}': it has {', '.join(known)}")
+    entries = [memory(name, *found) for name, found in known.items() if name not in without]
     entries.append(CORE.format(
         core=board["renode"]["core"],
         trust_zone=TRUST_ZONE if board["renode"].get("trust_zone", False) else "",

@@ -486,8 +486,11 @@ def _check_alone(key):
 
 
 def _share_memory(call, older):
-    """A delegate of the older call may run a method in temp memory: in bytes that it has allocated
-    there, or in a temp memory of which it has allocated none."""
+    """Return whether two calls use the same bytes.
+
+    A delegate of the older call may run a method in temp memory: in bytes that it has allocated
+    there, or in a temp memory of which it has allocated none.
+    """
     used, theirs = [*call.planned, *call.temp], older.temp
     if older.method._delegate_thread == call.thread:
         theirs = [(start, start + older.method._m.temp_used) for start, _ in theirs]

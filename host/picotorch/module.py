@@ -79,8 +79,8 @@ def alone(calls, subject, what, function, *arguments):
     """Call a function. Raises InvalidState, with `what` of the subject, while an earlier call of the
     same list is under way, in another thread or further out in this one.
 
-    An interrupt at any place leaves no call in the list: it comes behind append or remove, or in
-    between, but not before one of them.
+    An interrupt at any place leaves no call in the list: CPython raises it after append or remove,
+    never before either.
     """
     call = object()
     try:

@@ -64,7 +64,7 @@ def measured(image: Image, name: str, core: str,
     Raises Error."""
     board = fitting.reference_board(core)
     if board is None:
-        raise fail(NOT_FOUND, "not measured", remedy=fitting.how_to_measure(core))
+        raise fail(NOT_FOUND, "not measured: no firmware is built", remedy=fitting.how_to_measure(core))
     program, found = open_program(image.data), {}
     for method in image.methods:
         meta = program.method_meta(method)

@@ -20,7 +20,7 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
     board = fitting.reference_board(core)
     entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "message": ""}
     if board is None:
-        entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
+        entry["message"] = f"not measured: no firmware is built; {fitting.how_to_measure(core)}"
     program = open_program(image.data)
     for method in entry["methods"]:
         if method["constant"]:

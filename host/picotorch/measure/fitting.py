@@ -52,8 +52,7 @@ def board_with(core: str) -> Board:
 
 def how_to_measure(core: str) -> str:
     """Return the advice that names the command for a firmware of a core."""
-    return (f"{board_with(core).build_command()} in picotorch's repository builds the firmware to "
-            "measure with")
+    return f"to measure, run {board_with(core).build_command()} in picotorch's repository"
 
 
 def firmware_of(board: Board) -> Firmware:

@@ -290,7 +290,7 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
     elif board:
         _, message = measured.run(board, temp)
     else:
-        message = f"not measured; {fitting.how_to_measure(chip.core)}"
+        message = f"not measured: no firmware is built; {fitting.how_to_measure(chip.core)}"
     ways, least = (measured.ways(chip, size) for size in (temp, measured.need["temp_least"]))
     for name, way in ways.items():
         if refused:

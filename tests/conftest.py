@@ -1,10 +1,14 @@
-"""The command line as a fixture, and which tests call kernels."""
+"""The command line as a fixture, and the marks that tests get here."""
 
 import gc
 import os
 
 import pytest
+from picotorch.boards.boards import BOARDS_DIR
 from picotorch.cli import main as cli
+
+BOARDS_OF_MAKE_TEST = {"mps2-an385-m0plus", "mps2-an386", "mps3-an547", "netduinoplus2"}
+BOARDS = {path.parent.name for path in BOARDS_DIR.glob("*/board.toml")}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,12 +46,25 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that call kernels outside of programs are marked so: tests/run.py gives them sanitizers."""
+    """Mark tests that call kernels outside of programs: tests/run.py gives them sanitizers. Mark tests
+    of a board: with `board`, and with `thorough` where make test builds no firmware for it."""
     for item in items:
+        parameters = getattr(item, "callspec", None)
+        names = _board_names(parameters.params.values() if parameters else ())
+        if names:
+            item.add_marker("board")
+        if names - BOARDS_OF_MAKE_TEST:
+            item.add_marker("thorough")
         helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
         on_board = "board" in item.name or "board" in getattr(item, "fixturenames", ())
         if not on_board and helpers & {"support.kernel_call", "support.board_call"}:
             item.add_marker("kernels")
+
+
+def _board_names(values):
+    """Return the names of the boards among the values of a test's parameters."""
+    flat = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    return BOARDS.intersection(str(getattr(one, "name", one)) for one in flat)
 
 
 def pytest_collection_finish():

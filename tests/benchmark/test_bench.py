@@ -9,6 +9,8 @@ from picotorch.boards.boards import load_board
 from support.board_call import BOARDS
 from support.resnet18 import PRODUCTS
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_every_operator_of_the_models_runs_with_the_arguments_of_the_core(board):

@@ -24,6 +24,8 @@ from picotorch.measure import cycles as cycles_of_size
 from picotorch.run import running
 from support import benchmark_store
 
+pytestmark = pytest.mark.thorough
+
 
 def code(text):
     """The instructions of "adds.n r0, r0, r1; ldr r2, [r0]": with .n two bytes, others four."""

@@ -136,6 +136,7 @@ KINDS = ["deep", "minus signs", "large number", "surrogate", "long", "float", "e
 MAX_ANSWERS = 14  # of a command that are replaced
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
 def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp_path, command):
     """Each answer is another kind of hostile line, in turn."""

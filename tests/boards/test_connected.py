@@ -45,6 +45,7 @@ def board():
         yield board
 
 
+@pytest.mark.thorough
 def test_parity_of_a_model_that_is_sent(call, board):
     status, out, err = call("parity", MODEL, "--port", board.port, "--json")
     assert (status, err) == (0, "")
@@ -69,6 +70,7 @@ def test_run_says_what_it_took(call, board):
     assert result["method_pool"]["used"] == result["method_pool"]["size"]
 
 
+@pytest.mark.thorough
 def test_a_run_takes_the_temp_memory_that_the_kernels_of_the_board_wish_for(call, board):
     found = [json.loads(call("run", RESNET, "--port", board.port, "--json", *options)[1])
              for options in ((), ("--temp-size", 2048))]
@@ -88,6 +90,7 @@ def test_the_report_of_a_run_for_people(call, board):
     assert out.count("  estimated  ") == 1  # of the cycles: our firmware does not say its clock
 
 
+@pytest.mark.thorough
 def test_an_estimate_stands_beside_what_was_measured(call, board, monkeypatch):
     monkeypatch.setattr(session, "_CLOCK", "say(168000000)")
     arguments = ("run", SMALL, "--port", board.port, "--board", "mps2-an386")
@@ -132,6 +135,7 @@ def test_a_deployed_file_is_found(call, board):
     assert (found["model_at"], found["in_place"]) == ("model.pte", False)
 
 
+@pytest.mark.thorough
 def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
     status, out, _ = call("deploy", MODEL, "--port", board.port, "--romfs", "--json")
     assert status == 0 and json.loads(out)["path"] == "/rom/model.pte"
@@ -144,6 +148,7 @@ def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
     assert call("parity", MODEL, "--port", board.port)[0] == 0
 
 
+@pytest.mark.thorough
 def test_an_image_is_sent_or_used_in_place(call, board, tmp_path):
     image = tmp_path / "model.ptm"
     assert call("compile", MODEL, "--core", "cortex-m4", "--keep-plan", "--output", image)[0] == 0
@@ -158,6 +163,7 @@ def test_an_image_is_sent_or_used_in_place(call, board, tmp_path):
         0, [], None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place, to", [("/ext", ["--to", "/ext"]), ("/rom", ["--romfs"])])
 def test_data_files_are_deployed_beside_the_model(call, board, place, to):
     folder = FIXTURES / "external_two_files"
@@ -265,6 +271,7 @@ def test_no_board_is_attached(call, monkeypatch):
     assert_error(call("run", SMALL, "--port", "auto"), "NotFound", "board: none is attached")
 
 
+@pytest.mark.thorough
 def test_selftest_writes_a_report(call, board, tmp_path):
     status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
     report = json.loads((tmp_path / "report.json").read_text())
@@ -275,6 +282,7 @@ def test_selftest_writes_a_report(call, board, tmp_path):
     assert "16B available" in report["steps"][-3]["message"]
 
 
+@pytest.mark.thorough
 def test_selftest_tells_what_failed(call, board, tmp_path, monkeypatch):
     monkeypatch.setattr(selftest, "MODELS", ("add_5",))
     monkeypatch.setattr(selftest, "_SMALL", 4096)
@@ -447,6 +455,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_p
                  "AccessFailed", "No such file or directory")
 
 
+@pytest.mark.thorough
 def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
     """It is built where the one with all kernels is too large for the heap."""
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
@@ -478,6 +487,7 @@ def test_a_native_module_with_a_rare_kernel(board, native_modules, monkeypatch):
         native_modules / "armv7m-fast" / "_picotorch.mpy")
 
 
+@pytest.mark.thorough
 def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, board, native_modules,
                                                                       monkeypatch):
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))

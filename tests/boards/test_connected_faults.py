@@ -12,6 +12,8 @@ from picotorch.run import parity
 from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 
+pytestmark = pytest.mark.thorough
+
 MODEL = FOLDER / "add_5" / "model.pte"
 ARMV7EMSP = 7
 

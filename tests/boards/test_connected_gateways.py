@@ -8,6 +8,8 @@ from support import gateways
 from support.calling import assert_error
 from support.wire import Board, Fault
 
+pytestmark = pytest.mark.thorough
+
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
 SMALL = FIXTURES / "add_5" / "model.pte"

@@ -10,6 +10,8 @@ from picotorch.measure import sizing
 from picotorch.run import running
 from test_mpremote import Remote
 
+pytestmark = pytest.mark.thorough
+
 NAMES = examples.names()
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "examples.md"
 FILES = {"README.md", "expected.txt", "export.py", "main.py", "model.pte"}

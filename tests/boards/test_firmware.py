@@ -230,6 +230,7 @@ def ticks_of_the_counter(board_name, instructions):
     return instructions * counter["instruction_ns"] / counter["tick_ns"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board_name", ["mps2-an386", "mps3-an547"])
 def test_the_counter_survives_the_wrap_of_its_timer(board_name):
     script = """
@@ -359,6 +360,7 @@ def test_a_traceback_names_the_line():
     assert '  File "script.py", line 2, in f' in result.lines
 
 
+@pytest.mark.thorough
 def test_a_board_that_never_ends_is_a_timeout_with_its_lines():
     board = load_board("mps2-an386")
     script = mpy.compile_script("print('started')\nwhile True:\n    pass")

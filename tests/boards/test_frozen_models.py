@@ -12,6 +12,8 @@ from support import fixture_store
 from support.calling import assert_error
 from support.wire import Board
 
+pytestmark = pytest.mark.thorough
+
 NAMES = ("int8_ds_cnn", "mlp", "add_5")
 RUN_OVERHEAD = 45_000  # bytes on the wire for the runner, less than the size of int8_ds_cnn
 COMMANDS = ("run", "parity", "profile")

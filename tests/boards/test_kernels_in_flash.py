@@ -17,6 +17,8 @@ from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER
 
+pytestmark = pytest.mark.thorough
+
 BOARD = "RPI_PICO"
 ROOM = kernels_in_flash.BOARDS[BOARD]
 FAMILY = rp2.BOARDS[BOARD].family

@@ -155,6 +155,7 @@ def test_a_program_of_a_client_that_has_gone_is_interrupted(large, tmp_path, cut
     assert large(["eval", "6 * 7"]) == "42\n"
 
 
+@pytest.mark.thorough
 def test_a_client_that_goes_in_the_middle_of_a_transfer_leaves_a_usable_board(small):
     """At each step of raw paste mode."""
     paste = b"\x05A\x01"
@@ -239,12 +240,14 @@ def same_as_twin(output):
     return output.tobytes() == twin.execute(INT8.runs[0].inputs)[0].tobytes()
 
 
+@pytest.mark.thorough
 def test_a_copied_model_runs_as_the_twin(large, tmp_path):
     heap, output = execute(large, "/model.pte", tmp_path, ["cp", INT8.path, ":/model.pte"])
     assert heap > len(INT8.pte)
     assert same_as_twin(output)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", LARGE)
 def test_a_model_in_a_deployed_romfs_is_used_in_place(board, tmp_path):
     image = romfs_image(INT8.pte)

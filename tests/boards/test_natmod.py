@@ -14,6 +14,8 @@ from picotorch.host.twin import open_program
 from picotorch.measure import object_files
 from support import built_ports, fixture_store, stock
 
+pytestmark = pytest.mark.thorough
+
 NAMES = ("int8_ds_cnn", "ds_cnn")
 MOST_BYTES = 190 * 1024  # of the module with all kernels, on armv7emsp
 TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),

@@ -16,6 +16,8 @@ from picotorch.measure import firmware_map
 from support import fixture_store, stock
 from test_natmod import TARGETS
 
+pytestmark = pytest.mark.thorough
+
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}

@@ -11,6 +11,8 @@ from picotorch.run import pico
 from support import fixture_store, on_pico, stock
 from support.long_runs import FLOAT, endless_loop, long_instruction
 
+pytestmark = pytest.mark.thorough
+
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "interrupted.py"
 WANTED = [line for name in ("loop", "long")
           for line in [f"running {name}", "KeyboardInterrupt, loaded True"] * 2 + ["the same True"]]

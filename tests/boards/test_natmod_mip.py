@@ -9,6 +9,8 @@ import pytest
 from picotorch.run import pico
 from support import fixture_store, on_pico, stock
 
+pytestmark = pytest.mark.thorough
+
 MODEL = fixture_store.FOLDER / "mlp" / "model.pte"
 
 

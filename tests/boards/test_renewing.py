@@ -15,6 +15,8 @@ from support.calling import assert_error
 from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 
+pytestmark = pytest.mark.thorough
+
 MODULE = "/lib/_picotorch.mpy"
 ADD, MUL = FOLDER / "add_5" / "model.pte", FOLDER / "mul_broadcast" / "model.pte"
 OLD = b"the module that was there"

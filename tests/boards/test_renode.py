@@ -384,6 +384,7 @@ def test_the_suites_pass_around_renode(name, double, tmp_path):
     renode.run_board(double, name, tmp_path / name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "change", "suite"),
     [

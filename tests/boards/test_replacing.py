@@ -11,6 +11,8 @@ import pytest
 from picotorch.deploy import link
 from picotorch.firmware import native_module
 
+pytestmark = pytest.mark.thorough
+
 REPLACING = (link.ON_BOARD / "replacing.py").read_text()
 STEPS = 40  # more than any replacement takes
 SETS = {  # paths, the main one first or last, and those of them that were there

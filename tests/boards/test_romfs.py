@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from picotorch.firmware import romfs
 
+pytestmark = pytest.mark.thorough
+
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=200)
 
 

@@ -16,6 +16,8 @@ from picotorch.run import pico
 from support import on_pico
 from support.fixture_store import FOLDER
 
+pytestmark = pytest.mark.thorough
+
 RP2 = rp2.BUILD
 FLASH = rp2.FLASH
 ROMFS = FLASH + rp2.layout("RPI_PICO").firmware

@@ -24,6 +24,8 @@ from picotorch.run.emulator import firmware_path
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 BOARD = "mps2-an386"
 KNOWN = operators.known_operators()

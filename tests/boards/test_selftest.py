@@ -12,6 +12,8 @@ from picotorch.run import emulator
 from support import fixture_store
 from support.wire import BOARD, Board
 
+pytestmark = pytest.mark.thorough
+
 FAILURES = ["a pool that is too small", "the same, in a pool that is not", "a damaged program"]
 SMALL_BOARD = "netduinoplus2"
 

@@ -15,6 +15,8 @@ from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 
+pytestmark = pytest.mark.thorough
+
 BOARD = "lm3s6965evb"
 SAME_CORE = "mps2-an385"
 FLASH = 0x40000

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from picotorch.boards.boards import BOARDS_DIR
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 MHZ = 1_000_000
 

@@ -20,6 +20,8 @@ from picotorch.run.emulator import _emulator_program
 from picotorch.run.request import Request
 from support import fixture_store
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
 MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)

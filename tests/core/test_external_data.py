@@ -297,6 +297,7 @@ def test_so_many_searches_end_with_an_error():
 # ---- damaged files
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "name"), [
     ("data_truncations", "external_two_methods"), ("data_truncations", "external_state"),
     ("data_flips", "external_two_methods"), ("data_flips", "external_weights"),

@@ -156,6 +156,7 @@ def random_program(generator):
     return programs.program(programs.plan(values, instructions, operators, [0, 1], outs, sizes))
 
 
+@pytest.mark.thorough
 def test_outputs_of_random_programs_are_those_of_the_program(every_place):
     generator, filled, ran = random.Random(0), 0, 0
     for _ in range(400):

@@ -179,6 +179,7 @@ def answers(folder, knobs, paths):
 WORKS = "0 0 2 0 4"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("knobs", WORKING, ids=" ".join)
 def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
     of_program, of_image, of_inputs, of_buffers = answers(tmp_path, knobs, files.values())

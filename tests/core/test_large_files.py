@@ -221,6 +221,7 @@ def test_a_pool_too_small():
     assert one.code and (one.code, one.message) == (other.code, other.message)
 
 
+@pytest.mark.thorough
 def test_an_image_of_more_than_a_reference_reaches():
     with pytest.raises(Error, match="NotSupported.*images above 128 MiB"):
         image_writer.compile_image(large_table(12_000_000))

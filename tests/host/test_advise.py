@@ -86,6 +86,7 @@ def test_what_is_printed(call):
         assert words in text
 
 
+@pytest.mark.thorough
 def test_every_program_can_be_advised_on(call):
     for fixture in fixture_store.load_all():
         method = fixture.runs[0].method if fixture.runs else "forward"
@@ -128,6 +129,7 @@ def is_comparison(what):
     return what.startswith(("int8 is ", "int8 gains little")) or what.endswith("int8 gains little")
 
 
+@pytest.mark.thorough
 def test_advice_on_an_image_is_that_on_its_program():
     for program, image, method in images():
         of_program, of_image = (advise(model, "", method) for model in (program, image))

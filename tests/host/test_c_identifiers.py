@@ -112,6 +112,7 @@ def test_a_literal_with_a_sign_is_in_parentheses(number):
     assert re.fullmatch(r"\(-.*\)", quoting.c_number(number))
 
 
+@pytest.mark.thorough
 def test_constants_of_all_values_compile(tmp_path):
     """Also scales and zero points, which are constants of ends."""
     numbers = [*INTS, *FLOATS, True, False]

@@ -169,6 +169,7 @@ def sizes(path):
     return int(text) + int(data), int(data) + int(bss)
 
 
+@pytest.mark.thorough
 def test_it_is_small(project):
     folder, image, _ = project
     build(folder, "BOARD=mps2-an386")
@@ -188,6 +189,7 @@ def test_link_time_optimisation_warns_of_nothing(tmp_path):
     assert_same(said(tmp_path, *options), expected(image, fixture))
 
 
+@pytest.mark.thorough
 def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
     board = "mps2-an386"
     anchor = benchmark_store.FOLDER / "bench_anchor.json"
@@ -207,6 +209,7 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
         said(tmp_path, *options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
 def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
     """The memory of main.c is included. With the least temp memory all of it is less than
@@ -242,6 +245,7 @@ def test_compile_estimates_its_flash_and_its_stack(project):
     assert max(result.stack.values()) <= library["stack"] < 2304
 
 
+@pytest.mark.thorough
 def test_code_and_image_share_the_flash_of_a_part(tmp_path):
     """The image alone has more than half of netduinoplus2's flash."""
     model, board = benchmark_store.load("int8_deep_autoencoder"), "netduinoplus2"
@@ -254,6 +258,7 @@ def test_code_and_image_share_the_flash_of_a_part(tmp_path):
         "model_output_0": words_of(outputs[0], meta.output_tensor_meta(0))})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)
 def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     kind, checks = ("", []) if verification == "MINIMAL" else ("-checks", ["CHECKS=1"])
@@ -349,6 +354,7 @@ def test_it_needs_no_more_of_libc_than_memory_functions(project):
     assert names & MEM
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_clang_builds_it_without_a_warning(board, project):
     if shutil.which("clang") is None:
@@ -444,6 +450,7 @@ def test_a_build_without_complex_arithmetic_says_so(operator, arguments, tmp_pat
         said(tmp_path, *options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_models_share_the_library(board, tmp_path):
     """One firmware with two models, whose operators are not the same, gives what each alone gives."""
@@ -463,6 +470,7 @@ def test_models_share_the_library(board, tmp_path):
     assert_same(said(tmp_path, *options), wanted)
 
 
+@pytest.mark.thorough
 def test_models_share_temp_memory_on_request(tmp_path):
     """They run in turn, then, and give what each alone gives."""
     fixtures = {name: fixture_store.load(fixture)
@@ -512,6 +520,7 @@ def test_it_builds_in_a_folder_with_a_space(board, tmp_path):
     assert_same(said(folder, f"BOARD={board}", *UNOPTIMISED), expected(image, fixture))
 
 
+@pytest.mark.thorough
 def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")
@@ -726,6 +735,7 @@ def test_no_file_outside_of_the_folder_is_removed(tmp_path):
     assert outside.exists()
 
 
+@pytest.mark.thorough
 def test_files_of_the_users_own_are_not_compiled(tmp_path):
     """Files with the name of an image's, in folders beside those of models."""
     project_of(tmp_path, "one")

@@ -67,6 +67,7 @@ def test_the_oldest_files_go(folder, monkeypatch):
     assert cache.remembered("run", [b"\5"], never) == 5
 
 
+@pytest.mark.thorough
 def test_size_starts_boards_once(call, monkeypatch):
     flash._tables_of_built.cache_clear()
     first = call("size", MODEL, "--json")

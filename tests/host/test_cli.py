@@ -572,6 +572,7 @@ def test_a_method_whose_name_a_job_cannot_hold(call, tmp_path):
                  "line break")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fields", [{"inputs": [0] * 60_000}, {"outputs": [1] * 20_000},
                                     {"non_const_buffer_sizes": [0] + [32] * 100_000}])
 def test_a_run_that_takes_more_heap_than_the_board_has(call, tmp_path, fields):

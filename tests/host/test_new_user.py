@@ -52,6 +52,7 @@ def shell(python, tmp_path):
     return run
 
 
+@pytest.mark.thorough
 def test_the_quick_start_prints_what_it_shows(python):
     done = subprocess.run([sys.executable, ROOT / "tools" / "pages.py", "--check", "--python", python,
                            QUICKSTART], capture_output=True, text=True)

@@ -235,6 +235,7 @@ def compiled(folder, *sources, run=False):
     return subprocess.run([folder / "a.out"], capture_output=True).stdout if run else b""
 
 
+@pytest.mark.thorough
 def test_a_c_project_of_any_name_compiles(tmp_path):
     """Each name as the note, which is in comments; and as that of the file, for the default name."""
     image = compile_image(MODEL.read_bytes()).data

@@ -58,6 +58,7 @@ def test_json(call, script):
     assert status == 2
 
 
+@pytest.mark.thorough
 def test_a_script_that_does_not_end(call, script):
     path = script("print('begun')\nwhile True:\n    pass\n")
     status, out, error = call("run", path, *BOARD, "--patience", 3)

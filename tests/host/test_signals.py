@@ -32,6 +32,7 @@ def started(*command, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
+@pytest.mark.thorough
 def test_an_interrupt_at_any_time_of_the_start():
     """From the first line of picotorch on; before, the interpreter starts."""
     for step in range(24):
@@ -81,6 +82,7 @@ def test_a_signal_while_a_program_starts_ends_it(tmp_path, time):
     assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", [
     ["run", "{}", "--board", "mps2-an386"], ["profile", "{}", "--board", "mps2-an386"],

@@ -49,6 +49,7 @@ def one_chip(call, *arguments):
 # ---- boards
 
 
+@pytest.mark.thorough
 def test_size_is_exact(call):
     entry = json.loads(call("size", path("ds_cnn"), "--json")[1])
     run = json.loads(call("run", path("ds_cnn"), "--json")[1])

@@ -27,6 +27,8 @@ from support.programs import call
 from support.targets import aligned, grow_array
 from test_hostile_programs import LIST, OUT, RELU, VIEW, X, Y, dynamic, made
 
+pytestmark = pytest.mark.thorough
+
 FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
 sys.path.append(str(FUZZ))
 

@@ -546,6 +546,7 @@ def test_the_programs_that_the_bad_ones_are_made_from_are_good():
         assert damage.outcome(data) in ("ok", "InvalidArgument")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", SCRIPT_BOARDS)
 def test_a_board_says_the_same(board):
     sections = {f"model{i}": make() for i, (make, _) in enumerate(CASES.values())}

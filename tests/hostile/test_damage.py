@@ -13,6 +13,8 @@ from picotorch.run.job import Job
 from support import damage, figures, fixture_store, sanitized
 from support.targets import HOST, SCRIPT_BOARDS, run_script
 
+pytestmark = pytest.mark.thorough
+
 TIMEOUT = 300.0  # seconds for all the damage of a kind to one program
 TRUNCATED = ("add_1", "cat", "ds_cnn", "dynamic_batch", "inline_constants", "linear_5",
              "several_chains", "two_methods", "wide_alignment")

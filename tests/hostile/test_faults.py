@@ -25,6 +25,7 @@ def lists():
     return program(plan(values, [], [], [], [3, 4], [16]))
 
 
+@pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("target", (HOST, *FAULT_BOARDS))
 def test_every_call_in_every_state(target):
@@ -96,6 +97,7 @@ def busy_threads():
     sys.setswitchinterval(interval)
 
 
+@pytest.mark.thorough
 def test_memories_are_handed_over_between_executions(busy_threads):
     """While threads execute again and again, others give new memories; old ones go at once."""
     n = 4096

@@ -42,6 +42,7 @@ def test_what_campaigns_came_to(target):
     assert executions > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
 def test_kept_inputs_work_or_are_refused(archive):
@@ -55,6 +56,7 @@ def test_kept_inputs_work_or_are_refused(archive):
     assert counts.total() > 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_board_says_the_same_of_kept_programs(board):
     programs = [data for _, data in inputs(CORPUS / "file.tgz") if data[4:8] == FILE_IDENTIFIER]

@@ -11,6 +11,8 @@ from support.hostile_calls import Draw, random_data
 from support.hostile_programs import LENGTH, Assembly
 from support.targets import HOST, run_script
 
+pytestmark = pytest.mark.thorough
+
 PARTS, PROGRAMS = 4, 500  # of each part
 VIEW_PARTS = 1
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60

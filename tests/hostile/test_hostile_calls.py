@@ -12,6 +12,8 @@ from support.hostile_calls import KINDS, Draw, HostileCall, boundary_call
 from support.kernel_call import KernelError, Tensor, call
 from support.polls import Polls
 
+pytestmark = pytest.mark.thorough
+
 PARTS, CALLS = 4, 3000  # of each part
 
 

@@ -10,6 +10,8 @@ from support.flatbuffer_builder import bool_value, double_value, int_value
 from support.programs import call, jump, move, plan, program, tensor
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, run_script
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = Path(__file__).resolve().parents[1]
 TESTS = ("core/test_control_flow.py", "host/test_dynamic_inputs.py", "core/test_dynamic_shapes.py")
 BOOL, LONG = 11, 4

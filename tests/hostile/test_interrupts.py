@@ -287,6 +287,7 @@ def test_signals_are_handled_while_the_executor_runs():
 # ---- on the boards
 
 
+@pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("target", FAULT_BOARDS)
 def test_interrupts_at_any_time_on_a_board(target):

@@ -9,6 +9,8 @@ from support import figures, fixture_store
 from support.faulty import faulty
 from support.targets import HOST, run_script
 
+pytestmark = pytest.mark.thorough
+
 BOARD = "mps2-an386"
 PARTS, INFERENCES = 4, 25_000
 ON_BOARD, EVERY = 1000, 250

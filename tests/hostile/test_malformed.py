@@ -21,6 +21,8 @@ from picotorch.schema import ERROR_NAMES
 from support import exercise, figures, fixture_store, malformed, malformed_calls, sanitized
 from support.targets import HOST, SCRIPT_BOARDS, run_script
 
+pytestmark = pytest.mark.thorough
+
 TIMEOUT = 300.0  # seconds for all the files of a group
 SECONDS = 2.0  # of a core's time for one file; most need a few milliseconds
 

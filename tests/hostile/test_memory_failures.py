@@ -27,6 +27,8 @@ from support.flatbuffer_builder import int_value
 from support.programs import tensor
 from support.targets import HOST, SCRIPT_BOARDS, aligned, on_boards, run_script
 
+pytestmark = pytest.mark.thorough
+
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 EVENT_BYTES = 16
 RUNS_AFTER = 1024  # refusals

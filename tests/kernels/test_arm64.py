@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "arm64" / "loops.c"
 KINDS = {"plain": 0, "neon": 1, "dot": 2}  # PT_VECTORS_...

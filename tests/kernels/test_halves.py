@@ -192,6 +192,7 @@ def test_random_numbers(operator, dtype):
         assert_rounded(operator, redraw(operator, dtype, seed), dtype)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_on_boards(board):
     cases = [Case(operator, *in_dtype(operator, redraw(operator, dtype, seed), dtype))

@@ -62,6 +62,7 @@ def test_the_twin_gives_the_same_bytes(size):
     assert asking > 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_give_the_same_bytes(board, size):

@@ -358,6 +358,7 @@ def firmware_without(tmp_path_factory):
     return output
 
 
+@pytest.mark.thorough
 def test_a_build_without_the_forms(firmware_without):
     model = benchmark_store.load("int8_resnet8").pte(M4)
     for prepare in ("none", "pool"):

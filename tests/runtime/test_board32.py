@@ -14,6 +14,8 @@ from support import board32, damage, fixture_store
 from support.fixture_jobs import job_of, script_of
 from support.targets import HOST, SCRIPTS, run_script
 
+pytestmark = pytest.mark.thorough
+
 FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
 sys.path.append(str(FUZZ))
 

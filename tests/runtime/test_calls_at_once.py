@@ -117,6 +117,7 @@ def runtime_method():
     return lambda x: method.execute([x])[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("make", "is_loaded"), [
     (lambda: module_of(relu_plan()), True),
     (lambda: module_of(relu_plan()), False),

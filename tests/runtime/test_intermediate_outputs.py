@@ -100,6 +100,7 @@ def test_a_failed_execution_keeps_no_values():
     assert all(not execution.computed for execution in program._record.executions)
 
 
+@pytest.mark.thorough
 def test_a_program_that_never_ends():
     endless = programs.program(
         programs.plan([bool_value(False)], [programs.jump(0, 0)], [], [], [], []))

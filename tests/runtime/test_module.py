@@ -125,6 +125,7 @@ print(found["used"], found["wished"], found["size"])
 """
 
 
+@pytest.mark.thorough
 def test_it_takes_the_temp_memory_that_its_kernels_wish_for(call, tmp_path):
     """It does if the heap has twice as much; else it takes the least. On the twin nothing gains."""
     script, model = tmp_path / "script.py", tmp_path / "model.pte"

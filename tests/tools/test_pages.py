@@ -77,6 +77,7 @@ def test_paths_of_the_repository_exist(page):
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [page.name for page in sorted(DOCUMENTS.glob("*.md"))
                                   if "```console" in page.read_text()])
 def test_commands_print_what_the_page_shows(page):

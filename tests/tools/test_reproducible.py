@@ -17,6 +17,8 @@ from support import figures, installed, on_pico, stock
 from support.fixture_store import FOLDER
 from support.tool import load_tool
 
+pytestmark = pytest.mark.thorough
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 reproducible = load_tool("reproducible")
 make_wheel = reproducible.make_wheel

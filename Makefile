@@ -17,6 +17,7 @@ SETUP = $(or $(PYTHON),$(error Python 3.11 or newer is needed; \
 PICOTORCH = .venv/bin/picotorch
 FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 	grep -L '^full_firmware = false' boards/*/board.toml))))
+TEST_BOARDS = $(notdir $(patsubst %/board.toml,%,$(shell grep -l '^in_make_test = true' boards/*/board.toml)))
 # Generated headers are held against their source by lint.
 C_FOLDERS = kernels kernels/* kernels/*/* port/module port/bare port/firmware port/natmod port/natmod/flash \
 	host/_picotorch tests/benchmark tests/on_board/operators tests/hostile/fuzz examples/*
@@ -37,8 +38,11 @@ run: firmware ## Set up, run ds_cnn on an emulated board, compare with the twin 
 	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
 
 .PHONY: test
-test: all-firmware ports riscv rp2 recordings ## Set up, then run every test, on the host and on emulated boards (PYTEST="-k conv" for some)
-	.venv/bin/python tests/run.py $(PYTEST)
+test: python ## Set up, then run the tests on the host and on a board of each kind (PYTEST="-k conv" for some)
+	@$(SETUP) bare --board $(BOARD)
+	@$(SETUP) firmware $(addprefix --board ,$(TEST_BOARDS)) --variant run
+	@$(SETUP) firmware --board $(BOARD) --variant repl
+	.venv/bin/python tests/run.py -m "not thorough" $(PYTEST)
 
 ##@ Set-up, step by step (each target also does the ones it needs)
 
@@ -166,7 +170,7 @@ hostile-calls: python ## Call all operators at the boundary of sizes and numbers
 	.venv/bin/python tests/support/run_hostile_calls.py --kind $(KIND) --calls $(CALLS)
 
 .PHONY: images
-images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test: a part of them)
+images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test-all: a part of them)
 	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
 
 .PHONY: size
@@ -219,8 +223,27 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write what
 
 ##@ Before a commit
 
+.PHONY: check venv style
+check: venv style ## Check style, and run the tests that need no firmware (a minute; installs nothing in the system)
+	.venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough"
+
+everything: all-firmware ports riscv rp2 recordings
+
+.PHONY: test-all everything
+test-all: everything ## Run every test: those of make test, long ones, all boards, MicroPython's ports, Pico, RISC-V
+	.venv/bin/python tests/run.py $(PYTEST)
+
+.PHONY: test-rest
+test-rest: everything ## Run the tests that make test leaves out
+	.venv/bin/python tests/run.py -m thorough $(PYTEST)
+
 .PHONY: lint
-lint: python ## Check the style of Python and C, and that generated files are up to date
+lint: python style ## Check the style of Python and C, and that generated files are up to date
+
+venv:
+	@$(SETUP) python --no-packages
+
+style:
 	.venv/bin/ruff check .
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)

@@ -2,13 +2,14 @@
 
 import gc
 import os
+import tomllib
 
 import pytest
 from picotorch.boards.boards import BOARDS_DIR
 from picotorch.cli import main as cli
 
-BOARDS_OF_MAKE_TEST = {"mps2-an385-m0plus", "mps2-an386", "mps3-an547", "netduinoplus2"}
-BOARDS = {path.parent.name for path in BOARDS_DIR.glob("*/board.toml")}
+BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
+BOARDS_OF_MAKE_TEST = {name for name, board in BOARDS.items() if board.get("in_make_test")}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,7 +65,7 @@ def pytest_collection_modifyitems(items):
 def _board_names(values):
     """Return the names of the boards among the values of a test's parameters."""
     flat = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
-    return BOARDS.intersection(str(getattr(one, "name", one)) for one in flat)
+    return BOARDS.keys() & {str(getattr(one, "name", one)) for one in flat}
 
 
 def pytest_collection_finish():

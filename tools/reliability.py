@@ -36,7 +36,7 @@ class Row:
 def tests(*names):
     """The command that runs these files of tests."""
     paths = [path.relative_to(ROOT) for name in names for path in ROOT.glob(f"tests/*/{name}.py")]
-    return f'make test PYTEST="{" ".join(map(str, paths))}"'
+    return f'make test-all PYTEST="{" ".join(map(str, paths))}"'
 
 
 ROWS = (

@@ -497,6 +497,7 @@ def parse_arguments():
     parser.add_argument("--flash", metavar="ADDRESS",
                         help="of the native module: link its kernels for this address in flash")
     parser.add_argument("--images", action="store_true", help="of the native module: for images only")
+    parser.add_argument("--no-packages", action="store_true", help="install nothing in the system")
     parser.add_argument("--fast", action="store_true", help="of the native module: faster and larger")
     return parser.parse_args()
 
@@ -505,7 +506,8 @@ def main():
     arguments = parse_arguments()
     try:
         for name in steps_to(arguments.step):
-            STEPS[name](arguments)
+            if not (name == "packages" and arguments.no_packages):
+                STEPS[name](arguments)
     except SetupError as error:
         sys.exit(f"set-up stopped: {error}")
     except KeyboardInterrupt:

@@ -66,6 +66,15 @@ def test_it_installs_only_what_is_missing(setup, missing, monkeypatch):
     assert asked == missing
 
 
+def test_without_packages_it_leaves_the_system_as_it_is(setup, monkeypatch):
+    done = []
+    monkeypatch.setattr(setup, "STEPS", {name: lambda _, name=name: done.append(name)
+                                         for name in setup.STEPS})
+    monkeypatch.setattr(sys, "argv", ["setup_picotorch.py", "python", "--no-packages"])
+    setup.main()
+    assert done == ["python"]
+
+
 def test_a_failed_command_shows_the_end_of_its_log(setup):
     code = "import sys; [print('line', i) for i in range(200)]; print('the reason'); sys.exit(3)"
     with pytest.raises(setup.SetupError) as caught:

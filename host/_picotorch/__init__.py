@@ -1,21 +1,17 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
 It turns buffers into addresses and what the library says into Python's objects; the library decides,
-and picotorch.h says what each of its functions does. What fails is told to `owner._fail(code, subject,
-index, argument, requested, available, what)`, the fields of a pt_error (-1 for no bytes and no index,
-"" for no text), which raises. `view` is a memoryview of the caller's, which MicroPython points to the
-bytes that are asked for; here a new one is returned.
+and picotorch.h says what each of its functions does. contract.py describes the functions of the module
+and the objects that it is given. It imports nothing of picotorch: numpy, torch and the texts of errors
+are the matter of the packages above it.
 """
 
 import collections
 import functools
 import math
 import operator
-import os
 import struct
-import sys
 import threading
-import types
 import weakref
 from typing import NamedTuple
 
@@ -23,7 +19,7 @@ from _picotorch_c import ffi, lib
 
 (VALUES, INPUTS, OUTPUTS, OPERATORS, DELEGATES, PLANNED_BUFFERS, INSTRUCTIONS,
  DELEGATE_ARGUMENTS) = range(8)
-FIND, INIT, EXECUTE, DESTROY, KEPT = range(5)  # what `_ask` of a Method's owner is asked for
+FIND, INIT, EXECUTE, DESTROY, KEPT = range(5)  # requests to `on_request` of a Method's owner
 SMALL_INT_MAX = 2**30 - 1
 EVENT_BYTES = ffi.sizeof("pt_event")
 
@@ -176,8 +172,7 @@ def _item(value):
 
 
 def _tensor(info):
-    """(dtype, sizes, dim order, bytes, dynamism, is planned, is constant, is external, name as bytes,
-    planned buffer, offset)."""
+    """Return the contract's TENSOR_FIELDS."""
     sizes, dim_order = [tuple(ffi.unpack(items, info.rank)) if info.rank else ()
                         for items in (info.sizes, info.dim_order)]
     return (info.dtype, sizes, dim_order, info.nbytes, info.dynamism, info.is_planned,
@@ -270,11 +265,11 @@ class _Caller:
     def _report(self, e):
         sizes = [-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
                  for size in (e.requested, e.available)]
-        self._owner._fail(e.code, e.subject, min(e.index, SMALL_INT_MAX), e.argument, *sizes,
-                          ffi.string(e.what).decode() if e.what else "")
+        self._owner.on_error(e.code, e.subject, min(e.index, SMALL_INT_MAX), e.argument, *sizes,
+                             ffi.string(e.what).decode() if e.what else "")
 
     def _refuse(self, code, subject, index, what):
-        self._owner._fail(code, subject, index, -1, -1, -1, what)
+        self._owner.on_error(code, subject, index, -1, -1, -1, what)
 
     def _memory(self, buffer, subject, index=-1):
         size = nbytes(buffer)
@@ -429,7 +424,7 @@ def _keep(kind, error, traceback):
     method = _method_of(arguments["m"])
     method._raised[threading.get_ident()] = error
     if arguments.get("what") in (INIT, DESTROY):
-        method._owner._ask(DESTROY, arguments["delegate"])
+        method._owner.on_request(DESTROY, arguments["delegate"])
 
 
 @ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
@@ -445,7 +440,7 @@ def ask(m, what, delegate, error):
     method = _method_of(m)
     try:
         method._delegate_thread = threading.get_ident()
-        code = method._owner._ask(what, delegate)
+        code = method._owner.on_request(what, delegate)
     finally:
         method._delegate_thread = None
     moved = method._moved() if what != DESTROY and not code else 0
@@ -476,13 +471,14 @@ def _check_alone(key):
         doing = "executing" if older.method._m.is_running else "in use"
         if older.method is call.method:
             if older.thread != call.thread:
-                raise _invalid_state(f"is {doing} in another thread", remedy=(
-                    "give each thread its own Method, or a lock held from set_input to get_output"))
+                call.method._refuse_call(f"is {doing} in another thread; give each thread its own "
+                                         "Method, or a lock held from set_input to get_output")
         elif call.pool is not None and older.pool is call.pool:
-            raise _invalid_state("a method is being loaded or unloaded there", call.pool.name)
+            call.method._refuse_call("a method is being loaded or unloaded there",
+                                     lib.PT_SUBJECT_POOL)
         elif _share_memory(call, older):
-            raise _invalid_state(f"shares memory with one that is {doing}", remedy=(
-                "give each Method its own memory, or call them one after the other"))
+            call.method._refuse_call(f"shares memory with one that is {doing}; give each Method its "
+                                     "own memory, or call them one after the other")
 
 
 def _share_memory(call, older):
@@ -499,32 +495,9 @@ def _share_memory(call, older):
     return _overlap(used, [*older.planned, *theirs])
 
 
-def _invalid_state(what, subject="method", remedy=""):
-    from picotorch.errors import INVALID_STATE, fail
-
-    return fail(INVALID_STATE, what, subject, remedy=remedy)
-
-
 def _overlap(ranges, others):
     return any(start < other_end and other < end and start < end and other < other_end
                for start, end in ranges for other, other_end in others)
-
-
-class Guarded:
-    """Method on the host: its load and unload are for one thread at a time, as the calls of its library
-    are."""
-
-    def __init_subclass__(cls):
-        cls.load, cls.unload = _guarded(cls.load), _guarded(cls.unload)
-
-
-def _guarded(function):
-    @functools.wraps(function)
-    def alone(self, *arguments, **named):
-        return self.library._alone(functools.partial(function, self, *arguments, **named),
-                                   pool=self.manager.method_allocator)
-
-    return alone
 
 
 # Cores for which kernels prepare constants.
@@ -542,10 +515,9 @@ WISHING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
-    """A loaded method. owner._kept: a Kept for each output. owner._ask(FIND, INIT, EXECUTE or DESTROY,
-    number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds to them.
-    most, most_arguments: of delegates and of a call's arguments. planned: how many buffers; under
-    MicroPython a locked heap has no room for more than eight others."""
+    """A loaded method. owner: a contract.MethodOwner. most: number of delegates; most_arguments: of a
+    call. planned: number of buffers; under MicroPython a locked heap has no room for more than eight
+    others."""
 
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
@@ -609,9 +581,12 @@ class Method(_Caller):
             if part is not None:
                 return part
 
-    def _alone(self, function, *arguments, own=((), ()), pool=None):
+    def _refuse_call(self, what, subject=lib.PT_SUBJECT_METHOD):
+        self._refuse(lib.PT_ERROR_INVALID_STATE, subject, -1, what)
+
+    def alone(self, function, *arguments, own=((), ()), pool=None):
         """Call a function while no other thread uses this method, nor any call one that has memory of
-        `own` or the pool. Raises InvalidState: the call that came first goes on."""
+        `own` or the pool, an object. Raises InvalidState: the call that came first goes on."""
         key = object()
         try:
             _calls[key] = _Call(threading.get_ident(), self, *own, pool)
@@ -622,7 +597,7 @@ class Method(_Caller):
         return found
 
     def _ask_alone(self, function, *arguments):
-        return self._alone(self.ask, function, *arguments, own=self._own)
+        return self.alone(self.ask, function, *arguments, own=self._own)
 
     # ---- loading
 
@@ -656,11 +631,11 @@ class Method(_Caller):
             lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool,
             **dict(enumerate(others, lib.PT_MEMORY_PLANNED)),
             **{lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}}
-        self._alone(self.call, lib.pt_load, self._m, found, [memories], [options], own=self._own)
+        self.alone(self.call, lib.pt_load, self._m, found, [memories], [options], own=self._own)
         return self._m.end
 
     def unload(self):
-        self._alone(self._unload)
+        self.alone(self._unload)
 
     def _unload(self):
         try:
@@ -708,16 +683,16 @@ class Method(_Caller):
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
                          "is a tensor; give a buffer or a Tensor")
-        shaped = hasattr(value, "raw_sizes")
+        shaped = hasattr(value, "sizes_view")
         memory = self._memory(value.data if shaped else value, subject, index)
         given = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
         if shaped:
             # copies: a view that is exported could not be cleared by the garbage collector
-            order = value.dim_order()
-            given |= {"has_shape": True, "rank": len(order), "dtype": value.scalar_type(),
-                      "sizes": ffi.new("int32_t[]", value.sizes()),
+            order = tuple(value.dim_order_view)
+            given |= {"has_shape": True, "rank": len(order), "dtype": value.dtype_number,
+                      "sizes": ffi.new("int32_t[]", tuple(value.sizes_view)),
                       "dim_order": ffi.new("uint8_t[]", order)}
-        self._alone(self._ask_with, memory, function, key, [given], own=self._own)
+        self.alone(self._ask_with, memory, function, key, [given], own=self._own)
 
     def _ask_with(self, memory, function, *arguments):
         self._given = [*self._given, memory]
@@ -728,10 +703,12 @@ class Method(_Caller):
             self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, index):
-        """Set an input; it may be a tensor of torch, or another array that is no buffer."""
-        if _is_array(value) and not _is_tensor(value):
-            value = as_input(self._owner.method_meta(), index, value)
+        """Set an input. The owner may have another object for a value that cannot be one."""
         item = _item(value)
+        if item["type"] == lib.PT_TYPE_NONE and not _is_tensor(value) and \
+                hasattr(self._owner, "as_input"):
+            value = self._owner.as_input(value, index)
+            item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
             self._give(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)
         else:
@@ -757,25 +734,25 @@ class Method(_Caller):
                              "is not UTF-8")
         if view.type <= lib.PT_TYPE_DOUBLE:
             return _number(view.number)
-        return kept.list._point(view.value, view.list.count)
+        return kept.list.point_to(view.value, view.list.count)
 
     def _show(self, view, tensor):
         t, constant = view.tensor, lib.pt_is_constant_memory(self._m, view.memory)
         tensor.data = _typed(self._part(t.data, view.nbytes), t.dtype, not constant)
-        tensor._dtype = t.dtype
-        tensor._sizes = _typed(self._part(t.sizes, 4 * t.rank), lib.PT_DTYPE_INT, False)
-        tensor._dim_order = self._part(t.dim_order, t.rank).toreadonly()
+        tensor.dtype_number = t.dtype
+        tensor.sizes_view = _typed(self._part(t.sizes, 4 * t.rank), lib.PT_DTYPE_INT, False)
+        tensor.dim_order_view = self._part(t.dim_order, t.rank).toreadonly()
         return tensor
 
     def get_output(self, index):
         """An output as an object: the Tensor or list of its Kept, pointed to it."""
-        return self._alone(self._get_output, index, own=self._own)
+        return self.alone(self._get_output, index, own=self._own)
 
     def _get_output(self, index):
         view = self.ask(lib.pt_output, index)
-        if index >= len(self._owner._kept):
-            self._owner._ask(KEPT, index)
-        return self._object(view, self._owner._kept[index])
+        if index >= len(self._owner.kept):
+            self._owner.on_request(KEPT, index)
+        return self._object(view, self._owner.kept[index])
 
     def item(self, value, i, kept):
         """Item i of value number `value`, a list."""
@@ -841,112 +818,7 @@ class Method(_Caller):
         return self._m.c.instruction
 
 
-# ---- arrays of numpy and tensors of torch, which only the host has
-
-
-# What wrong arguments of a Tensor's methods are named, and what to do: checked on the host only
-_WRONG = {"__getitem__": ("index", "give an int, or one for each dim"),
-          "__setitem__": ("index or value", "give an int, or one for each dim, and a number of its "
-                          "dtype, where it may be written"),
-          "size": ("dim", "give an int below dim()"), "number": ("element", "give an int below len()"),
-          "resize": ("sizes", "give a list of ints"),
-          "_place": ("sizes or dim_order", "give a list of ints, and each dim once")}
-
-
-def _named_errors(name, function):
-    """A method of Tensor that raises InvalidArgument for arguments of wrong types or values."""
-    subject, remedy = _WRONG[name]
-
-    @functools.wraps(function)
-    def checked(self, *arguments, **named):
-        try:
-            return function(self, *arguments, **named)
-        except (TypeError, ValueError, LookupError, OverflowError) as error:
-            if isinstance(error, IndexError) and name.endswith("item__") and \
-                    not isinstance(arguments[0], tuple):
-                raise  # the end of an iteration
-            from picotorch.errors import INVALID_ARGUMENT, fail
-
-            raise fail(INVALID_ARGUMENT, "has the wrong type or value", subject,
-                       remedy=remedy) from None
-
-    return checked
-
-
-class Arrays:
-    """Methods that a Tensor has on the host only."""
-
-    def __init_subclass__(cls):
-        for name in _WRONG:
-            setattr(cls, name, _named_errors(name, getattr(cls, name)))
-
-    def numpy(self):
-        """The numbers as an array of numpy on the memory of the Tensor, in logical order whatever the
-        dim order; those of bfloat16 as their bits (uint16). `copy` before keeps them."""
-        import numpy as np
-        from picotorch.host.tensors import numpy_dtype
-
-        order = list(self.dim_order())
-        if not len(self.data):
-            return np.zeros(self.sizes(), numpy_dtype(self))
-        stored = np.frombuffer(self.data, numpy_dtype(self))
-        return stored.reshape([self.size(dim) for dim in order]).transpose(np.argsort(order))
-
-    def __array__(self, dtype=None, copy=None):
-        array = self.numpy()
-        return array.astype(dtype or array.dtype) if copy or dtype else array
-
-
-# ---- what only CPython has
-
-
-class _Package(types.ModuleType):
-    """The package picotorch, whose names dir() and import * list before they are imported."""
-
-    @property
-    def __all__(self):
-        public = {name for name, value in vars(self).items()
-                  if not name.startswith("_") and not isinstance(value, types.ModuleType)}
-        return sorted(public - {"PARTS", "part"} | {name for _, names in self.PARTS for name in names})
-
-    def __dir__(self):
-        return sorted({*vars(self), *self.__all__})
-
-
-if "picotorch" in sys.modules:  # which imports this module
-    sys.modules["picotorch"].__class__ = _Package
-
-
-def check_input(path):
-    """Raise NotSupported for a FIFO, a device or a socket: to open one may take forever."""
-    from picotorch.host.files import check_input
-
-    if os.path.exists(path):
-        check_input(path)
-
-
-def as_inputs(meta, values):
-    """Return the inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
-    picotorch.runtime checks them; all others as they are."""
-    from picotorch.host.inputs import check_count
-
-    check_count(meta, values)
-    return [as_input(meta, i, value) if _is_array(value) else value for i, value in enumerate(values)]
-
-
-def as_input(meta, index, value):
-    """Return an array as a Tensor, or the number with which the program was exported."""
-    from picotorch.host.inputs import checked_input
-    from picotorch.host.tensors import as_tensor
-
-    checked = checked_input(meta, index, value)
-    return as_tensor(checked, meta.input_tensor_meta(index)) if _is_array(checked) else checked
-
-
-def _is_array(value):
-    """True for an array of numpy, a tensor of torch and the like; not for a class, nor a Tensor, whose
-    sizes set_input takes itself."""
-    return hasattr(value, "__array__") and not (isinstance(value, type) or hasattr(value, "raw_sizes"))
+# ---- what is given
 
 
 def _is_tensor(value):
@@ -954,7 +826,7 @@ def _is_tensor(value):
     try:
         memoryview(value)
     except TypeError:
-        return hasattr(value, "data") and hasattr(value, "raw_sizes")
+        return hasattr(value, "data") and hasattr(value, "sizes_view")
     except ValueError:
         pass
     return True

@@ -4,8 +4,10 @@
     print(Module("model.pte").forward(x))
 
 PARTS are the modules that a firmware may be built without, with what they define: each is imported
-when something of it is first asked for.
+when something of it is first asked for. On a computer host/adapters.py adds arrays and threads.
 """
+
+import sys
 
 # First, and not from within the others: a small board's stack has no room for so deep an import.
 from . import tensor
@@ -35,3 +37,8 @@ def __getattr__(name):
         if name in names:
             return getattr(part(module), name)
     raise AttributeError(name)
+
+if sys.implementation.name != "micropython":
+    from .host.adapters import adapt
+
+    adapt(globals())

@@ -32,7 +32,7 @@ class TensorLayout(TensorInfo):
 class DataMap:
     """The named data of some .ptd files, `files`."""
 
-    _texts = TEXTS
+    texts = TEXTS
 
     def __init__(self, files):
         self.files = files
@@ -96,7 +96,7 @@ class FlatTensorDataMap(DataMap):
         data_map.library.open(loader.buffer, verification)
         return data_map
 
-    def _fail(self, code, subject, index, argument, requested, available, what):
+    def on_error(self, code, subject, index, argument, requested, available, what):
         raise library_error(code, subject, index, argument, requested, available, what, self.loader,
                             self.asked if subject == SUBJECT_KEY else None)
 

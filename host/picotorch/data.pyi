@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .errors import Error
 from .program import STRICT, BufferDataLoader
@@ -8,6 +8,7 @@ from .tensor import TensorInfo
 class TensorLayout(TensorInfo): ...
 
 class DataMap:
+    texts: list[str]
     files: list[FlatTensorDataMap]
     libraries: tuple[Any, ...]
     def __init__(self, files: list[FlatTensorDataMap]) -> None: ...
@@ -25,6 +26,16 @@ class FlatTensorDataMap(DataMap):
     def __init__(self, loader: BufferDataLoader) -> None: ...
     @staticmethod
     def load(loader: BufferDataLoader, verification: int = STRICT) -> FlatTensorDataMap: ...
+    def on_error(
+        self,
+        code: int,
+        subject: int,
+        index: int,
+        argument: int,
+        requested: int,
+        available: int,
+        what: Any,
+    ) -> NoReturn: ...
 
 class MergedDataMap(DataMap):
     @staticmethod

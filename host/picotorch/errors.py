@@ -139,8 +139,8 @@ def _read_text(distance):
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
 _SPARE = Error() if _KEPT is not None else None
-# Strs that the library points to what they say, first that of _KEPT. The classes whose `_fail` it calls
-# have them as `_texts`; a base class would make each store to an attribute of a Method slower.
+# Strs that the library points to what they say, first that of _KEPT. The classes whose `on_error` it
+# calls have them as `texts`; a base class would make each store to an attribute of a Method slower.
 TEXTS = [_picotorch.text(), _picotorch.text()] if _KEPT is not None else []
 
 

@@ -13,8 +13,6 @@ from .errors import (
 from .memory import buffer_size, bytes_at
 from .program import BufferDataLoader
 
-_check_input = getattr(_picotorch, "check_input", None)  # of the host: refuses a FIFO
-
 
 class FileDataLoader(BufferDataLoader):
     """A program in a file.
@@ -29,8 +27,6 @@ class FileDataLoader(BufferDataLoader):
             path = path.__fspath__()
         need(path, str, "path")
         self.path = path
-        if _check_input:
-            _check_input(path)
         try:
             with open(path, "rb") as file:
                 try:

@@ -40,7 +40,6 @@ from .schema import (
 )
 from .tensor import Tensor, TensorInfo, new_kept
 
-_Guarded = getattr(_picotorch, "Guarded", object)  # of the host: one thread loads at a time
 _EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
               SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
@@ -48,22 +47,22 @@ _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Me
 _MOST = 1 << 16  # objects that a Method makes of a kind
 
 
-class Method(_Guarded):
+class Method:
     """`max_outputs`: how many outputs can be held at once; their objects are made here. Without it:
     one, and more when they are asked for while the heap is not locked. So are those of delegates:
     `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered.
     With the heap locked it loads programs of up to eight data files and unplanned tensors together,
     or as many as it was loaded with before."""
 
-    _texts = TEXTS
+    texts = TEXTS
 
     def __init__(self, manager, max_outputs=None, max_delegates=None, max_arguments=None):
         need(manager, MemoryManager, "manager")
         self.manager = manager
         self._grows = max_outputs is None
-        self._kept = (new_kept(self),) if self._grows else []  # of each output; the library reads it
+        self.kept = (new_kept(self),) if self._grows else []  # of each output; the library reads it
         for _ in range(_count(max_outputs, 0, "max_outputs")):  # a comprehension takes heap
-            self._kept.append(new_kept(self))
+            self.kept.append(new_kept(self))
         max_delegates = _count(max_delegates, _DELEGATES if backends else 0, "max_delegates")
         max_arguments = _count(max_arguments, _ARGUMENTS if backends else 0, "max_arguments")
         self.library = _picotorch.Method(self, max_delegates, max_arguments,
@@ -265,7 +264,7 @@ class Method(_Guarded):
         With the heap locked it is valid until the next get_attribute.
         """
         self._asked = name
-        kept = self._kept[0] if _picotorch.heap_locked() else _picotorch.Kept(Tensor(), None)
+        kept = self.kept[0] if _picotorch.heap_locked() else _picotorch.Kept(Tensor(), None)
         return self.library.attribute(name, kept)
 
     def set_attribute_data_ptr(self, buffer, name):
@@ -333,7 +332,7 @@ class Method(_Guarded):
 
     # ---- what the library calls
 
-    def _ask(self, what, index):
+    def on_request(self, what, index):
         """Answer the library's request for delegate or output number `index` with an error's code."""
         if what == _picotorch.KEPT:
             return self._make_kept(index)
@@ -349,15 +348,17 @@ class Method(_Guarded):
         if not self._grows or _picotorch.heap_locked():
             raise fail(OUT_OF_RESOURCES, "is beyond max_outputs; give Method a larger one", "output",
                        index)
-        if isinstance(self._kept, tuple):
-            self._kept = list(self._kept)
-        while index >= len(self._kept):
-            self._kept.append(new_kept(self))
+        if isinstance(self.kept, tuple):
+            self.kept = list(self.kept)
+        while index >= len(self.kept):
+            self.kept.append(new_kept(self))
         return OK
 
-    def _fail(self, code, subject, index, argument, requested, available, what):
+    def on_error(self, code, subject, index, argument, requested, available, what):
         """Raises what the library failed with."""
-        error = None if self._delegates is None else self._delegates.take_error()
+        error = None
+        if self._delegates is not None and code != INVALID_STATE:  # which another thread's call may get
+            error = self._delegates.take_error()
         if error is None:
             name = None
             remedy = ""

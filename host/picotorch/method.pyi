@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from _typeshed import WriteableBuffer
 
@@ -11,10 +11,14 @@ from .program import Program
 from .tensor import Tensor, _Value
 from .tracer import EventTracer
 
-class _Guarded: ...  # on the host
+class _OnComputers:  # see host/adapters.py
+    def as_input(self, value: Any, index: int) -> Any: ...
+    def as_inputs(self, values: Sequence[Any]) -> list[Any]: ...
 
-class Method(_Guarded):
+class Method(_OnComputers):
+    texts: list[str]
     manager: MemoryManager
+    kept: Sequence[Any]
     library: Any
     program: Program | None
     unloads: int
@@ -56,4 +60,15 @@ class Method(_Guarded):
     @property
     def metadata(self) -> MethodMeta: ...
     def memory_report(self) -> dict[str, Any]: ...
+    def on_request(self, what: int, index: int) -> int: ...
+    def on_error(
+        self,
+        code: int,
+        subject: int,
+        index: int,
+        argument: int,
+        requested: int,
+        available: int,
+        what: Any,
+    ) -> NoReturn: ...
     def explain(self, error: Error) -> str: ...

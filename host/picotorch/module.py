@@ -2,15 +2,12 @@
 
 import gc
 
-import _picotorch
-
 from .errors import INVALID_STATE, MEMORY_ALLOCATION_FAILED, Error, fail, need, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .program import BufferDataLoader, Program
 from .tensor import Tensor, ValueList
 
-_as_inputs = getattr(_picotorch, "as_inputs", None)  # of the host: takes arrays
 _REMEDY = "; give each thread its own Module, or lock its calls"
 
 
@@ -95,8 +92,8 @@ def alone(calls, subject, what, function, *arguments):
 
 def _execute(method, inputs):
     need(inputs, list, "inputs")
-    if _as_inputs:
-        inputs = _as_inputs(method.method_meta(), inputs)
+    if hasattr(method, "as_inputs"):  # on the host, which takes arrays
+        inputs = method.as_inputs(inputs)
     method.set_inputs(inputs)
     method.execute()
     return [_copy_of(output) for output in method.get_outputs()]

@@ -44,7 +44,7 @@ class BufferDataLoader:
 class Program:
     """Made by Program.load(loader)."""
 
-    _texts = TEXTS
+    texts = TEXTS
 
     def __init__(self, loader):
         self.loader = loader
@@ -65,7 +65,7 @@ class Program:
         program.library.open(buffer, verification)
         return program
 
-    def _fail(self, code, subject, index, argument, requested, available, what):
+    def on_error(self, code, subject, index, argument, requested, available, what):
         name = self._asked if subject == SUBJECT_METHOD_NAME else None
         raise library_error(code, subject, index, argument, requested, available, what,
                             self if name is not None else None, name)

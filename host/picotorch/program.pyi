@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NoReturn
 
 from _typeshed import ReadableBuffer
 
@@ -19,6 +19,7 @@ class BufferDataLoader:
     def explain(self, error: Error | None) -> str: ...
 
 class Program:
+    texts: list[str]
     loader: BufferDataLoader
     library: Any
     def __init__(self, loader: BufferDataLoader) -> None: ...
@@ -39,6 +40,16 @@ class Program:
         data_map: DataMap | None = None,
         event_tracer: EventTracer | None = None,
     ) -> Method: ...
+    def on_error(
+        self,
+        code: int,
+        subject: int,
+        index: int,
+        argument: int,
+        requested: int,
+        available: int,
+        what: Any,
+    ) -> NoReturn: ...
     def explain(self, error: Error | None) -> str: ...
     def get_named_data_map(self) -> NamedDataMap: ...
     def get_named_data(self, key: str, view: memoryview | None = None) -> memoryview: ...

@@ -21,7 +21,6 @@ MAX_RANK = 16
 _CODES = "BbhiqefdHIQ?"
 _DTYPES = b"\0\1\2\3\4\5\6\7\x1b\x1c\x1d\x0b"
 _NOTHING = bytearray(0)
-_Arrays = getattr(_picotorch, "Arrays", object)  # of the host: numpy()
 
 
 class TensorInfo:
@@ -83,7 +82,7 @@ class TensorInfo:
             self.nbytes(), place)
 
 
-class Tensor(_Arrays):
+class Tensor:
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
     `data` is a memoryview of the elements where they lie, in the order of dim_order; those of float16
@@ -94,13 +93,13 @@ class Tensor(_Arrays):
     it is valid.
     """
 
-    _buffer = None  # of from_blob
+    buffer = None  # of from_blob
 
     def __init__(self):
         self.data = memoryview(_NOTHING)
-        self._sizes = memoryview(_NOTHING)  # of i32, where the sizes lie
-        self._dim_order = memoryview(_NOTHING)
-        self._dtype = 0
+        self.sizes_view = memoryview(_NOTHING)  # of i32, where the sizes lie
+        self.dim_order_view = memoryview(_NOTHING)
+        self.dtype_number = 0
 
     def clear(self):
         """Shows no elements any more."""
@@ -123,15 +122,15 @@ class Tensor(_Arrays):
             self.data[self._position(i)] = value
 
     def _is_complex(self):
-        return 8 <= self._dtype <= 10  # ComplexHalf, ComplexFloat, ComplexDouble
+        return 8 <= self.dtype_number <= 10  # ComplexHalf, ComplexFloat, ComplexDouble
 
     def _position(self, indexes):
         """Return the element of the data at these indexes, one for each dim. Raises IndexError."""
-        sizes = self._sizes
+        sizes = self.sizes_view
         if len(indexes) != len(sizes):
             raise IndexError
         position = 0
-        for dim in self._dim_order:
+        for dim in self.dim_order_view:
             i = indexes[dim]
             size = sizes[dim]
             if not -size <= i < size:
@@ -141,42 +140,42 @@ class Tensor(_Arrays):
 
     def scalar_type(self):
         """ExecuTorch's number of the dtype."""
-        return self._dtype
+        return self.dtype_number
 
     @property
     def dtype(self):
         """Name of the dtype: "Float", "Char" ..."""
-        return SCALAR_TYPE_NAMES[self._dtype]
+        return SCALAR_TYPE_NAMES[self.dtype_number]
 
     def dim(self):
-        return len(self._sizes)
+        return len(self.sizes_view)
 
     def size(self, dim):
-        return self._sizes[dim]
+        return self.sizes_view[dim]
 
     def sizes(self):
-        return tuple(self._sizes)
+        return tuple(self.sizes_view)
 
     def dim_order(self):
-        return tuple(self._dim_order)
+        return tuple(self.dim_order_view)
 
     def nbytes(self):
         return _picotorch.nbytes(self.data)
 
     def raw_sizes(self):
         """A memoryview of the sizes, i32, where they lie; read-only where the tensor is a method's."""
-        return self._sizes
+        return self.sizes_view
 
     def _place(self, sizes, dim_order):
         """Gives a new tensor of from_blob its sizes."""
         rank = len(sizes)
         if rank > MAX_RANK:
             raise fail(NOT_SUPPORTED, "tensors of more than 16 dims; give fewer", "sizes")
-        self._sizes = memoryview(array("i", range(rank)))
-        order = list(self._sizes if dim_order is None else dim_order)
-        if sorted(order) != list(self._sizes):
+        self.sizes_view = memoryview(array("i", range(rank)))
+        order = list(self.sizes_view if dim_order is None else dim_order)
+        if sorted(order) != list(self.sizes_view):
             raise fail(INVALID_ARGUMENT, "is not a permutation; give each dim once", "dim_order")
-        self._dim_order = memoryview(bytes(order))
+        self.dim_order_view = memoryview(bytes(order))
         self.resize(sizes)
 
     def resize(self, sizes):
@@ -185,19 +184,19 @@ class Tensor(_Arrays):
         Allocates nothing. Raises NotSupported for another rank, for more elements than the buffer has
         and for a tensor of a method; InvalidArgument for a negative size.
         """
-        if self._buffer is None:
+        if self.buffer is None:
             raise fail(NOT_SUPPORTED, "belongs to a method; set the sizes of its inputs",
                        "tensor")
-        if len(sizes) != len(self._sizes):
+        if len(sizes) != len(self.sizes_view):
             raise fail(NOT_SUPPORTED, "cannot change its rank; give dim() sizes", "tensor")
-        nbytes = _nbytes(sizes, self._dtype, self._buffer)
+        nbytes = _nbytes(sizes, self.dtype_number, self.buffer)
         for i in range(len(sizes)):
-            self._sizes[i] = sizes[i]
-        self.data = _picotorch.view(self.data, self._buffer, 0, nbytes, self._dtype)
+            self.sizes_view[i] = sizes[i]
+        self.data = _picotorch.view(self.data, self.buffer, 0, nbytes, self.dtype_number)
 
     def copy(self):
         """A Tensor of the same numbers in memory of its own. Allocates."""
-        return from_blob(bytearray(self.data), self._sizes, self._dtype, self._dim_order)
+        return from_blob(bytearray(self.data), self.sizes_view, self.dtype_number, self.dim_order_view)
 
     def tolist(self):
         """The numbers as nested lists, a level for each dim; of a tensor without dims its number."""
@@ -205,16 +204,16 @@ class Tensor(_Arrays):
 
     def _nested(self, indexes):
         rank = len(indexes)
-        if rank == len(self._sizes):
+        if rank == len(self.sizes_view):
             return self[indexes]
-        return [self._nested(indexes + (i,)) for i in range(self._sizes[rank])]
+        return [self._nested(indexes + (i,)) for i in range(self.sizes_view[rank])]
 
     def number(self, i):
         """Element i as a number, that of float16 and bfloat16 too; of complex ones real and imaginary
         part in a tuple. May allocate."""
         number = _picotorch.number
         data = self.data
-        dtype = self._dtype
+        dtype = self.dtype_number
         if self._is_complex():
             return number(data[2 * i], dtype), number(data[2 * i + 1], dtype)
         return number(data[i], dtype)
@@ -226,7 +225,7 @@ class Tensor(_Arrays):
         shown = ", ".join([shown % self.number(i) for i in range(min(6, count))])
         if count > 6:
             shown += ", ..."
-        return "<Tensor %s %s [%s]>" % (self.dtype, list(self._sizes), shown)
+        return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes_view), shown)
 
 
 def from_blob(buffer, sizes, dtype=None, dim_order=None):
@@ -240,8 +239,8 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
     """
     buffer_size(buffer, "tensor")
     tensor = Tensor()
-    tensor._dtype = _dtype_of(buffer, dtype)
-    tensor._buffer = buffer
+    tensor.dtype_number = _dtype_of(buffer, dtype)
+    tensor.buffer = buffer
     tensor._place(sizes, dim_order)
     return tensor
 
@@ -296,7 +295,7 @@ class ValueList:
         self._length = 0
         self._unloads = 0  # of the method, when the items were part of it
 
-    def _point(self, value, length):
+    def point_to(self, value, length):
         """Shows value number `value` of the method; for the library."""
         self._value = value
         self._length = length

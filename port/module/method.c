@@ -129,7 +129,7 @@ static void release(method *self) {
 
 int pt_ask(const method *self, int what, uint32_t i) {
     mp_obj_t call[4];
-    mp_load_method(self->owner, MP_QSTR__ask, call);
+    mp_load_method(self->owner, MP_QSTR_on_request, call);
     call[2] = MP_OBJ_NEW_SMALL_INT(what);
     call[3] = pt_small_int(i);
     return (int)mp_obj_get_int(mp_call_method_n_kw(2, 0, call));

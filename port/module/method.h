@@ -25,7 +25,7 @@ method *pt_get_method(mp_obj_t self);
 // Start of the whole of which a memory is part.
 void *pt_start_of(const method *self, uint32_t memory);
 void pt_keep(method *self, uint32_t memory, void *anchor, bool is_resizable);
-// Asks the owner; an error's code.
+// Calls the owner's `on_request(what, i)`; returns an error code.
 int pt_ask(const method *self, int what, uint32_t i);
 // Raises what a call of the library failed with; what a function raised that it called comes first.
 void pt_finish(method *self, int code, const pt_error *error);

@@ -1,5 +1,6 @@
-// Common declarations of the module _picotorch. host/_picotorch/__init__.py is the same module for
-// CPython and documents each function.
+// Common declarations of the module _picotorch. host/_picotorch/contract.py has the names that it
+// reads of Python's objects, and theirs; host/_picotorch/__init__.py is the same module for CPython
+// and documents each function.
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
@@ -47,13 +48,12 @@ uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
                                                           {.var = prefix##_##name}}))              \
     }
 
-// Requests to `_ask` of a Method's owner.
+// Requests to the owner of a Method.
 enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY, PT_ASK_KEPT };
 
 // ---- errors
 
-// Calls `_fail` of the object of Python that owns one of the module's with the fields of the error,
-// which raises. While the heap is locked the first str in its `_texts` shows the text.
+// Raises by the owner's `on_error`. While the heap is locked its first `texts` shows the text.
 void pt_raise(mp_obj_t owner, const pt_error *error) __attribute__((noreturn));
 // Calls a function of the library with `error`, and raises that where it fails.
 #define PT_CALL(owner, call)         \
@@ -139,7 +139,7 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
 // InvalidType for any object but a str.
 pt_text pt_text_of(mp_obj_t owner, mp_obj_t str);
 mp_obj_t pt_bytes(pt_text text);
-// (dtype, sizes, dim order ...), see _tensor in host/_picotorch/__init__.py.
+// (dtype, sizes, dim order ...), see TENSOR_FIELDS in contract.py.
 mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
 
 // ---- internals: what MicroPython does not offer to a native module
@@ -155,8 +155,8 @@ void *pt_fixed_start(mp_obj_t buffer);
 // ValueError for a size that is not a multiple of the elements'.
 mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
                  bool writable);
-// A text of an error as `_fail` takes it: a str, see pt_string; of a native module, in whose file
-// it is, how many bytes from the end.
+// A text of an error for the owner: a str, see pt_string; of a native module the distance from the
+// end of its file.
 mp_obj_t pt_text_object(const char *text, mp_obj_t kept);
 mp_obj_t pt_new_string(void);
 // Lets a str, that pt_new_string made, show a text where it is.

@@ -23,7 +23,7 @@ static mp_obj_t bytes_or_none(uint32_t size) {
 static mp_obj_t text_of(mp_obj_t owner) {
     size_t n;
     mp_obj_t *texts;
-    mp_obj_get_array(mp_load_attr(owner, MP_QSTR__texts), &n, &texts);
+    mp_obj_get_array(mp_load_attr(owner, MP_QSTR_texts), &n, &texts);
     return texts[0];
 }
 
@@ -40,7 +40,7 @@ void pt_raise(mp_obj_t owner, const pt_error *error) {
         bytes_or_none(error->available),
         what ? pt_text_object(what, text_of(owner)) : MP_OBJ_NEW_QSTR(MP_QSTR_),
     };
-    mp_load_method(owner, MP_QSTR__fail, call);
+    mp_load_method(owner, MP_QSTR_on_error, call);
     mp_call_method_n_kw(MP_ARRAY_SIZE(call) - 2, 0, call);
     pt_raise_value_error(); // it should have raised
 }
@@ -213,8 +213,8 @@ static mp_obj_t kept_make_new(const mp_obj_type_t *type, size_t n_args, size_t n
     pt_kept *self = mp_obj_malloc(pt_kept, type);
     self->tensor = args[0];
     self->data = mp_load_attr(args[0], MP_QSTR_data);
-    self->sizes = mp_load_attr(args[0], MP_QSTR__sizes);
-    self->dim_order = mp_load_attr(args[0], MP_QSTR__dim_order);
+    self->sizes = mp_load_attr(args[0], MP_QSTR_sizes_view);
+    self->dim_order = mp_load_attr(args[0], MP_QSTR_dim_order_view);
     self->list = args[1];
     self->number = pt_float(0, mp_const_none);
     self->text = pt_new_string();

@@ -16,24 +16,24 @@ static pt_span attribute_at(mp_obj_t tensor, qstr name) {
 }
 
 static void take_shape(mp_obj_t tensor, pt_given *into) {
-    pt_span sizes = attribute_at(tensor, MP_QSTR__sizes);
-    pt_span order = attribute_at(tensor, MP_QSTR__dim_order);
+    pt_span sizes = attribute_at(tensor, MP_QSTR_sizes_view);
+    pt_span order = attribute_at(tensor, MP_QSTR_dim_order_view);
     if (order.size > UINT8_MAX || sizes.size != order.size * sizeof(int32_t) ||
         (uintptr_t)sizes.data % sizeof(int32_t)) {
         pt_raise_value_error();
     }
     into->has_shape = true;
-    into->dtype = (uint8_t)mp_obj_get_int(mp_load_attr(tensor, MP_QSTR__dtype));
+    into->dtype = (uint8_t)mp_obj_get_int(mp_load_attr(tensor, MP_QSTR_dtype_number));
     into->rank = (uint8_t)order.size;
     into->sizes = sizes.data;
     into->dim_order = order.data;
 }
 
-// The data of a Tensor. Of one that from_blob made it is a view of `_buffer`, which may be resized.
+// The data of a Tensor. Of one that from_blob made it is a view of `buffer`, which may be resized.
 static pt_memory take_data(const method *self, mp_obj_t tensor, uint8_t subject, int32_t index) {
     pt_memory whole,
         data = pt_memory_of(self->owner, mp_load_attr(tensor, MP_QSTR_data), subject, index);
-    if (pt_find_memory(mp_load_attr(tensor, MP_QSTR__buffer), &whole) && whole.is_resizable) {
+    if (pt_find_memory(mp_load_attr(tensor, MP_QSTR_buffer), &whole) && whole.is_resizable) {
         if (pt_has_moved(whole.anchor, &data.span)) {
             pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject, index,
                       "has been resized since from_blob; keep its size");
@@ -57,7 +57,7 @@ static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t in
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
         into->memory = pt_memory_of(self->owner, value, subject, index);
     } else {
-        if (!has(value, MP_QSTR_data) || !has(value, MP_QSTR_raw_sizes)) {
+        if (!has(value, MP_QSTR_data) || !has(value, MP_QSTR_sizes_view)) {
             return false;
         }
         into->memory = take_data(self, value, subject, index);
@@ -156,8 +156,8 @@ static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kep
             pt_typecode(t->dtype), !pt_is_constant_memory(&self->m, view->memory));
     show_at(self, kept->sizes, t->sizes, t->rank * sizeof(int32_t), 'i');
     show_at(self, kept->dim_order, t->dim_order, t->rank, 'B');
-    if (mp_load_attr(kept->tensor, MP_QSTR__dtype) != dtype) { // to store it takes longer
-        mp_store_attr(kept->tensor, MP_QSTR__dtype, dtype);
+    if (mp_load_attr(kept->tensor, MP_QSTR_dtype_number) != dtype) { // to store it takes longer
+        mp_store_attr(kept->tensor, MP_QSTR_dtype_number, dtype);
     }
     return kept->tensor;
 }
@@ -190,7 +190,7 @@ static mp_obj_t number_of(const method *self, const pt_value_view *view, const p
 
 static mp_obj_t list_of(const pt_value_view *view, const pt_kept *kept) {
     mp_obj_t call[4];
-    mp_load_method(kept->list, MP_QSTR__point, call);
+    mp_load_method(kept->list, MP_QSTR_point_to, call);
     call[2] = pt_small_int(view->value);
     call[3] = pt_small_int(view->list.count);
     return mp_call_method_n_kw(2, 0, call);
@@ -219,10 +219,10 @@ static mp_obj_t object_of(const method *self, const pt_value_view *view, mp_obj_
 static mp_obj_t kept_at(const method *self, uint32_t i) {
     size_t n;
     mp_obj_t *kept;
-    mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR__kept), &n, &kept);
+    mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR_kept), &n, &kept);
     if (i >= n) {
         pt_ask(self, PT_ASK_KEPT, i);
-        mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR__kept), &n, &kept);
+        mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR_kept), &n, &kept);
     }
     return i < n ? kept[i] : mp_const_none;
 }

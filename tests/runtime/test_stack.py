@@ -74,7 +74,7 @@ def loaded(name="add_1"):
 def test_the_error_says_what_to_do():
     """Boards raise it when less stack is left than a call needs."""
     with pytest.raises(Error) as caught:
-        loaded()._fail(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
+        loaded().on_error(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
                        "; call from fewer functions or give the firmware more")
     assert str(caught.value) == (
         "MemoryAllocationFailed (0x21): stack: 2304B requested, 2303B available; "

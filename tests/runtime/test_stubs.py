@@ -13,7 +13,7 @@ FOLDER = Path(picotorch.__file__).parent
 CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py")
                  if path.stem not in {"__init__", "__main__"} | CONSTANTS)
-OF_TYPES = {"_Array", "_Arrays", "_Guarded"}  # classes that only stubs have
+OF_TYPES = {"_Array", "_OnComputers"}  # classes that only stubs have
 SPECIAL = {"__init__", "__call__", "__len__", "__getitem__", "__setitem__"}
 
 
@@ -46,7 +46,8 @@ def stub_names(body):
         elif isinstance(node, ast.Assign) and is_public(node.targets[0].id):
             names[node.targets[0].id] = "value"
         elif isinstance(node, ast.ClassDef) and node.name not in OF_TYPES:
-            names[node.name] = (list(map(ast.unparse, node.bases)), stub_names(node.body))
+            bases = [base for base in map(ast.unparse, node.bases) if base not in OF_TYPES]
+            names[node.name] = (bases, stub_names(node.body))
     return names
 
 
@@ -91,9 +92,12 @@ def test_a_stub_says_what_its_module_has(name):
 def test_it_is_there(name):
     """Each name of a stub exists in its module, with the same arguments."""
     module = importlib.import_module(f"picotorch.{name}")
-    for node in ast.walk(tree_of(name, ".pyi")):
-        if isinstance(node, ast.ClassDef) and node.name != "_Array":
-            for function in node.body:
+    classes = {node.name: node for node in ast.walk(tree_of(name, ".pyi"))
+               if isinstance(node, ast.ClassDef)}
+    for node in classes.values():
+        if node.name not in OF_TYPES:
+            of_computers = [base for base in map(ast.unparse, node.bases) if base == "_OnComputers"]
+            for function in sum([classes[base].body for base in of_computers], node.body):
                 if isinstance(function, ast.FunctionDef) and kind(function) != "property":
                     check(getattr(getattr(module, node.name), function.name), function)
     for function in tree_of(name, ".pyi").body:

@@ -253,6 +253,8 @@ INTERNAL = {
     "CompileSpecs", "Arguments", "Backend", "Delegate", "Delegates", "FreeableBuffer", "explain",
     "attach", "check_size", "DataMap", "TensorInfo", "TensorLayout", "ValueList", "MethodMeta",
     "NamedDataMap", "FlatTensorDataMap", "MergedDataMap", "Program", "Tensor", "Error",
+    # called by _picotorch, see its contract.py
+    "on_error", "on_request", "point_to", "as_input", "as_inputs",
 }
 
 

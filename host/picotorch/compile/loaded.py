@@ -40,7 +40,7 @@ class Loaded:
     def __init__(self, method: Method):
         self._method = method  # keeps the memories
         self.meta = method.method_meta()
-        self.m = method.library._m
+        self.m = method.library.c
         self.c = ffi.addressof(self.m, "c")
         self.plan = ffi.addressof(self.m, "plan")
         self.record = ffi.cast("pt_method_record *", self.c.records + self.c.method)

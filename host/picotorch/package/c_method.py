@@ -53,7 +53,7 @@ class CMethod:
         self.planned = [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())]
         self.prefix = identifiers.claim(prefix, *self._patterns())
-        method = loaded.library._m
+        method = loaded.library.c
         self.memories = 1 + max(method.end_external, lib.PT_MEMORY_PLANNED + len(self.planned))
         inputs, outputs = map(end_names.identifiers, names, (meta.num_inputs(), meta.num_outputs()))
         self.inputs = [Input(self, i, called) for i, called in enumerate(inputs)]

@@ -105,9 +105,9 @@ def _raise(request, report, fields):
     if stage == _PROGRAM:
         if fields[1] == SUBJECT_METHOD_NAME:
             Program.load(loader).plan(request.method)
-        Program(loader)._fail(*fields)
+        Program(loader).on_error(*fields)
     files = [FlatTensorDataMap(BufferDataLoader(aligned_copy(data))) for data in request.data]
     if stage == _DATA:
-        files[0]._fail(*fields)
+        files[0].on_error(*fields)
     data_map = MergedDataMap(files) if files else None
-    _Told(Program.load(loader), request.method, data_map, report)._fail(*fields)
+    _Told(Program.load(loader), request.method, data_map, report).on_error(*fields)

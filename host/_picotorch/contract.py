@@ -1,0 +1,98 @@
+"""The contract of `_picotorch` with picotorch, for both bindings: that of CPython, in this package, and
+that of MicroPython, in port/module. Each name that a binding reads or calls is here, and nowhere else.
+
+No binding imports picotorch. It is given objects, and asks these: the *owner* of a Program, a Data or
+a Method makes the errors; a Tensor and a ValueList are pointed to what a method gives.
+
+A binding raises TypeError or ValueError, without a text, for arguments of its own functions that
+picotorch never passes, and what an owner raises for everything else.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+
+class Owner(Protocol):
+    """The object for which a Program or a Data is made."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """MicroPython only, while the heap is locked: the first str is made to show the text of an
+        error where it lies. Made by text()."""
+
+    def on_error(self, code: int, subject: int, index: int, argument: int, requested: int,
+                 available: int, what: Any) -> NoReturn:
+        """Raise what the library failed with, in the fields of a pt_error.
+
+        index, argument, requested, available: -1 for none. what: a str, "" for none; of a native
+        module the distance of the text in bytes from the end of the file `__file__`."""
+
+
+class MethodOwner(Owner, Protocol):
+    """The object for which a Method is made."""
+
+    @property
+    def kept(self) -> Sequence[Any]:
+        """A Kept for each output: a list or a tuple."""
+
+    def on_request(self, what: int, index: int) -> int:
+        """Answer a request with the code of an error, 0 for success, or raise.
+
+        what: FIND, INIT, EXECUTE or DESTROY the delegate `index`; KEPT: add to `kept` until it has
+        output `index`."""
+
+
+class ConvertingOwner(MethodOwner, Protocol):
+    """A MethodOwner that takes more as inputs. CPython only, and optional."""
+
+    def as_input(self, value: Any, index: int) -> Any:
+        """Return the object that set_input takes in place of one that is neither a buffer nor a Tensor,
+        number, str or None."""
+
+
+class Tensor(Protocol):
+    """An object that shows a tensor of a method, or that is given as one. Any object without
+    `sizes_view` is not a Tensor.
+
+    MicroPython points the three views that it finds when a Kept is made; CPython replaces them."""
+
+    data: memoryview  # the elements, in the order of dim_order_view
+    sizes_view: memoryview  # int32
+    dim_order_view: memoryview  # uint8
+    dtype_number: int  # ScalarType
+
+    @property
+    def buffer(self) -> Any:
+        """The memory of which `data` is a part, which may be resized; None."""
+
+
+class ValueList(Protocol):
+    """An object that shows a list of a method."""
+
+    def point_to(self, value: int, length: int) -> Any:
+        """Show value number `value` of the method, a list, and return the object for the caller."""
+
+
+# The tuple that tensor() of a Program and of a Data returns. sizes, dim_order: tuples; name: bytes;
+# planned: index of the planned buffer; offset: byte in its memory
+TENSOR_FIELDS = ("dtype", "sizes", "dim_order", "nbytes", "dynamism", "is_planned", "is_constant",
+                 "is_external", "name", "planned", "offset")
+
+# The names of the module. Those of a Program, a Data and a Method are their public functions.
+BOTH = {
+    "VALUES", "INPUTS", "OUTPUTS", "OPERATORS", "DELEGATES", "PLANNED_BUFFERS", "INSTRUCTIONS",
+    "DELEGATE_ARGUMENTS",  # what count() counts
+    "FIND", "INIT", "EXECUTE", "DESTROY", "KEPT",  # requests
+    "EVENT_BYTES", "SMALL_INT_MAX",
+    "Program", "Data", "Method", "Kept",
+    "heap_locked", "nbytes", "buffer", "view", "element_size", "number", "has_operator",
+    "argument_name",
+}
+MICROPYTHON = {"clear_traceback", "text"}
+CPYTHON = {"CORES", "WISHING_CORES"}
+# Functions that CPython's classes have besides, for programs on computers
+CPYTHON_FUNCTIONS = {
+    "Program": {"c", "call", "ask", "plan", "value", "delegate", "check_data", "memory"},
+    "Data": {"c", "call", "ask", "memory"},
+    "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "wide_forms", "restore_once"},
+}

@@ -245,6 +245,7 @@ venv:
 
 style:
 	.venv/bin/ruff check .
+	.venv/bin/lint-imports
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/python tools/check_headers.py

@@ -24,9 +24,9 @@ from picotorch.boards import boards
 from picotorch.firmware import mpy
 from picotorch.host import quoting
 from picotorch.host.inputs import read_inputs
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.run import emulated, emulator
-from picotorch.run.request import Request
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"

@@ -26,8 +26,8 @@ import click
 import get_micropython
 import make_wheel
 from picotorch.boards import boards
-from picotorch.boards.listing import full_boards
 from picotorch.run import emulator
+from picotorch.run.listing import full_boards
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.boards.listing import full_boards
 from picotorch.host.operators import known_operators
 from picotorch.measure.firmware_map import sections
 from picotorch.measure.flash import flash_of_operators
 from picotorch.run import emulator
+from picotorch.run.listing import full_boards
 from rich.console import Console
 from rich.table import Table
 

@@ -37,7 +37,8 @@ _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
              "buffer": "give FileDataLoader(path) or BufferDataLoader(buffer)",
              "libraries": "give a FlatTensorDataMap or MergedDataMap",
-             "attach": "give an EventTracer"}
+             "attach": "give an EventTracer",
+             "find_plan": "give an object of type Program"}
 _LONGEST = 160  # bytes of what the library says
 
 

@@ -28,7 +28,6 @@ from .errors import (
 )
 from .memory import BUSY, MemoryManager
 from .method_meta import MethodMeta, backends
-from .program import Program
 from .schema import (
     SUBJECT_ATTRIBUTE,
     SUBJECT_EXTERNAL_TENSOR,
@@ -99,8 +98,7 @@ class Method:
         library = self.library
         if self._busy:
             raise self._busy_error()
-        if not isinstance(program, Program):  # a call less
-            need(program, Program, "program")
+        need(program, "find_plan", "program")
         if data_map is not None:
             need(data_map, "libraries", "data_map")
         if event_tracer is not None:

@@ -1,6 +1,6 @@
 # The user C module _picotorch, as micropython.mk has it: the binding in this folder, and kernels/.
 # PT_OPERATORS names another list of operators (picotorch firmware --operators); else all. PT_MODELS_C:
-# models in the firmware's flash, a C file that host/picotorch/firmware/frozen_models.py wrote.
+# models in the firmware's flash, a C file that host/picotorch/host/frozen_models.py wrote.
 add_subdirectory(${CMAKE_CURRENT_LIST_DIR}/../../kernels picotorch)
 file(GLOB pt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
 # A port's own flags may read every constant as a float; where a source computes in double it means to.

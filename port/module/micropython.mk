@@ -4,7 +4,7 @@ include $(abspath $(USERMOD_DIR)/../../kernels/kernels.mk)
 
 # A build with the kernels of some operators only names their list, an operators.def.
 PT_OPERATORS ?=
-# Models in the firmware's flash: a C file that host/picotorch/firmware/frozen_models.py wrote.
+# Models in the firmware's flash: a C file that host/picotorch/host/frozen_models.py wrote.
 PT_MODELS_C ?=
 # What the compiler is told besides of our sources.
 PT_MODULE_CFLAGS ?=

@@ -26,10 +26,10 @@ _declare_operators_of_torchvision()
 from architectures import from_timm, from_transformers, large  # noqa: E402
 from conformance.cases import Bench, result  # noqa: E402
 from executorch.exir import EdgeCompileConfig, to_edge  # noqa: E402
+from picotorch.host.request import Request  # noqa: E402
 from picotorch.host.twin import open_program  # noqa: E402
 from picotorch.host.values import TENSOR  # noqa: E402
 from picotorch.run import parity  # noqa: E402
-from picotorch.run.request import Request  # noqa: E402
 
 BOARD = "mps2-an386"  # with 16 MB of external RAM, of which 15 are for planned memory
 BOUND = 1e-5  # of the largest magnitude of an output

@@ -18,14 +18,14 @@ from pathlib import Path
 import click
 import numpy as np
 from picotorch.boards import boards
-from picotorch.boards.listing import full_boards
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host.instructions import read_instructions
+from picotorch.host.request import PREPARE, Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.measure.flash import flash_of_models
 from picotorch.run import emulated, emulator
-from picotorch.run.request import PREPARE, Request
+from picotorch.run.listing import full_boards
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

@@ -24,9 +24,9 @@ from pathlib import Path
 import click
 from picotorch.boards import boards
 from picotorch.compile import compiling, image_writer, preparing
+from picotorch.host.request import Request
 from picotorch.package import c_project
 from picotorch.run import emulated, emulator
-from picotorch.run.request import Request
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from picotorch.run.request import PREPARE
+from picotorch.host.request import PREPARE
 from rich.console import Console
 from rich.table import Table
 

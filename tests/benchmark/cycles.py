@@ -22,11 +22,11 @@ import click
 from picotorch.boards import boards
 from picotorch.compile.image_writer import compile_image
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
+from picotorch.host.request import PREPARE
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.measure.cycles import conditions, operator_of, wished_by
 from picotorch.run import emulated, emulator, running
-from picotorch.run.request import PREPARE
 from picotorch.run.runner_files import make_job
 from rich.console import Console
 from rich.progress import track

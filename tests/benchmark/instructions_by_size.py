@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from picotorch import Error  # noqa: E402
 from picotorch.boards.boards import load_board  # noqa: E402
 from picotorch.host.instructions import KERNEL_CALL, read_instructions  # noqa: E402
+from picotorch.host.request import Request  # noqa: E402
 from picotorch.host.twin import open_program  # noqa: E402
 from picotorch.host.values import Values  # noqa: E402
 from picotorch.measure import (  # noqa: E402
@@ -31,7 +32,6 @@ from picotorch.measure import (  # noqa: E402
     cycles,
     profiling,  # noqa: E402
 )
-from picotorch.run.request import Request  # noqa: E402
 from support import benchmark_store, fixture_store  # noqa: E402
 
 BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps3-an547")

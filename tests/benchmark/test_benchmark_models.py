@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from picotorch.boards.boards import load_board
 from picotorch.host import twin
+from picotorch.host.request import PREPARE, Request
 from picotorch.run import emulated, emulator, running
-from picotorch.run.request import PREPARE, Request
 from support.benchmark_store import NAMES, TARGETS, load
 from support.board_call import BOARDS
 

@@ -5,7 +5,7 @@ import time
 import zlib
 
 import pytest
-from picotorch.deploy import answers, link, session
+from picotorch.run.device import answers, link, session
 from support.calling import assert_error
 from support.fixture_store import FOLDER
 from support.wire import Board

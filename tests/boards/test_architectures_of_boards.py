@@ -5,9 +5,10 @@ from contextlib import nullcontext
 
 import pytest
 from picotorch import Error
-from picotorch.deploy import attached, installing, serial_ports
+from picotorch.deploy import attached, installing
 from picotorch.errors import NOT_FOUND, NOT_SUPPORTED
 from picotorch.firmware import native_module
+from picotorch.run.device import serial_ports
 from support import stock
 
 NUMBERS = range(16)  # of the architecture in sys.implementation._mpy, of 4 bits

@@ -9,12 +9,12 @@ import pytest
 from picotorch import Error
 from picotorch.boards.boards import full_board_names
 from picotorch.firmware import selective
+from picotorch.host.elf import flash_bytes
 from picotorch.host.program_schema import KERNEL_TYPES_DOUBLE, KERNEL_TYPES_INT
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
-from picotorch.measure.elf import flash_bytes
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 from support.targets import TOO_LARGE

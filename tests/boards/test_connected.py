@@ -14,20 +14,11 @@ import picotorch
 import pytest
 from picotorch import Error
 from picotorch.compile import image_writer
-from picotorch.deploy import (
-    attached,
-    files,
-    installing,
-    link,
-    room,
-    selftest,
-    serial_ports,
-    session,
-    transport,
-)
+from picotorch.deploy import attached, files, installing, room, selftest
 from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
+from picotorch.run.device import link, serial_ports, session, transport
 from support.calling import assert_error, assert_usage
 from support.wire import Board, Fault
 
@@ -267,7 +258,7 @@ def test_a_board_that_talks_without_end():
 
 
 def test_no_board_is_attached(call, monkeypatch):
-    monkeypatch.setattr("picotorch.deploy.serial_ports.list_ports.comports", lambda: [])
+    monkeypatch.setattr("picotorch.run.device.serial_ports.list_ports.comports", lambda: [])
     assert_error(call("run", SMALL, "--port", "auto"), "NotFound", "board: none is attached")
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
-from picotorch.deploy import deploying, files, installing, link, session
+from picotorch.deploy import deploying, files, installing
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
 from picotorch.firmware import native_module, selective
 from picotorch.run import parity
+from picotorch.run.device import link, session
 from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 

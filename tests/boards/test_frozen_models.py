@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from picotorch.deploy import link
 from picotorch.firmware import ports
 from picotorch.host.twin import open_program
+from picotorch.run.device import link
 from support import fixture_store
 from support.calling import assert_error
 from support.wire import Board

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from picotorch.boards.boards import load_board
 from picotorch.host import twin
+from picotorch.host.request import Request
 from picotorch.measure.profiling import profile
 from picotorch.run import emulated
-from picotorch.run.request import Request
 from support.fixture_store import load
 from support.words import WORDS, spoken
 

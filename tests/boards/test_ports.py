@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from picotorch import BufferDataLoader, Error, Program
-from picotorch.firmware import frozen_models, ports
+from picotorch.firmware import ports
+from picotorch.host import frozen_models
 from support import built_ports, fixture_store
 from support.calling import assert_error, assert_usage
 

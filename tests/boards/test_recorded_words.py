@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from picotorch.boards.boards import load_board
 from picotorch.host import twin
+from picotorch.host.request import Request
 from picotorch.run import emulated
-from picotorch.run.request import Request
 from support import recordings
 
 FOLDER = Path(__file__).with_name("recorded_words")

@@ -5,11 +5,12 @@ import struct
 import zlib
 
 import pytest
-from picotorch.deploy import files, installing, link, session
+from picotorch.deploy import files, installing
 from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
 from picotorch.run import pico
+from picotorch.run.device import link, session
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER

@@ -8,8 +8,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from picotorch.deploy import link
 from picotorch.firmware import native_module
+from picotorch.run.device import link
 
 pytestmark = pytest.mark.thorough
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from picotorch.firmware import romfs
+from picotorch.host import romfs
 
 pytestmark = pytest.mark.thorough
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.cli import examples
-from picotorch.firmware import romfs, rp2, selective, uf2
+from picotorch.firmware import rp2, selective, uf2
+from picotorch.host import romfs
 from picotorch.host.operators import known_operators
 from picotorch.run import pico
 from support import on_pico

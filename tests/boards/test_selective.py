@@ -15,9 +15,9 @@ from picotorch import PARTS
 from picotorch.boards.boards import load_board
 from picotorch.firmware import selective
 from picotorch.host import operators
+from picotorch.host.elf import flash_bytes
 from picotorch.host.operators import built_operators, common_operators
 from picotorch.host.twin import open_program
-from picotorch.measure.elf import flash_bytes
 from picotorch.measure.firmware_map import sections
 from picotorch.measure.flash import LinkedObjects, flash_of_models, flash_of_operators
 from picotorch.run.emulator import firmware_path

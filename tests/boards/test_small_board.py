@@ -5,13 +5,12 @@ import json
 import subprocess
 
 import pytest
-from picotorch.boards import listing
 from picotorch.boards.boards import full_board_names, load_board
 from picotorch.compile.image_writer import compile_image
 from picotorch.firmware import selective
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
-from picotorch.run import emulator, running
-from picotorch.run.request import Request
+from picotorch.run import emulator, listing, running
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 

@@ -7,10 +7,10 @@ import pytest
 from picotorch import Error
 from picotorch.boards.boards import load_board
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
+from picotorch.host.request import Request
 from picotorch.host.tensors import from_stored
 from picotorch.measure.stack import execute_bound, read_bounds
 from picotorch.run import emulator, running
-from picotorch.run.request import Request
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from support import figures
 from support.fixture_jobs import metas

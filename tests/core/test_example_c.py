@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from picotorch.boards.boards import load_board
 from picotorch.firmware import selective
+from picotorch.host.elf import flash_bytes
 from picotorch.host.operators import needed_operators
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
-from picotorch.measure.elf import flash_bytes
 from picotorch.measure.firmware_map import sections
 from picotorch.run import running
 from picotorch.run.emulator import _emulator_program
-from picotorch.run.request import Request
 from support import fixture_store
 
 pytestmark = pytest.mark.thorough

@@ -10,6 +10,7 @@ from picotorch.compile import idle, image_writer
 from picotorch.errors import END_OF_METHOD
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
+from picotorch.host.request import Request
 from picotorch.host.twin import (
     attach_outputs,
     open_data,
@@ -21,7 +22,6 @@ from picotorch.host.twin import (
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import benchmark_store, fixture_store, programs
 from support.programs import call, move, tensor

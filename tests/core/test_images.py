@@ -15,6 +15,7 @@ from picotorch.compile import image_writer
 from picotorch.compile.unwritten import Ranges
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
+from picotorch.host.request import Request
 from picotorch.host.twin import (
     attach_outputs,
     open_data,
@@ -25,7 +26,6 @@ from picotorch.host.twin import (
 )
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from support import benchmark_store, fixture_store, programs
 from support.calling import assert_error, assert_usage
 from support.fixture_jobs import job_of, script_of

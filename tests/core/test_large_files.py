@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Module
 from picotorch.compile import image_writer
+from picotorch.host.request import Request
 from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
 from picotorch.run.job import Job
-from picotorch.run.request import Request
 from support import fixture_store, flatbuffer_builder, programs, taken_apart
 from support.targets import aligned, run_script
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 from picotorch.boards.boards import load_board
+from picotorch.host.request import Request
 from picotorch.run import emulated
-from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.targets import ROOT
 

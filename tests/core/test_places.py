@@ -20,11 +20,11 @@ from picotorch import (
     files,
 )
 from picotorch.boards.boards import load_board
+from picotorch.host.request import Request
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 from picotorch.run import emulator, running
 from picotorch.run.job import Job
-from picotorch.run.request import Request
 from support import fixture_store, records
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, aligned, run_script
 

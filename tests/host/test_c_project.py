@@ -16,11 +16,11 @@ from picotorch.cli import compile as commands
 from picotorch.compile import rooms
 from picotorch.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
+from picotorch.host.request import Request
 from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
 from picotorch.package import c_files, c_project, c_sources
 from picotorch.run import running
-from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.calling import assert_error
 from support.flatbuffer_builder import bool_value, int_value

@@ -9,13 +9,13 @@ from picotorch.boards.boards import load_board
 from picotorch.compile import preparing, summary
 from picotorch.compile.image_writer import compile_image
 from picotorch.errors import INTERNAL, fail
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.measure import by_size, fitting, profiling
 from picotorch.measure import cycles as size_cycles
 from picotorch.measure.cycles import OTHERS, Conditions
 from picotorch.measure.stack import FREE
 from picotorch.run import emulator, running
-from picotorch.run.request import Request
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 from support.flatbuffer_builder import bool_value

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from picotorch import Error, Module
+from picotorch.host.request import Request
 from picotorch.run import running
-from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import fixture_store
 

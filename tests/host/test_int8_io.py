@@ -12,9 +12,9 @@ from picotorch import Error
 from picotorch.export import rewriting
 from picotorch.host import twin
 from picotorch.host.inputs import checked_inputs, dequantize_array, quantize_array
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import fixture_store, programs
 from support.calling import assert_error, assert_usage

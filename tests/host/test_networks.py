@@ -10,10 +10,10 @@ import json
 import numpy as np
 import pytest
 from picotorch.host import twin
+from picotorch.host.request import Request
 from picotorch.measure import profiling
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from support import export_store
 
 STATED = json.loads(export_store.STATED.read_text())

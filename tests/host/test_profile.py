@@ -14,13 +14,13 @@ from picotorch.cli import drawing
 from picotorch.compile.image_writer import compile_image
 from picotorch.host.inputs import random_inputs
 from picotorch.host.instructions import read_instructions
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.inspect import memory_map
 from picotorch.inspect.lifetimes import Box, lifetimes, live_bytes
 from picotorch.measure import cycles, etdump, profiling
 from picotorch.measure.macs import macs_of
-from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage

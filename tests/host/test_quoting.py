@@ -14,13 +14,14 @@ from types import SimpleNamespace
 import pytest
 from picotorch import Error
 from picotorch.compile.image_writer import compile_image
-from picotorch.deploy import flash_tools, session
-from picotorch.firmware import kernels_in_flash, ports, romfs
-from picotorch.host import quoting
+from picotorch.deploy import flash_tools
+from picotorch.firmware import kernels_in_flash, ports
+from picotorch.host import quoting, romfs
 from picotorch.host.twin import open_program
 from picotorch.inspect import memory_map
 from picotorch.package import c_project
 from picotorch.run import prompt
+from picotorch.run.device import session
 from support import fixture_store, flash_tools_double
 
 MODEL = fixture_store.load("add_5").path

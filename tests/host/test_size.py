@@ -14,13 +14,13 @@ from picotorch.cli.command import Choice
 from picotorch.cli.options import Quantity
 from picotorch.compile.image_writer import compile_image
 from picotorch.host import quantities
+from picotorch.host.elf import flash_bytes, section_bytes
 from picotorch.host.instructions import read_instructions
+from picotorch.host.request import Request, Result
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.measure import by_size, cycles, fitting, sizing, stack
-from picotorch.measure.elf import flash_bytes, section_bytes
 from picotorch.run import emulator, running
-from picotorch.run.request import Request, Result
 from support import fixture_store
 from support.calling import assert_usage
 

@@ -8,9 +8,8 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-from picotorch.boards import listing
 from picotorch.boards.boards import board_names, load_board
-from picotorch.run import running
+from picotorch.run import listing, running
 from support import fixture_store
 
 MODEL = fixture_store.load("add_5").path

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from picotorch.host.inputs import random_inputs
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.inspect import memory_map
 from picotorch.measure import profiling, sizing
-from picotorch.run.request import Request
 from support.calling import assert_error
 from support.programs import call, delegate_call, plan, program, tensor
 

@@ -5,11 +5,11 @@ import pytest
 from picotorch import MemoryManager, Method
 from picotorch.compile import image_writer
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, Error
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.memory import HierarchicalAllocator, MemoryAllocator
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from support import benchmark_store, random_operators
 from support.board_call import BOARDS, Case, assert_same
 from support.kernel_call import Tensor

@@ -16,10 +16,10 @@ from picotorch import (
 )
 from picotorch.boards.boards import load_board
 from picotorch.host import twin
+from picotorch.host.request import Request
 from picotorch.measure import sizing
 from picotorch.package import c_sources
 from picotorch.run import running
-from picotorch.run.request import Request
 from support import fixture_store
 from support.board_call import BOARDS
 from support.targets import aligned

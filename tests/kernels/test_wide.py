@@ -8,12 +8,12 @@ from picotorch.boards.boards import load_board
 from picotorch.compile import image_writer
 from picotorch.firmware import selective
 from picotorch.host import operators
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program, wished_temp
 from picotorch.measure.cycles import Conditions, factors
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from picotorch.run.request import Request
 from support import benchmark_store
 from support.board_call import Case, assert_same, call_on_board
 from support.kernel_call import Tensor, channels_last

@@ -18,9 +18,9 @@ from picotorch import (
     unregister_backend,
 )
 from picotorch.errors import END_OF_METHOD, fail
+from picotorch.host.request import Request
 from picotorch.measure import profiling
 from picotorch.module import load_with_exact_memories
-from picotorch.run.request import Request
 from picotorch.runtime import Runtime
 from support import fixture_jobs, fixture_store
 from support.flatbuffer_builder import (

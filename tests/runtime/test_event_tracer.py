@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from picotorch import BufferDataLoader, Error, EventTracer, Program
 from picotorch.boards.boards import load_board
+from picotorch.host.request import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.run import emulated
-from picotorch.run.request import Request
 from support import fixture_store
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, jump, move, plan, program, tensor

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from picotorch import Error, errors
 from picotorch.host import twin
+from picotorch.host.request import Request, Usage
 from picotorch.module import load_with_exact_memories
-from picotorch.run.request import Request, Usage
 from picotorch.schema import ERROR_NAMES
 from support import fixture_store
 from support.fixture_store import NOT_SUPPORTED, assert_close

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from picotorch.host import twin
-from picotorch.run.request import Request
+from picotorch.host.request import Request
 
 SCRIPT = """
 import gc, micropython, sys, uctypes

@@ -11,7 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from picotorch.firmware import mpy, native_module, ports, romfs, rp2, selective, uf2
+from picotorch.firmware import mpy, native_module, ports, rp2, selective, uf2
+from picotorch.host import romfs
 from support import built_ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]

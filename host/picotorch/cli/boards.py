@@ -6,10 +6,10 @@ from contextlib import nullcontext
 
 import click
 
-from ..boards import chips, listing
+from ..boards import chips
 from ..boards.boards import load_board
 from ..host import show
-from ..run import pico, running
+from ..run import listing, pico, running
 from . import options
 from .command import Choice, InputFile, command
 

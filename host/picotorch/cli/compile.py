@@ -10,6 +10,7 @@ from ..boards.boards import load_board
 from ..compile import compiling, rooms, summary
 from ..export.steps import Steps
 from ..host import show
+from ..host.drawing import write_drawing
 from ..host.files import about, check_output, write
 from ..host.twin import is_image
 from ..inspect import memory_map as memory_map_module
@@ -18,7 +19,7 @@ from ..package import c_project, end_names
 from ..run import running
 from . import options
 from .command import Choice, InputFile, OutputFile, command
-from .drawing import DrawingFile, write_drawing
+from .drawing import DrawingFile
 
 
 @command("compile")

@@ -7,9 +7,9 @@ import click
 from picotorch import PARTS
 
 from ..firmware import kernels_in_flash, native_module, ports, rp2, selective
-from ..firmware.frozen_models import parse as parse_frozen
 from ..host import show
 from ..host.files import about, write
+from ..host.frozen_models import parse as parse_frozen
 from ..host.operators import WIDE_FORMS
 from ..host.twin import open_program
 from ..run import running

@@ -14,8 +14,8 @@ from picotorch.memory import LIMIT
 from ..boards import chips
 from ..host.inputs import SEED
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
+from ..host.request import ANSWER, PATIENCE, PREPARE
 from ..host.twin import BOARD as HOST
-from ..run.request import ANSWER, PATIENCE, PREPARE
 from .command import Choice, InputFile, did_you_mean
 
 LAST_PORT = 65535

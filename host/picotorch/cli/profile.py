@@ -4,16 +4,17 @@
 import click
 
 from ..host import show
+from ..host.drawing import write_drawing
 from ..host.files import write
 from ..host.inputs import request_inputs
+from ..host.request import Request
 from ..host.twin import open_program
 from ..inspect import memory_map as memory_map_module
 from ..measure import etdump, intermediate, profiling
 from ..run import running
-from ..run.request import Request
 from . import options
 from .command import Choice, OutputFile, command
-from .drawing import DrawingFile, write_drawing
+from .drawing import DrawingFile
 
 
 @command("profile")

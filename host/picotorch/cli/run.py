@@ -12,10 +12,11 @@ from ..host import show
 from ..host.files import read_file
 from ..host.inputs import request_inputs
 from ..host.npz import write_npz
+from ..host.request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
 from ..host.twin import open_program
+from ..measure.beside import run_beside
 from ..run import bundled, running
 from ..run.report import result_entry, show_result
-from ..run.request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
 from . import options
 from .command import Choice, InputFile, OutputFile, command
 
@@ -101,7 +102,7 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         meta = open_program(data).method_meta(method)
         values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
         request = Request(data, str(model), values, method, **memories, data=running.read_data(files))
-        result = running.run_beside(request, board, beside)
+        result = run_beside(request, board, beside)
         if result.code == 0 and outputs is not None:
             write_npz(outputs, result.outputs)
     except Error as error:

@@ -12,10 +12,10 @@ from ..export import exporting
 from ..export.steps import Steps
 from ..host import inputs, twin
 from ..host.instructions import read_instructions
+from ..host.request import Request
 from ..host.values import Values
 from ..measure.sizing import unplanned_bytes
 from ..run.parity import same_bits
-from ..run.request import Request
 from . import preparing
 from .image_writer import Image, compile_image
 

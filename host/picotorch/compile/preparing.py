@@ -12,9 +12,9 @@ from picotorch.errors import NOT_FOUND, fail
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
+from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import fitting, profiling
-from ..run.request import Request
 from .image_writer import Image, compile_image
 
 LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run

@@ -4,9 +4,9 @@ from picotorch import Error
 
 from ..host import show
 from ..host.inputs import random_inputs
+from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import by_size, cycles, fitting, profiling
-from ..run.request import Request
 from .image_writer import Image
 
 _SLOWEST = 5

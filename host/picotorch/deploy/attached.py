@@ -7,9 +7,10 @@ from picotorch import Error
 
 from ..firmware import native_module
 from ..host import show
-from . import drives, flash_tools, installing, serial_ports
-from .link import Link
-from .session import facts_of
+from ..run.device import serial_ports
+from ..run.device.link import Link
+from ..run.device.session import facts_of
+from . import drives, flash_tools, installing
 
 _PATIENCE = 1.0  # seconds for an answer: a board that is silent must not hold up the list
 

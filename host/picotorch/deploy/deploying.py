@@ -12,17 +12,16 @@ from picotorch.errors import (
     fail,
 )
 
-from ..firmware import romfs
-from ..host import quoting, show
+from ..host import quoting, romfs, show
+from ..host.request import Request
 from ..host.twin import open_program
-from ..run.request import Request
+from ..run.device.answers import OneOf
+from ..run.device.link import BLOCK, Link
+from ..run.device.serial_ports import resolve
+from ..run.device.session import begin, call, frozen_model, heap_of
 from . import installing
-from .answers import OneOf
 from .files import Tell, copy_files, do, free_in, recover
-from .link import BLOCK, Link
 from .room import SPARE
-from .serial_ports import resolve
-from .session import begin, call, frozen_model, heap_of
 
 _LARGEST = 1 << 26  # bytes of a partition
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 
 from picotorch.errors import ACCESS_FAILED, fail
 
-from .answers import OneOf
-from .link import NOTHING, ON_BOARD, Link
-from .session import call
+from ..run.device.answers import OneOf
+from ..run.device.link import NOTHING, ON_BOARD, Link
+from ..run.device.session import call
 
 Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 

@@ -28,8 +28,8 @@ from picotorch.errors import (
 
 from ..boards.boards import BOARDS_DIR
 from ..firmware import ports, rp2, uf2
-from ..firmware.frozen_models import FLASHED
 from ..host import quoting, show
+from ..host.frozen_models import FLASHED
 from ..host.operators import needed_operators
 from ..host.twin import open_program
 from ..run.running import read_program
@@ -296,8 +296,8 @@ def _wait_for(condition):
 
 
 def _start_boot_loader(port, patience):
-    from .link import Link
-    from .serial_ports import resolve
+    from ..run.device.link import Link
+    from ..run.device.serial_ports import resolve
 
     Link(resolve(port), patience).start_boot_loader()
 
@@ -328,9 +328,9 @@ def _by_tool(firmware, board, entry, port, way, dry_run, patience):
 
 def _machine(port, patience):
     """Wait for the board's prompt, and return the name that the board has for itself."""
-    from .link import Link
-    from .serial_ports import resolve
-    from .session import machine_of
+    from ..run.device.link import Link
+    from ..run.device.serial_ports import resolve
+    from ..run.device.session import machine_of
 
     end = time.monotonic() + _WAIT
     while True:

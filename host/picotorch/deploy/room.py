@@ -5,11 +5,11 @@ import dataclasses
 from picotorch import Program
 
 from ..host import show
-from ..run.request import Request
+from ..host.request import Request
+from ..run.device.link import Link
+from ..run.device.serial_ports import resolve
+from ..run.device.session import facts_of, heap_of, place_of
 from . import installing
-from .link import Link
-from .serial_ports import resolve
-from .session import facts_of, heap_of, place_of
 
 SPARE = 8192  # bytes of heap for Python's objects around a model
 

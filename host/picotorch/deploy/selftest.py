@@ -19,15 +19,15 @@ from picotorch.errors import (
 )
 
 from ..host import files, show
+from ..host.request import Request, Result
 from ..host.sources import ROOT
 from ..run import parity
+from ..run.device import session
+from ..run.device.link import Link
+from ..run.device.serial_ports import resolve
 from ..run.report import model_place
-from ..run.request import Request, Result
 from ..run.running import HOST
 from ..run.running import run as run_anywhere
-from . import session
-from .link import Link
-from .serial_ports import resolve
 
 FIXTURES = ROOT / "tests" / "fixtures"
 MODELS = ("add_5", "mlp", "int8_elementwise", "gru_stateful", "dynamic_batch", "control_flow", "lstm",

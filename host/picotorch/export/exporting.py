@@ -9,8 +9,8 @@ from picotorch import Error
 from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
 
 from ..host import inputs, show, twin
+from ..host.request import Request
 from ..run.parity import same_bits
-from ..run.request import Request
 from . import rewriting
 from .steps import quiet
 

@@ -27,6 +27,7 @@ from picotorch.errors import (
 
 from ..host import quoting, show
 from ..host.files import write
+from ..host.frozen_models import MODULE, check_names
 from ..host.operators import (
     FEATURES,
     common_operators,
@@ -37,7 +38,6 @@ from ..host.operators import (
 )
 from ..host.twin import open_program
 from . import native_module, rp2, selective, uf2
-from .frozen_models import MODULE, check_names
 
 SECTOR = 4096  # is erased at once, so that each file has sectors of its own
 ALIGNMENT = 16

@@ -35,7 +35,7 @@ BUILD = ROOT / "build" / "natmod"
 SELECTED = BUILD / "selected"
 MODULE = "_picotorch.mpy"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
-_REPLACING = Path(__file__).resolve().parents[1] / "deploy" / "on_board" / "replacing.py"
+_REPLACING = Path(__file__).resolve().parents[1] / "run" / "device" / "on_board" / "replacing.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 _CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}

@@ -19,12 +19,12 @@ from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from ..host import child, quoting, show
+from ..host.elf import flash_bytes
 from ..host.files import write
+from ..host.frozen_models import MODULE, c_source
 from ..host.operators import known_operators, needed_operators
 from ..host.sources import ROOT
-from ..measure.elf import flash_bytes
 from . import selective
-from .frozen_models import MODULE, c_source
 
 BOARDS = ROOT / "port" / "upstream" / "boards.toml"
 VERSION = ROOT / "port" / "version.mk"

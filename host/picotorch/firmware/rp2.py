@@ -16,11 +16,11 @@ from picotorch import PARTS as ALL_PARTS
 from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 
-from ..host import show, twin
+from ..host import romfs, show, twin
 from ..host.files import check_output, write
 from ..host.operators import known_operators, needed_operators
 from ..host.sources import ROOT
-from . import romfs, selective, uf2
+from . import selective, uf2
 
 PORT = ROOT / "port" / "upstream" / "rp2"
 BUILD = ROOT / "build" / "rp2"

@@ -20,10 +20,10 @@ from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from ..boards.boards import load_board
 from ..host import child, quoting, show, twin
+from ..host.elf import flash_bytes
 from ..host.files import check_output, write
 from ..host.operators import FEATURES, known_operators, needed_features, needed_operators
 from ..host.sources import ROOT
-from ..measure.elf import flash_bytes
 from ..measure.flash import flash_of_operators, flash_rows
 from ..run import emulator
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from picotorch import Error
+from picotorch.errors import Error
 
 from .files import write
 

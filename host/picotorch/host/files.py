@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from picotorch import Error
-from picotorch.errors import ACCESS_FAILED, NOT_SUPPORTED, fail
+from picotorch.errors import ACCESS_FAILED, NOT_SUPPORTED, Error, fail
 
 LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from _picotorch_c import ffi, lib
 
-from picotorch import MethodMeta
 from picotorch.errors import INVALID_PROGRAM, fail
+from picotorch.method_meta import MethodMeta
 
 from . import program_schema as schema
 from .operators import (

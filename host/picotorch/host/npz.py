@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from picotorch import Error
-from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.errors import INVALID_ARGUMENT, Error, fail
 
 from . import files
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import _picotorch
 from _picotorch_c import ffi, lib
 
-from picotorch import Error, Program, TensorInfo
-from picotorch.errors import OPERATOR_MISSING, fail
+from picotorch.errors import OPERATOR_MISSING, Error, fail
 from picotorch.method_meta import MethodMeta
 from picotorch.module import load_with_exact_memories
+from picotorch.program import Program
+from picotorch.tensor import TensorInfo
 
 from . import program_schema as schema
 from .sources import ROOT

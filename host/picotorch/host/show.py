@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from picotorch import Error
+from picotorch.errors import Error
 
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}

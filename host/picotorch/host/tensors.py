@@ -8,8 +8,9 @@ import sys
 
 import numpy as np
 
-from picotorch import from_blob, schema
+from picotorch import schema
 from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, fail
+from picotorch.tensor import from_blob
 
 from .aligned import aligned_copy
 

@@ -3,29 +3,20 @@
 from _picotorch import CORES, WISHING_CORES
 from _picotorch_c import ffi, lib
 
-from picotorch import (
-    BufferDataLoader,
-    Error,
-    EventTracer,
-    FlatTensorDataMap,
-    HierarchicalAllocator,
-    MemoryAllocator,
-    MemoryManager,
-    MergedDataMap,
-    Method,
-    Program,
-    Tensor,
-    ValueList,
-    schema,
-)
-from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
-from picotorch.memory import LIMIT
+from picotorch import schema
+from picotorch.data import FlatTensorDataMap, MergedDataMap
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, Error, fail
+from picotorch.memory import LIMIT, HierarchicalAllocator, MemoryAllocator, MemoryManager
+from picotorch.method import Method
 from picotorch.method_meta import MethodMeta
+from picotorch.program import BufferDataLoader, Program
+from picotorch.tensor import Tensor, ValueList
+from picotorch.tracer import EventTracer
 
-from ..run.request import HOST_MEMORY, Request, Result, Usage, read_events
-from ..run.runner_log import log_of
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
+from .request import HOST_MEMORY, Request, Result, Usage, read_events
+from .runner_log import log_of
 from .tensors import as_tensor, from_stored, output_array
 
 BOARD = "host"

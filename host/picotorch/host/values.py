@@ -6,9 +6,10 @@ import struct
 import _picotorch
 from _picotorch_c import ffi, lib
 
-from picotorch import Program, TensorInfo
 from picotorch.errors import text_of
 from picotorch.memory import LIMIT
+from picotorch.program import Program
+from picotorch.tensor import TensorInfo
 
 from . import program_schema as schema
 

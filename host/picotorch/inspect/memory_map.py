@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from picotorch import MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from ..cli.drawing import FONTS
 from ..host import quoting
+from ..host.drawing import FONTS
 from ..host.instructions import Instruction, read_instructions
 from ..host.values import Values
 from .lifetimes import INPUT, SCRATCH, STATE, lifetimes, live_bytes

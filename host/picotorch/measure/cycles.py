@@ -25,10 +25,10 @@ from picotorch.module import load_with_exact_memories
 from ..boards.boards import load_board
 from ..host.instructions import Instruction, read_instructions
 from ..host.operators import WIDE_FORMS, wide_forms
+from ..host.request import Request, Result
 from ..host.twin import has_prepared, is_image, open_data, open_program, wished_temp
 from ..host.values import Values
 from ..run import running
-from ..run.request import Request, Result
 
 OTHERS = "others"
 _DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width

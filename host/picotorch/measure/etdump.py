@@ -21,7 +21,7 @@ from ..host.instructions import (
     MOVE_CALL,
     Instruction,
 )
-from ..run.request import Event
+from ..host.request import Event
 
 _BLOCK = "Execute"
 _IDENTIFIER = b"ED00"

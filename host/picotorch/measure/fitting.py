@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ..boards.boards import Board, board_names, load_board
 from ..boards.chips import Chip
-from ..boards.listing import is_built
+from ..host.elf import flash_bytes, section_bytes
 from ..host.operators import FEATURES, known_operators
 from ..run import emulator
-from .elf import flash_bytes, section_bytes
+from ..run.listing import is_built
 from .flash import flash_of_operators
 from .stack import FREE
 

@@ -9,9 +9,9 @@ from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import checked_inputs
 from ..host.instructions import KERNEL_CALL, Instruction
+from ..host.request import Request
 from ..host.twin import open_data, open_program, set_inputs
 from ..host.values import TENSOR, Values
-from ..run.request import Request
 from .etdump import Computed, Execution, Stored
 
 _ALIGNMENT = 64  # as in ExecuTorch's buffers

@@ -9,11 +9,11 @@ import click
 from ..boards.boards import load_board
 from ..host import show
 from ..host.instructions import Instruction, read_instructions
+from ..host.request import HOST_MEMORY, Request, Result
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..run import running
 from ..run.report import connected_entry, connected_of, model_place
-from ..run.request import HOST_MEMORY, Request, Result
 from . import cycles
 from .etdump import Execution
 from .macs import factors, macs_of

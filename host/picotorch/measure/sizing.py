@@ -24,16 +24,16 @@ from ..boards.boards import Board, load_board
 from ..boards.chips import Chip
 from ..host import cache, show
 from ..host.aligned import ALIGNMENT
+from ..host.elf import flash_bytes
 from ..host.inputs import random_inputs
 from ..host.operators import needed_features
+from ..host.request import Request
 from ..host.twin import least_temp, open_data, open_program, planned_sizes, runs_on, wished_temp
 from ..host.values import TENSOR, Values
 from ..inspect.description import constant_bytes, delegate_list, operator_list
 from ..run import emulator, running
-from ..run.request import Request
 from ..run.runner_files import make_job
 from . import by_size, cycles, fitting
-from .elf import flash_bytes
 from .flash import flash_of_operators
 from .stack import FREE, bound_on
 

@@ -4,9 +4,9 @@ from picotorch import Error
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
+from ..host.request import Request
 from ..host.twin import open_program, wished_temp
 from ..run import running
-from ..run.request import Request
 from . import by_size, cycles, fitting
 
 _CLOCK_HZ = 100_000_000  # that milliseconds are stated for

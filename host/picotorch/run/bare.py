@@ -31,7 +31,7 @@ from picotorch.schema import (
 )
 
 from ..host.aligned import aligned, aligned_copy
-from .request import Request
+from ..host.request import Request
 
 _PROGRAM, _DATA, _METHOD = range(3)
 _FIELDS = ("code", "subject", "index", "argument", "requested", "available")

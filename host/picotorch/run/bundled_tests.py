@@ -9,10 +9,10 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..host import show, twin
 from ..host.inputs import checked_inputs
+from ..host.request import Request, Result
 from . import running
 from .bundled import BundledProgram, BundledTensor
 from .report import result_entry, show_result
-from .request import Request, Result
 from .verifying import Verdict, verify
 
 # ExecuTorch's, of verify_method_outputs

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from ..boards.boards import Board
+from ..host.request import Request, Result
+from ..host.runner_log import log_of
 from . import bare, emulator
-from .request import Request, Result
 from .runner_files import make_job, read_files, read_report, repr_float
-from .runner_log import log_of
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 FAILED = 1  # exit status of a run that ended in an error, which the report tells

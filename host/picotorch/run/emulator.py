@@ -17,9 +17,9 @@ from pathlib import Path
 
 from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..host import child, quoting, show
+from ..host.elf import flash_end
 from ..host.files import write
 from ..host.sources import ROOT
-from ..measure.elf import flash_end
 from .job import ALIGNMENT, Job
 
 FIRMWARE_DIR = ROOT / "build" / "firmware"

@@ -13,12 +13,12 @@ from ..boards.boards import board_names, load_board
 from ..host import show
 from ..host.inputs import random_inputs, read_inputs
 from ..host.npz import read_npz
+from ..host.request import HOST_MEMORY, Request, Result
 from ..host.tensors import BFLOAT16, HALF, as_numbers
 from ..host.twin import open_program
 from ..host.values import TENSOR
 from . import running
 from .report import connected_of, model_place, result_entry
-from .request import HOST_MEMORY, Request, Result
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place

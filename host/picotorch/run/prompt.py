@@ -16,8 +16,7 @@ import click
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..boards.boards import Board
-from ..firmware import romfs
-from ..host import child, show
+from ..host import child, romfs, show
 from ..host.files import read_file, write
 from . import emulator
 

@@ -6,7 +6,7 @@ from _picotorch import CORES
 
 from ..boards.boards import board_names, load_board
 from ..host import show
-from .request import Connected, Result, Usage
+from ..host.request import Connected, Result, Usage
 
 
 def result_entry(result: Result) -> dict:

@@ -13,10 +13,10 @@ from picotorch import BufferDataLoader, Program
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
+from ..host.request import Request, Result, Usage, read_events
 from ..host.tensors import from_stored, output_array, to_stored
 from . import bare
 from .job import Job
-from .request import Request, Result, Usage, read_events
 
 PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 

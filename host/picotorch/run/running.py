@@ -22,8 +22,8 @@ from picotorch.errors import (
 
 from ..boards import boards
 from ..host import files, show, twin
+from ..host.request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 from . import bundled
-from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 
 HOST = twin.BOARD
 DEFAULT_BOARD = "mps2-an386"
@@ -40,7 +40,7 @@ def run(request: Request, board: str) -> Result:
 
     board: a name, or "port:" and the port of a connected one."""
     if board.startswith(PORT):
-        from ..deploy import session  # mpremote and pyserial are of use here only
+        from .device import session  # mpremote and pyserial are of use here only
 
         return session.run(request, board.removeprefix(PORT))
     if board == HOST:
@@ -105,36 +105,6 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
         raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
     except (emulator.EmulatorError, boards.BoardError) as error:
         raise fail(INTERNAL, str(error), board) from None
-
-
-def run_beside(request: Request, board: str, beside: str | None) -> Result:
-    """The result, with estimated cycles; of a connected board with the instructions of the emulated one
-    `beside`, and what they take by the estimate."""
-    result = run(request, board)
-    if result.connected is not None and beside != HOST:
-        result.connected.beside = beside
-        emulated = run(request, beside)
-        result.instructions = emulated.instructions
-        result.connected.estimated = _estimate(request, emulated, beside, result.connected.clock_hz)
-    elif result.connected is None and board != HOST:
-        estimated = _estimate(request, result, board)
-        result.cycles = estimated and estimated["cycles"]
-    return result
-
-
-def _estimate(request, result, board, clock_hz=None):
-    """Return cycles.estimate of a run on an emulated board; None of one that failed."""
-    from ..measure import cycles
-
-    if result.code:
-        return None
-    core = boards.load_board(board).core
-    try:
-        operators = cycles.measured_operators(request, board)
-        conditions = cycles.conditions_of(request, result, core)
-    except Error:  # the run itself went well
-        return None
-    return cycles.estimate(core, clock_hz, result.instructions["execute"], operators, conditions)
 
 
 def read_data(paths: list[Path]) -> list[bytes]:

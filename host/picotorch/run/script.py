@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..boards.boards import Board
-from ..firmware import romfs
-from ..host import quoting
+from ..host import quoting, romfs
 from ..host.files import write
 from . import emulator
 

@@ -36,6 +36,7 @@ from picotorch.host.aligned import aligned_copy
 from picotorch.host.files import read_file, write
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
+from picotorch.host.request import read_events
 from picotorch.host.tensors import as_torch, from_bfloat16, from_stored, is_torch, to_bfloat16
 from picotorch.host.twin import open_data, output, set_inputs
 from picotorch.host.values import TENSOR, Values
@@ -44,7 +45,6 @@ from picotorch.measure.etdump import Execution
 from picotorch.memory import buffer_size
 from picotorch.module import alone, load_with_exact_memories
 from picotorch.run import bundled
-from picotorch.run.request import read_events
 
 from .exceptions import RuntimeFailure, UnknownName, WrongState, raises
 from .metadata import MethodMeta, TensorInfo

@@ -10,7 +10,7 @@ sizes0 ... (int32, of dynamic outputs) and, with trace, events (the memory of th
 host. host/picotorch/run/runner_files.py is the other end.
 
 What differs between the firmware and a board that the host talks to is in the module board: board.py
-beside this file, or host/picotorch/deploy/on_board/board.py, which the host sends with this file.
+beside this file, or host/picotorch/run/device/on_board/board.py, which the host sends with this file.
 """
 
 import gc

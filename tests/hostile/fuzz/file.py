@@ -17,10 +17,10 @@ import images  # noqa: E402
 from mutator import Mutator  # noqa: E402
 from picotorch import BufferDataLoader, FlatTensorDataMap, Program, register_backend  # noqa: E402
 from picotorch.host.inputs import checked_inputs  # noqa: E402
+from picotorch.host.request import ATOL, RTOL  # noqa: E402
 from picotorch.host.twin import output, set_inputs  # noqa: E402
 from picotorch.inspect.inspecting import inspect  # noqa: E402
 from picotorch.run import bundled  # noqa: E402
-from picotorch.run.request import ATOL, RTOL  # noqa: E402
 from picotorch.run.verifying import verify  # noqa: E402
 from support import exercise, fixture_store  # noqa: E402
 

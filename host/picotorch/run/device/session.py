@@ -16,14 +16,13 @@ from picotorch.errors import (
 )
 from picotorch.module import load_with_exact_memories
 
-from ..firmware import frozen_models
-from ..host import quoting
-from ..host.sources import ROOT
-from ..host.twin import open_data, open_program
-from ..host.values import TENSOR
-from ..run.request import PATIENCE, PORT, Connected, Request, Result
-from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
-from ..run.runner_log import log_of
+from ...host import frozen_models, quoting
+from ...host.request import PATIENCE, PORT, Connected, Request, Result
+from ...host.runner_log import log_of
+from ...host.sources import ROOT
+from ...host.twin import open_data, open_program
+from ...host.values import TENSOR
+from ..runner_files import PHASES, make_job, read_files, read_phases, read_report
 from .answers import OneOf
 from .link import ON_BOARD, Link, printable
 from .serial_ports import resolve

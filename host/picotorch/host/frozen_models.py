@@ -15,7 +15,7 @@ MODULE = "picotorch_models"
 FLASHED = "model"  # how picotorch flash calls the model that it puts into a firmware
 _PER_LINE = 24
 _BEGIN = """\
-// Written by host/picotorch/firmware/frozen_models.py: a module of models.
+// Written by host/picotorch/host/frozen_models.py: a module of models.
 #include "py/objarray.h"
 #include "py/runtime.h"
 """

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
-from picotorch import BufferDataLoader, Program, Tensor, from_blob
+from picotorch.program import BufferDataLoader, Program
 from picotorch.schema import ERROR_NAMES, KERNEL_TYPES_TENSOR
+from picotorch.tensor import Tensor, from_blob
 
-from ..host.aligned import aligned_copy
-from ..host.tensors import to_stored
+from .aligned import aligned_copy
 from .request import Request, Result, Usage
+from .tensors import to_stored
 
 SHOWN = 16  # elements of an output
 

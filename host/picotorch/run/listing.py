@@ -2,10 +2,10 @@
 
 import click
 
+from ..boards.boards import Board, board_names, full_board_names, load_board
 from ..host import show
-from ..run import emulator
-from ..run.running import DEFAULT_BOARD
-from .boards import Board, board_names, full_board_names, load_board
+from . import emulator
+from .running import DEFAULT_BOARD
 
 
 def boards() -> list[dict]:

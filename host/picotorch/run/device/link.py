@@ -28,7 +28,7 @@ from picotorch.errors import (
     fail,
 )
 
-from ..run.request import ANSWER as PATIENCE
+from ...host.request import ANSWER as PATIENCE
 from . import answers
 from .transport import NoAnswer, Transport, fault_of_address
 

@@ -6,7 +6,7 @@ behind its name, at any address. Here data come first, each at a multiple of ALI
 readers skip; files point there.
 """
 
-from ..host import quoting
+from . import quoting
 
 ALIGNMENT = 16
 _FILESYSTEM = bytes((0xD2, 0xCD, 0x31))

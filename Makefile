@@ -246,6 +246,7 @@ venv:
 style:
 	.venv/bin/ruff check .
 	.venv/bin/lint-imports
+	.venv/bin/mypy
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/python tools/check_headers.py

@@ -458,7 +458,7 @@ class _Call(NamedTuple):
     pool: object  # MemoryAllocator of a load or an unload
 
 
-_calls = {}  # under way, the oldest first
+_calls: dict[object, _Call] = {}  # under way, the oldest first
 
 
 def _check_alone(key):
@@ -501,7 +501,7 @@ def _overlap(ranges, others):
 
 
 # Cores for which kernels prepare constants.
-CORES = {
+CORES: dict[str | None, int] = {
     "cortex-m0": lib.PT_CORE_V6M,
     "cortex-m0plus": lib.PT_CORE_V6M,
     "cortex-m1": lib.PT_CORE_V6M,

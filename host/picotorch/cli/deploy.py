@@ -4,6 +4,7 @@ Only these need mpremote and pyserial, so they are imported when a command is ca
 """
 
 import sys
+from typing import Any
 
 import click
 
@@ -60,8 +61,8 @@ class _Progress:
 
     def __init__(self, quiet: bool):
         self._quiet = quiet
-        self._bar = None
-        self._name = None
+        self._bar: Any = None
+        self._name: str | None = None
 
     def __enter__(self):
         return self

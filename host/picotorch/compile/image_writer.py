@@ -127,16 +127,18 @@ class _Method:
         prepared weights to store; None for all."""
         self._of, self._tables, self._data = method, tables, data
         self._temp = temp
-        self._constants = {}  # (content, index) -> number among the image's records, once all are known
-        self._numbers = {}  # reference to a record of the pool -> number among the image's
-        self._keys = {}  # reference to a list, or to a value of the program -> content
+        # (content, index) -> number among the image's records, once all are known
+        self._constants: dict = {}
+        # reference to a record of the pool -> number among the image's
+        self._numbers: dict[int, int] = {}
+        self._keys: dict = {}  # reference to a list, or to a value of the program -> content
         self._variables = {one: i for i, one in enumerate(method.variables)}
         prepared, replaced = method.prepared()
         self.can_prepare = {i: len(chunk) for i, chunk in prepared.items()}
         kept = [i for i in prepared if keep is None or i in keep]
         self._prepared = {i: prepared[i] for i in kept}
         self._replaced = {i: replaced[i] for i in kept}
-        self._left_out = set()  # references to tensors whose bytes the image does without
+        self._left_out: set[int] = set()  # references to tensors whose bytes the image does without
 
     def calls_prepared(self):
         return len(self._prepared)

@@ -1,11 +1,12 @@
 """A method that is loaded on the twin: what its records in the pool say."""
 
+import builtins
 import functools
 
-from _picotorch import CORES
+from _picotorch import CORES, VALUES
 from _picotorch_c import ffi, lib
 
-from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method, TensorInfo
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 
 from ..host import twin
@@ -48,8 +49,9 @@ class Loaded:
         self.tensors = self._values(first, self.record.n_values)
         self.variables = self._values(first + 4 * self.record.n_values, self.record.n_variables)
         self.externals = lib.PT_MEMORY_PLANNED + self.m.n_planned  # the first memory behind the planned
-        self.named = {value: self.meta._tensor(lib.PT_VALUES, value).name()
-                      for value in self.meta._attributes()}
+        of, plan = self.meta.program.library, self.meta.plan
+        self.named = {value: TensorInfo(of.tensor(plan, VALUES, value)).name()
+                      for value in range(of.count(plan, VALUES)) if of.item(plan, VALUES, value)[3]}
 
     def _values(self, first, count):
         values = ffi.cast("pt_value *", self.at(first))
@@ -137,7 +139,7 @@ class Loaded:
 
     # ---- what kernels prepared
 
-    def prepared(self) -> tuple[dict[int, bytes], dict[int, int]]:
+    def prepared(self) -> tuple[dict[int, builtins.bytes], dict[int, int]]:
         """Return, by the number of the instruction, the bytes that the core's loops read instead of
         arguments, and a bit for each argument of which they read nothing else."""
         if not self.c.prepared:
@@ -187,7 +189,8 @@ def load(program, name: str, data_map, core: str | None) -> Loaded:
             method.unload()
             sizes["temp memory"] = used
         except Error as error:
-            if error.code != MEMORY_ALLOCATION_FAILED or error.requested <= sizes.get(
-                    error.subject, error.requested):
+            subject = error.subject or ""
+            if (error.code != MEMORY_ALLOCATION_FAILED
+                    or error.requested <= sizes.get(subject, error.requested)):
                 raise
-            sizes[error.subject] = error.requested
+            sizes[subject] = error.requested

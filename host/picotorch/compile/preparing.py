@@ -39,9 +39,9 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
         return image, _entry(image, full, plain, ({}, {}), str(error))
     cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
-    kept = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
+    gainful = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
-    kept = sorted(kept, key=lambda key: (gains[key] / _places(full)[key], key))
+    kept = sorted(gainful, key=lambda key: (gains[key] / _places(full)[key], key))
     image = plain
     while kept and sum(gains[key] for key in kept) >= least_gain * sum(cycles[1].values()):
         image = compile_image(program, data, core, {
@@ -65,7 +65,8 @@ def measured(image: Image, name: str, core: str,
     board = fitting.reference_board(core)
     if board is None:
         raise fail(NOT_FOUND, "not measured: no firmware is built", remedy=fitting.how_to_measure(core))
-    program, found = open_program(image.data), {}
+    program = open_program(image.data)
+    found: dict[tuple[str, int], dict] = {}
     for method in image.methods:
         meta = program.method_meta(method)
         if meta.num_instructions():

@@ -75,7 +75,7 @@ def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[
         lacks = _lacking(target, library, sizes[0], needs)
         return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
                 "lacks": lacks}
-    stack = library and library["stack"]
+    stack = None if library is None else library["stack"]
     found = fitting.fit(_chip(target), fitting.parts_of_ram(_memories(needs), "c", None, stack),
                         {"images": sum(sizes), "library": library and library["flash"]})
     return {"fits": found["fits"], "lacks": found["lacks"]}

@@ -86,7 +86,7 @@ def zeros(method: Loaded) -> list[Area]:
 
 def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
     """Returns (reference, bytes) of the tensors in planned memory that are not zero."""
-    found = {}
+    found: dict = {}
     for value in (method.tensors[one] for one in method.used):
         data = method.bytes(value.data, method.nbytes(value)) if method.is_planned(value) else b""
         if any(data) and len(data) > len(found.get(value.data, b"")):

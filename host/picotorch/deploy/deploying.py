@@ -96,12 +96,12 @@ def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: T
     paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
         do(link, "making the folder", "make_folder", folder)
-    if free_in(link, folder or ".") is None:
+    if (free := free_in(link, folder or ".")) is None:
         raise fail(NOT_FOUND, "the firmware has no file system", link.name,
                    remedy="deploy with --romfs, or flash a firmware that has one")
     main = next(iter(paths))
     recover(link, main, paths)
-    free = free_in(link, folder or ".")
+    free = free_in(link, folder or ".") or 0
     needed = sum(map(len, paths.values()))
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=needed, available=free,

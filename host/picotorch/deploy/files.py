@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from picotorch.errors import ACCESS_FAILED, fail
 
@@ -13,7 +14,7 @@ Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 
 def do(link: Link, doing: str, function: str, *arguments, shape: object = NOTHING,
-       module: str = "files") -> object:
+       module: str = "files") -> Any:
     """Call a function of a module in on_board/. Return the value that it says, of this shape
     (answers.py); None if it says nothing, which is the default."""
     for name in ("replacing", "files"):

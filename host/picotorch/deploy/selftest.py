@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import picotorch
 from picotorch import Error
@@ -49,7 +50,8 @@ def selftest(port: str, tell: Callable[[dict], None], patience: float | None = N
     with Link(port, patience) as link:
         session.begin(link)
         facts = session.facts_of(link)
-    report = {"picotorch": picotorch.__version__,
+    report: dict[str, Any] = {
+              "picotorch": picotorch.__version__,
               "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "host": platform.platform(), "board": facts, "steps": []}
 

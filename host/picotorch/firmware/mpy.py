@@ -21,7 +21,7 @@ def compile_script(source: str, name: str = "script.py") -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         write(path, source)
-        command = [MPY_CROSS, "-s", name, "-o", path.with_suffix(".mpy"), path]
+        command: list[str | Path] = [MPY_CROSS, "-s", name, "-o", path.with_suffix(".mpy"), path]
         compiled = subprocess.run(command, capture_output=True, text=True)
         if compiled.returncode != 0:
             raise CompileError(compiled.stderr.strip())

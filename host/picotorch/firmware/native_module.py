@@ -63,7 +63,8 @@ _TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
 def arches_for(number: int) -> list[str]:
     """The architectures whose code runs on a core of that number, the fastest first."""
     numbers = range(number, _THUMB.start - 1, -1) if number in _THUMB else (number,)
-    return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.get, reverse=True)
+    return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.__getitem__,
+                  reverse=True)
 
 
 def unsupported(number: int) -> str | None:

@@ -11,9 +11,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
@@ -56,9 +57,11 @@ class PortBoard:
 def boards() -> dict[str, PortBoard]:
     """Return all boards by name."""
     entries = tomllib.loads(BOARDS.read_text())
-    return {name: PortBoard(name, **{key: tuple(value) if isinstance(value, list) else value
-                                         for key, value in entry.items()})
-            for name, entry in entries.items()}
+    return {name: PortBoard(name, **_fields(entry)) for name, entry in entries.items()}
+
+
+def _fields(entry: dict) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
 # ---- the tree
@@ -72,7 +75,7 @@ def tree_of(board: PortBoard) -> Path:
     if board.submodules and not named:
         raise fail(NOT_FOUND, f"needs a MicroPython tree with its submodules ({_list(board)})",
                    board.name, remedy=_how_to_get(board))
-    command = [sys.executable, ROOT / "tools" / "get_micropython.py", "--ports"]
+    command = [sys.executable, str(ROOT / "tools" / "get_micropython.py"), "--ports"]
     done = child.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         raise fail(NOT_FOUND, " ".join(done.stderr.split()), board.name)
@@ -160,7 +163,7 @@ def _command(board, tree, folder, files, arguments):
     return command
 
 
-def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes]] = (),
+def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]] = (),
           parts: tuple[str, ...] = (), without: Collection[str] = (),
           arguments: tuple[str, ...] = ()) -> dict:
     """Builds the firmware and says what is in it.
@@ -179,10 +182,10 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     for path in (tree, ROOT):
         quoting.make(path)
     if programs:
-        parts = selective.needed_parts(programs) | {"files", "module"} | set(parts)
+        selected = selective.needed_parts(programs) | {"files", "module"} | set(parts)
     else:
-        parts = {part for part, _ in PARTS}
-    files = _files(board, programs, frozen, parts, without)
+        selected = {part for part, _ in PARTS}
+    files = _files(board, programs, frozen, selected, without)
     folder = _folder(board, files, (str(tree), *board.make, *arguments))
     log = folder / "make.log"
     show.line(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)

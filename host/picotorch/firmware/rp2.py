@@ -65,9 +65,8 @@ class Layout:
 def layout(board: str) -> Layout:
     """Read the division of a board's flash from its mpconfigboard.h."""
     text = (PORT / board / "mpconfigboard.h").read_text()
-    romfs_size, filesystem = (
-        int(re.search(rf"#define MICROPY_HW_{name}_BYTES \((\d+) \* 1024\)", text)[1]) * 1024
-        for name in ("ROMFS", "FLASH_STORAGE"))
+    kib = dict(re.findall(r"#define MICROPY_HW_(\w+)_BYTES \((\d+) \* 1024\)", text))
+    romfs_size, filesystem = (int(kib[name]) * 1024 for name in ("ROMFS", "FLASH_STORAGE"))
     return Layout(BOARDS[board].flash - romfs_size - filesystem, romfs_size, filesystem)
 
 
@@ -95,10 +94,10 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     needed = needed_operators(programs)
     has_sources = selective.has_sources()
     if programs and has_sources:
-        names, parts = needed, {*selective.needed_parts(programs), *PARTS, *parts}
+        names, selected = needed, {*selective.needed_parts(programs), *PARTS, *parts}
     else:
-        names, parts = sorted(known_operators()), {name for name, _ in ALL_PARTS}
-    firmware = (_make(board, programs, parts, without, output.with_suffix(".elf")) if has_sources
+        names, selected = sorted(known_operators()), {name for name, _ in ALL_PARTS}
+    firmware = (_make(board, programs, selected, without, output.with_suffix(".elf")) if has_sources
                 else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())

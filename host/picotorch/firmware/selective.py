@@ -90,9 +90,9 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
         check_output(output.with_suffix(suffix), make_folder=True)
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
-    parts = set() if bare else needed_parts(programs) | set(parts)
+    selected = set() if bare else needed_parts(programs) | set(parts)
     files = {"operators.def": selection(programs, without),
-             "manifest.py": manifest(parts)}
+             "manifest.py": manifest(selected)}
     folder = emulator.build_folder(board, variant) / "selected" / _digest(files)
     with locked(folder.parent):
         write_changed(folder, files)
@@ -163,7 +163,8 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
     """Does a step of setup_picotorch.py with what a folder selects. MemoryAllocationFailed where the
     linker found no room, Internal where that fails otherwise."""
     selection = [] if folder is None else ["--selection", quoting.make(folder)]
-    done = child.run([sys.executable, SETUP, *step, *selection], stdout=STDERR, stderr=subprocess.PIPE)
+    done = child.run([sys.executable, str(SETUP), *step, *selection], stdout=STDERR,
+                     stderr=subprocess.PIPE)
     with open(STDERR, "wb", closefd=False) as terminal:
         terminal.write(done.stderr)
     too_large = _OVERFLOW.search(done.stderr)

@@ -21,18 +21,21 @@ def adapt(package: dict[str, Any]) -> None:
     import *. package: the namespace of picotorch."""
     for name, (subject, remedy) in _WRONG.items():
         setattr(Tensor, name, _named_errors(getattr(Tensor, name), subject, remedy))
-    for name, function in (("numpy", numpy), ("__array__", __array__)):
-        setattr(Tensor, name, function)
-    for name, function in (("as_input", as_input), ("as_inputs", as_inputs),
-                           ("load", _alone(Method.load)), ("unload", _alone(Method.unload))):
-        setattr(Method, name, function)
-    FileDataLoader.__init__ = _without_devices(FileDataLoader.__init__)
+    _add(Tensor, numpy=numpy, __array__=__array__)
+    _add(Method, as_input=as_input, as_inputs=as_inputs, load=_alone(Method.load),
+         unload=_alone(Method.unload))
+    _add(FileDataLoader, __init__=_without_devices(FileDataLoader.__init__))
     own = {name for name, value in package.items()
            if not name.startswith("_") and not isinstance(value, types.ModuleType)}
     own -= {"PARTS", "part", "adapt"}
     public = sorted(own.union(*[names for _, names in package["PARTS"]]))
     package["__all__"] = public
     package["__dir__"] = lambda: sorted({*package, *public})
+
+
+def _add(cls: type, **functions: Callable) -> None:
+    for name, function in functions.items():
+        setattr(cls, name, function)
 
 
 # ---- methods of Tensor

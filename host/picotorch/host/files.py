@@ -36,7 +36,7 @@ _KINDS = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR,
 def access_failed(error: OSError, path: Path | str) -> Error:
     """Return the error to raise when the system refuses `path`."""
     return fail(ACCESS_FAILED, error.strerror or str(error), str(path),
-                remedy=_REMEDIES.get(error.errno, "check the path"))
+                remedy=_REMEDIES.get(error.errno or 0, "check the path"))
 
 
 def name(error: Error, path: Path | str) -> None:

@@ -48,7 +48,7 @@ def _largest(meta, i, quantize):
 # ---- checks
 
 
-def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> list:
+def checked_inputs(meta: MethodMeta, given: Sequence, quantize: bool = False) -> list:
     """The inputs as a run takes them: arrays, and the exported values of numbers.
 
     quantize: floats for an input of integers become those integers, by the program's scale and zero

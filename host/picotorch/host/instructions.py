@@ -32,7 +32,7 @@ class Instruction(NamedTuple):
     """index: position in the method. kind: InstructionArguments number. call: name of the operator
     or of the control flow. arguments, outputs: indexes of values. destination: of a jump."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # which hides index() of a tuple
     kind: int
     call: str
     arguments: list[int]

@@ -5,6 +5,7 @@ import math
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def _array(archive, member):
 def write_npz(path: Path, arrays: list) -> None:
     """Writes out0, out1 ... Raises AccessFailed."""
     with files.writing(path) as file:
-        np.savez(file, **{f"out{i}": storable(array) for i, array in enumerate(arrays)})
+        named: dict[str, Any] = {f"out{i}": storable(array) for i, array in enumerate(arrays)}
+        np.savez(file, **named)
 
 
 def storable(array) -> np.ndarray:

@@ -59,7 +59,7 @@ class Operator:
 
 def known_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
-    found = [Operator(int(match[2]), *match.group(3, 4, 5), tuple(match[6].split()), match[0],
+    found = [Operator(int(match[2]), match[3], match[4], match[5], tuple(match[6].split()), match[0],
                       match[1] is not None)
              for match in _ENTRY.finditer(LIST.read_text())]
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
@@ -127,7 +127,8 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
 
     Raises OperatorMissing with all that no build has a kernel for.
     """
-    needed, missing = set(), []
+    needed: set[str] = set()
+    missing: list[str] = []
     for name, program in programs.items():
         for meta in (program.method_meta(method) for method in program.method_names):
             needed.update(meta.operator_name(i) for i in range(meta.num_operators()))

@@ -3,7 +3,7 @@
 import dataclasses
 import struct
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Event(NamedTuple):
     calls: int
 
 
-def read_events(buffer: bytes) -> list[Event]:
+def read_events(buffer: Any) -> list[Event]:
     """The events of an EventTracer's memory."""
     return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
 

@@ -6,6 +6,8 @@ behind its name, at any address. Here data come first, each at a multiple of ALI
 readers skip; files point there.
 """
 
+from collections.abc import Mapping
+
 from . import quoting
 
 ALIGNMENT = 16
@@ -13,7 +15,7 @@ _FILESYSTEM = bytes((0xD2, 0xCD, 0x31))
 _PADDING, _VERBATIM, _POINTER, _DIRECTORY, _FILE = 1, 2, 3, 4, 5
 _LENGTH_BYTES = 4  # of a length that is not known before
 
-Files = dict[str, "bytes | Files"]
+Files = Mapping[str, "bytes | Files"]
 
 
 def build(files: Files) -> bytes:

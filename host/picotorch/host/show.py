@@ -39,7 +39,7 @@ def error(code: int | None, name: str, message: str) -> dict:
 
 def with_entry(error: Error, entry: dict) -> Error:
     """Attach to an error what a command knows besides: its JSON has the fields of both."""
-    error.entry = entry
+    vars(error)["entry"] = entry
     return error
 
 

@@ -1,5 +1,8 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from _picotorch import CORES, WISHING_CORES
 from _picotorch_c import ffi, lib
 
@@ -25,7 +28,7 @@ _LARGEST = 8 * LIMIT  # bytes of all planned buffers
 _TENSOR = schema.KERNEL_TYPES_TENSOR
 
 
-def open_program(model: bytes) -> Program:
+def open_program(model: Any) -> Program:
     """The verified program of a .pte file's or an image's bytes; of an image its data, too."""
     program = Program.load(BufferDataLoader(aligned_copy(model)))
     if is_image(model):
@@ -33,7 +36,7 @@ def open_program(model: bytes) -> Program:
     return program
 
 
-def is_image(model: bytes) -> bool:
+def is_image(model: Any) -> bool:
     """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
     return bytes(model[:3]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")[:3]
 
@@ -55,7 +58,7 @@ def _core_of(image):
     return ffi.cast("pt_image_header *", ffi.from_buffer(image)).core
 
 
-def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
+def open_data(files: Sequence[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
     """The data map of some .ptd files' bytes; None where there are none."""
     maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
     return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
@@ -100,15 +103,15 @@ def _run(request, result):
         result.further.append(outputs(method, meta))
 
 
-def prepare_for(method: Method, core: str) -> None:
+def prepare_for(method: Method, core: str | None) -> None:
     """Let load prepare what the kernels of a core do, as board.toml names it, and state the temp memory
     that they prefer."""
     method.library.core = WISHING_CORES.get(core, 0)
 
 
-def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None) -> int:
+def wished_temp(method: Method, core: str | None, prepare: bool = False, data_map=None) -> int:
     """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
-    program, name = method.program, method.name
+    program, name = method.method_meta().program, method.name
     method.unload()
     prepare_for(method, core)
     method.load(program, name, prepare, data_map)
@@ -118,7 +121,7 @@ def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None)
 def least_temp(method: Method, prepare: bool = False, data_map=None) -> int:
     """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
     that works."""
-    program, name = method.program, method.name
+    program, name = method.method_meta().program, method.name
     method.unload()
     method.manager.temp_allocator = None
     try:
@@ -136,9 +139,9 @@ def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
     for memory in planned if request.planned_fill else ():
         memory[:] = bytes([request.planned_fill]) * len(memory)
     return MemoryManager(
-        MemoryAllocator(aligned(request.pool_size)),
+        MemoryAllocator(aligned(request.pool_size or 0)),
         HierarchicalAllocator(planned),
-        MemoryAllocator(aligned(request.temp_size), "temp memory"))
+        MemoryAllocator(aligned(request.temp_size or 0), "temp memory"))
 
 
 def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:

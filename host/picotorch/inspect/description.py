@@ -60,7 +60,7 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
             "backend": name,
             "nbytes": len(library.processed(meta.plan, i)),
             "stored": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
-            "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in CompileSpecs(meta, i)],
+            "compile_specs": _compile_specs(meta, i),
             "registered": get_backend(name) is not None,
         })
     return found
@@ -82,6 +82,11 @@ def named_data_list(program: Program) -> list[dict]:
 def planned_buffers(meta: MethodMeta) -> list[int]:
     """Bytes of each planned buffer."""
     return [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+
+
+def _compile_specs(meta, i):
+    specs = CompileSpecs(meta, i)
+    return [[specs[k].key, bytes(specs[k].value).hex()] for k in range(len(specs))]
 
 
 def tensor_entry(info: TensorInfo) -> dict:
@@ -131,7 +136,7 @@ def _tensor(values, i):
 
 def constant_bytes(values: Values) -> int:
     """Bytes of the constant tensors of a method; data that tensors share counts once."""
-    found = {}
+    found: dict[int, int] = {}
     for i in range(len(values)):
         if values.kind(i) == TENSOR:
             memory, position = values.location(i)

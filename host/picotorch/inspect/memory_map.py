@@ -54,6 +54,7 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
     parts, width, height = [], 0, 0
     for text in [draw(meta, title) for meta, title in drawings]:
         size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', text)
+        assert size is not None
         parts.append(text.replace("<svg ", f'<svg y="{height}" ', 1))
         width, height = max(width, int(size[1])), height + int(size[2])
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -12,7 +12,7 @@ def run_beside(request: Request, board: str, beside: str | None) -> Result:
     """The result, with estimated cycles; of a connected board with the instructions of the emulated one
     `beside`, and what they take by the estimate."""
     result = running.run(request, board)
-    if result.connected is not None and beside != running.HOST:
+    if result.connected is not None and beside is not None and beside != running.HOST:
         result.connected.beside = beside
         emulated = running.run(request, beside)
         result.instructions = emulated.instructions

@@ -70,7 +70,7 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
     once, at the largest sizes. None for a method with delegates."""
     if meta.num_backends():
         return None
-    found = Counter()
+    found: Counter = Counter()
     for _, operator, dtype, features in _calls(meta):
         found[operator] += _count(core, operator, dtype, features, has_less_temp)
     return dict(found)

@@ -115,7 +115,7 @@ def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
     if operator.endswith(_PLAIN_WEIGHTS):
         operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
     operator, run = _with_other_loops(operator, run)
-    known = {}
+    known: dict[str, list[float]] = {}
     for mode in (PLAIN.mode(), Conditions(run.is_prepared).mode(), run.mode()):
         known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
     return known.get(operator, known[OTHERS])
@@ -168,7 +168,7 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
     instructions: all of an execution, which its operators share as `operators` has them.
     """
     shares = operators if sum(operators.values()) else {OTHERS: 1}
-    sums = [0, 0, 0]
+    sums = [0.0, 0.0, 0.0]
     for operator, share in shares.items():
         for i, factor in enumerate(factors(core, operator, run)):
             sums[i] += factor * share
@@ -197,7 +197,7 @@ def measured_counts(request: Request, board: str) -> list[int]:
 
 def by_operator(request: Request, counts: list[int]) -> dict[str, int]:
     """Add up measured_counts."""
-    found = Counter()
+    found: Counter = Counter()
     if counts:
         meta = open_program(request.model).method_meta(request.method)
         values = Values(meta.program, meta.plan)

@@ -5,7 +5,7 @@ MicroPython, the library and the kernels of this method.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..boards.boards import Board, board_names, load_board
@@ -81,7 +81,7 @@ def memories_of(need: dict) -> dict[str, int]:
     return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
 
 
-def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None,
+def parts_of_ram(memories: Mapping[str, int | None], way: str, firmware: Firmware | None,
                  stack: int | None = None) -> dict:
     """Return bytes by part: the memories of the method, then those of the software around it; None for
     an unknown part. stack: in C the bound of the kernels, if it is known."""

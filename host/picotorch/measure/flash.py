@@ -38,7 +38,8 @@ _REGISTRY = re.compile(r"/kernels/core/registry/registry\.o$")
 _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
 # What the registry refers to in a build with the feature.
-_FEATURES = {"pt_image_description": "images", "pt_all_float64": "float64",
+_FEATURES: dict[str | int, str] = {
+             "pt_image_description": "images", "pt_all_float64": "float64",
              "pt_winograd": "winograd", "pt_pointwise": "pointwise",
              "pt_neighbours": "neighbours"}
 _WITH = " with "
@@ -113,7 +114,7 @@ class LinkedObjects:
         """Collect the sections that these symbols need, their own included, in a build with these of
         FEATURES, or in a C project: without texts of errors; the kernels' checks are a feature."""
         pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
-        left_out = _NOT_IN_PROJECTS if project else ()
+        left_out: tuple[str, ...] = _NOT_IN_PROJECTS if project else ()
         left_out += (_CHECK,) if project and _CHECKS not in features else ()
         sections_left_out = self._sections_of(left_out)
         while waiting:

@@ -58,7 +58,8 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
 
 def cost(one: dict) -> int:
     """Return the cycles of a profile, a row or an operator; its ticks where none are estimated."""
-    return one.get("ticks", one.get("total")) if one["cycles"] is None else one["cycles"]
+    cycles, ticks = one["cycles"], one["ticks"] if "ticks" in one else one["total"]
+    return ticks if cycles is None else cycles
 
 
 def _is_dynamic(values):
@@ -84,7 +85,7 @@ def _add_cycles(entry, result, request):
 
 def shares(entry: dict) -> dict[str, int]:
     """Return the ticks of a profile by operator, as cycles.estimate takes them."""
-    found = Counter()
+    found: Counter = Counter()
     for row in entry["instructions"]:
         found[row["estimated_as"]] += row["ticks"]
     return dict(found)

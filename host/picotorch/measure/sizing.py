@@ -43,17 +43,17 @@ _PAUSE = 0.01  # seconds
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
-            data: list[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
+            data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
     """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
     Raises the errors of loading."""
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
-    boards, files = [load_board(board) for board in boards], open_data(data)
+    files, emulated = open_data(data), [load_board(board) for board in boards]
     with _stand_ins(meta):
         loaded = load_with_exact_memories(program, method, prepare == "pool", files)
         report = loaded.memory_report()
-        cores = {one.core for one in [*boards, *chips]}
+        cores = {board.core for board in emulated} | {chip.core for chip in chips}
         refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
         wished = {core: report["temp"]["used"] if core in refused
                   else wished_temp(loaded, core, prepare == "pool", files) for core in cores}
@@ -79,7 +79,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
     measured = _Measured(need, request, placed, refused)
-    on_boards = [(board, _temp_on_board(measured, board)) for board in boards]
+    on_boards = [(board, _temp_on_board(measured, board)) for board in emulated]
     on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
     slow = [least] if len(boards) + len(chips) == 1 else []
     runs = [(board, temp) for board, taken in on_boards
@@ -143,8 +143,8 @@ class _Measured:
     def __init__(self, need: dict, request: Request, placed: Placed, refused: set[str]):
         """refused: cores that do not run the image."""
         self.need, self.request, self.placed, self.refused = need, request, placed, refused
-        self._runs = {}
-        self._kernels = {}
+        self._runs: dict = {}
+        self._kernels: dict = {}
 
     def temps(self, core: str) -> list[int]:
         """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
@@ -183,7 +183,7 @@ class _Measured:
         """Return (Counts, "") of a run on the board, or (None, the reason)."""
         return self._runs[board.name, temp]
 
-    def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
+    def time(self, board: Board | None, chip: Board | Chip, temp: int) -> dict | None:
         """Return cycles.estimate for a chip of the board's core, by the sizes of the tensors where no
         board could count; None for a board, or for temp memory with which nothing was to be counted."""
         result, message = (None, "no board")
@@ -200,7 +200,7 @@ class _Measured:
         meta = open_program(self.request.model).method_meta(self.request.method)
         return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
-    def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
+    def choices(self, board: Board | None, chip: Board | Chip, taken: int) -> dict:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
         sizes = {"least": self.need["temp_least"], "used": self.need["temp"],
                  "wished": self.temps(chip.core)[-1]}
@@ -245,10 +245,10 @@ class _Measured:
     def ways(self, chip: Chip, temp: int) -> dict:
         """Return fitting.fit for each way, with so much temp memory."""
         need, board = self.need, fitting.reference_board(chip.core)
-        firmware = board and fitting.firmware_of(board)
+        firmware = None if board is None else fitting.firmware_of(board)
         kernels = self.kernels(board)
         kernels = kernels and kernels["core_and_kernels"]
-        memories = fitting.memories_of(need | {"temp": temp})
+        memories: dict[str, int | None] = {**fitting.memories_of(need | {"temp": temp})}
         if not _is_known(need):
             memories["backends"] = None
         files = {"program": need["program_bytes"],

@@ -32,7 +32,7 @@ def estimated(program: bytes, core: str) -> dict:
         operators = cycles.measured_operators(request, board.name)
     except Error as error:
         return entry | {"message": error.message}
-    return entry | cycles.estimate(core, _CLOCK_HZ, result.instructions["execute"], operators,
+    return entry | cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"], operators,
                                    cycles.conditions_of(request, result, core))
 
 

@@ -49,6 +49,10 @@ class End:
         self.is_dynamic = self.is_tensor and info.is_dynamic()
         self.c_type = _c_type(info) if self.is_tensor else NUMBERS.get(tag, "")
 
+    def definitions(self) -> list[str]:
+        """Return the lines of the functions and macros of this end."""
+        raise NotImplementedError
+
     def describe(self):
         if not self.is_tensor:
             return kind_name(self.tag)

@@ -13,12 +13,14 @@ class Identifiers:
     def claim(self, name: str, *patterns: str) -> str:
         """Return a name with which no identifier of these patterns, such as "{}_open", is there
         already: `name`, or with a number behind it. From now on all of them are there."""
-        for number in itertools.count(1):
-            found = name if number == 1 else f"{name}_{number}"
-            wanted = {pattern.format(found).upper() for pattern in patterns}
-            if not wanted & self._taken:
-                self._taken |= wanted
-                return found
+        names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
+        found = next(found for found in names if not self._spelled(found, patterns) & self._taken)
+        self._taken |= self._spelled(found, patterns)
+        return found
+
+    @staticmethod
+    def _spelled(name, patterns):
+        return {pattern.format(name).upper() for pattern in patterns}
 
 
 def spelled(text: str) -> str:

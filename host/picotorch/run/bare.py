@@ -8,6 +8,7 @@ items('typecode', 'bytes of a tensor').
 
 import ast
 import struct
+from typing import NoReturn
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def message(request: Request, report: dict[str, str]) -> str:
         return error.message
 
 
-def _raise(request, report, fields):
+def _raise(request: Request, report: dict[str, str], fields: list) -> NoReturn:
     stage, loader = int(report["stage"], 0), BufferDataLoader(aligned_copy(request.model))
     if stage == _PROGRAM:
         if fields[1] == SUBJECT_METHOD_NAME:

@@ -261,6 +261,7 @@ def _run_command(
     """Run the emulator in folder; return its exit status and the lines it printed."""
     lines: list[str] = []
     with started(command, folder, timeout, lines) as process:
+        assert process.stdout is not None
         for raw in process.stdout:
             lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
             if on_line is not None:

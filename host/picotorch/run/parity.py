@@ -1,7 +1,7 @@
 """Compare a board with the twin to the bit, and both with expected outputs."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class Reference:
 
 
 def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-                 prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
+                 prepare: str = "none", quantize: bool = False, files: Sequence[bytes] = (),
                  sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
                  rtol: float | None = None) -> tuple[Request, Reference]:
     """The request, with the bytes of its .ptd files, and the reference. Without inputs and expected

@@ -30,6 +30,7 @@ def emulated(*uf2: Path) -> Iterator[str]:
     picotorch take it. Internal where it does not start."""
     with child.started(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                        text=True) as process:
+        assert process.stdout is not None
         port = process.stdout.readline().strip()
         if not port:
             raise fail(INTERNAL, "the emulator did not start", str(PROGRAM))

@@ -176,7 +176,8 @@ class Trace:
 
     def execute(self, method: picotorch.Method) -> None:
         self.tracer.reset()
-        found, buffer = (), self._record.buffer
+        buffer = self._record.buffer
+        found: tuple = ()
         try:
             if buffer is None:
                 method.execute()
@@ -305,8 +306,10 @@ class Runtime:
             raise fail(INVALID_ARGUMENT, "are less than 1", "threads", remedy="give 1 or more")
         found = _read(data)
         if not isinstance(data_path, list | tuple):
-            data_path = [] if data_path is None else [data_path]
-        files = [read_file(_path(path, "data_path")) for path in data_path]
+            paths = [] if data_path is None else [data_path]
+        else:
+            paths = list(data_path)
+        files = [read_file(_path(path, "data_path")) for path in paths]
         program = opened(found, files, verification, enable_etdump is True, debug_buffer_size, threads)
         program.data_map  # noqa: B018 -- opened now, for its errors
         return program

@@ -6,6 +6,7 @@ of shapes, a list with the shape of all its items, a dict with the shape of each
 
 import ast
 import re
+from typing import Any
 
 LONGEST = 1 << 14  # characters of a line
 _DEEPEST = 4
@@ -24,7 +25,7 @@ class NotAnAnswer(ValueError):
     """A line that does not have the shape."""
 
 
-def read(line: str, shape) -> object:
+def read(line: str, shape) -> Any:
     """Return the value of a line. Raises NotAnAnswer, after a time and with memory that are bounded."""
     _check_tokens(line)
     try:

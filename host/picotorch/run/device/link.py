@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mpremote.transport import TransportError
 from serial import SerialException
@@ -177,7 +178,7 @@ class Link:
         call = f"_pt['do']({zlib.crc32(data)}, {data!r}, {space!r})"
         return self._guarded(lambda: self._answer(call, patience or self._patience, each))
 
-    def ask(self, doing: str, source: str, shape: object, space: str = "") -> object:
+    def ask(self, doing: str, source: str, shape: object, space: str = "") -> Any:
         """Execute a text on the board; return the one value that it said, of this shape."""
         said = self.do(doing, source, space, each=shape)
         if len(said) != 1:

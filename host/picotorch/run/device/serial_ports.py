@@ -52,7 +52,7 @@ def serial_ports() -> list[Port]:
 
 
 def board_of(vendor: int | None, product: int | None) -> str | None:
-    return _KNOWN.get((vendor, product)) or _KNOWN.get((vendor, 0))
+    return _KNOWN.get((vendor or 0, product or 0)) or _KNOWN.get((vendor or 0, 0))
 
 
 def is_probe(port: Port) -> bool:

@@ -285,16 +285,17 @@ def _check_heap(link, needed, found):
 
 def _files(said: list) -> dict[str, bytes]:
     """The files that write_file() told of: (name, size), then their bytes. Raises ValueError."""
-    files, sizes, name = {}, {}, None
+    found: dict[str, list[bytes]] = {}
+    sizes, name = {}, None
     for one in said:
         if isinstance(one, tuple):
             name, sizes[name] = one
-            files[name] = []
+            found[name] = []
         elif name is None:
             raise ValueError("bytes of no file")
         else:
-            files[name].append(one)
-    files = {name: b"".join(parts) for name, parts in files.items()}
+            found[name].append(one)
+    files = {name: b"".join(parts) for name, parts in found.items()}
     if "report" not in files or any(len(files[name]) != size for name, size in sizes.items()):
         raise ValueError("it is not whole")
     return files
@@ -313,7 +314,7 @@ def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
     found.ticks = "cycles"
     counts = read_phases(report, "cpu_", PHASES)
     found.cycles = {phase: count if _plausible(count, times[phase], rate) else None
-                    for phase, count in counts.items()}
+                    for phase, count in (counts or {}).items()}
 
 
 def _plausible(count, us, rate):

@@ -3,6 +3,7 @@
 import itertools
 import statistics
 from collections import Counter, defaultdict
+from typing import Any
 
 import click
 
@@ -58,8 +59,8 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
 
 def cost(one: dict) -> int:
     """Return the cycles of a profile, a row or an operator; its ticks where none are estimated."""
-    cycles, ticks = one["cycles"], one["ticks"] if "ticks" in one else one["total"]
-    return ticks if cycles is None else cycles
+    found: Any = one.get("ticks", one.get("total")) if one["cycles"] is None else one["cycles"]
+    return found
 
 
 def _is_dynamic(values):

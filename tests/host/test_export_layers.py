@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import quantizing  # noqa: E402
+from picotorch.export import building, completing, quantizing  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
@@ -357,6 +357,60 @@ def test_equal_batch_norms_are_no_recurrent_layer():
     samples = [(torch.rand(IMAGE),) for _ in range(6)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
     assert "recurrent" not in str(report["advice"])
+
+
+class Operands(nn.Module):
+    """An operator with a parameter, a buffer and a literal tensor for one operand, and what a layer
+    computes for the other."""
+
+    def __init__(self, operator, size, sides):
+        super().__init__()
+        self.operator, self.sides, self.first = operator, sides, nn.Linear(size[-1], size[-1])
+        self.a, self.values = nn.Parameter(torch.rand(size) + 0.5), (torch.rand(size) + 0.5).tolist()
+        self.register_buffer("b", torch.rand(size) + 0.5)
+
+    def forward(self, x):
+        y, constants = self.first(x), (self.a, self.b, torch.tensor(self.values))
+        return [self.operator(*pair) for constant in constants
+                for pair in ((constant, y), (y, constant))[self.sides]]
+
+
+BOTH, RIGHT = slice(2), slice(1, 2)
+MATRIX, MATRICES = (8, 8), (2, 8, 8)
+OPERANDS = {  # {name: (operator, sizes, sides of the constant)}
+    "matmul": (torch.matmul, MATRIX, BOTH), "matmul of three dims": (torch.matmul, MATRICES, BOTH),
+    "matmul of four dims": (torch.matmul, (1, 2, 8, 8), BOTH), "bmm": (torch.bmm, MATRICES, BOTH),
+    "mm": (torch.mm, MATRIX, BOTH), "mv": (lambda a, b: torch.mv(a, b[0]), MATRIX, RIGHT),
+    "broadcast matmul": (lambda a, b: torch.matmul(a, b[0]), MATRICES, BOTH),
+    "einsum": (lambda a, b: torch.einsum("bij,bjk->bik", a, b), MATRICES, BOTH),
+    "linear": (F.linear, MATRIX, BOTH), "add": (torch.add, MATRIX, BOTH),
+    "sub": (torch.sub, MATRIX, BOTH), "mul": (torch.mul, MATRIX, BOTH),
+    "div": (torch.div, MATRIX, RIGHT), "minimum": (torch.minimum, MATRIX, BOTH),
+    "maximum": (torch.maximum, MATRIX, BOTH), "outer": (torch.outer, (8,), BOTH),
+    "where": (lambda a, b: torch.where(torch.eye(8).bool(), a, b), MATRIX, BOTH),
+    "cat": (lambda a, b: torch.cat([a, b], -1), MATRIX, BOTH),
+    "stack": (lambda a, b: torch.stack([a, b]), MATRIX, BOTH),
+    "broadcast": (lambda a, b: a * b[0], MATRIX, BOTH),
+    "gt": (lambda a, b: (a + 9 > b).float(), MATRIX, BOTH),
+    "attention": (lambda a, b: F.scaled_dot_product_attention(a, b, b), MATRICES, BOTH),
+    "addmm": (lambda a, b: torch.addmm(torch.ones(8), a, b), MATRIX, BOTH),
+    "pow": (lambda a, b: (a.sigmoid() + 1).pow(b), MATRIX, RIGHT),
+    "conv1d": (lambda a, b: F.conv1d(a, b[:, :, :3]), (4, 4, 8), RIGHT),
+    "conv2d": (lambda a, b: F.conv2d(a, b[:, :, :3, :3]), (4, 4, 8, 8), RIGHT),
+    "adaptive_avg_pool2d": (lambda a, b: F.adaptive_avg_pool2d(b, 1) * a, (1, 2, 8, 8), BOTH),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_an_operand_may_be_a_constant(name, monkeypatch):
+    monkeypatch.setattr(building, "_in_float", lambda *arguments: None)
+    monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
+    torch.manual_seed(0)
+    operator, size, sides = OPERANDS[name]
+    module, samples = Operands(operator, size, sides), [(torch.randn(size),) for _ in range(8)]
+    report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
+    assert report["layers"][0]["dtype"] == "int8"
+    assert min(output["sqnr"] for output in report["outputs"]) > LEAST_SQNR, report["outputs"]
 
 
 def audio():

@@ -14,11 +14,11 @@ _IMAGE_OPERATORS = (
     _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
     _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
 
-# Operators that need images to be contiguous: normalizations, products of matrices, and what makes
-# tensors of another rank
+# Operators that need images to be contiguous: normalizations, linear layers, products of matrices, and
+# what makes tensors of another rank
 _CONTIGUOUS_OPERATORS = (
-    _ATEN.group_norm.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default,
-    _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
+    _ATEN.linear.default, _ATEN.group_norm.default, _ATEN.instance_norm.default,
+    _ATEN.layer_norm.default, _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
 ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
 # Operators that need images to be contiguous if their result would not be
@@ -185,9 +185,9 @@ def takes_images(graph: torch.fx.GraphModule) -> bool:
 
 def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
     """Insert copies where an operator needs another dim order than its input has, as it runs with these
-    arguments: channels last for convolutions and pooling, contiguous for normalizations, products of
-    matrices and stacks, and for a view, whose dim order a program could not state. Insert views where
-    the ranks of two tensors of as many elements differ."""
+    arguments: channels last for convolutions and pooling, contiguous for normalizations, linear layers,
+    products of matrices and stacks, and for a view, whose dim order a program could not state. Insert
+    views where the ranks of two tensors of as many elements differ."""
     with torch.no_grad():
         _Copies(graph).run(*torch.utils._pytree.tree_leaves(arguments))
     graph.recompile()

@@ -33,7 +33,7 @@ from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
-from executorch.exir.pass_base import ExportPass, PassResult
+from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
 from torch._guards import detect_fake_mode
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
@@ -277,7 +277,11 @@ class _Quantizer(CortexMQuantizer):
         mode = detect_fake_mode([node.meta.get("val") for node in model.graph.nodes])
         if mode is not None:
             mode.static_shapes = True
-        return super().transform_for_annotation(model)
+        manager = CortexMPassManager(None)
+        manager.pass_list_transform_for_annotation = [
+            type(one.__name__, (one,), {"ExportInterpreter": _WithConstants})
+            for one in manager.pass_list_transform_for_annotation]
+        return manager.transform_for_annotation(model)
 
     def annotate(self, model):
         in_float = masks.in_float(model, self.samples)
@@ -304,6 +308,15 @@ class _Quantizer(CortexMQuantizer):
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
                     inputs[source] = _fixed_spec(source) or spec
         return model
+
+
+class _WithConstants(ExportPass.ExportInterpreter):
+    """Give passes a constant as the value of a node, as they get every other operand: a product with one
+    fails otherwise."""
+
+    def get_attr(self, target, args, kwargs):
+        value, tracer = super().get_attr(target, args, kwargs), self.callback.tracer
+        return ProxyValue(value, torch.fx.Proxy(tracer.create_arg(value), tracer))
 
 
 def _is_converted(node):

@@ -4,6 +4,7 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
+from picotorch.export import building, completing
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,51 @@ def test_warnings_of_samples_are_reported(torch):
         found = [one for one in report["warnings"] if one.startswith("samples: ")]
         assert len(found) == 1 and "raw pixels" in found[0]
     assert picotorch.export.export(module, torch.rand(1, 6)).report["warnings"] == []
+
+
+def _named(torch, kind, name):
+    """Return a module with a part of this kind and name, which other parts surround."""
+    class Part(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+            if kind == "module":
+                self.add_module(name, torch.nn.Linear(4, 4))
+            elif kind == "parameter":
+                self.register_parameter(name, torch.nn.Parameter(torch.rand(4)))
+            else:
+                self.register_buffer(name, torch.rand(4))
+
+        def forward(self, x):
+            part, y = getattr(self, name), self.first(x)
+            return self.last(part(y) if kind == "module" else y * part)
+
+    torch.manual_seed(0)
+    return torch.nn.Sequential(Part()).eval()
+
+
+KINDS = ("module", "parameter", "buffer")
+
+
+@pytest.mark.parametrize("quantize", [None, {"in0": np.ones((4, 2, 4), np.float32)}])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [
+    "a\nb", "\n", "a\r", "a\tb", "a\0b", "a\x7f", "a\u2028b", "\ud800", 'a"b', "a\\b", "a\\", "class",
+    "None", "\u00aa"])
+def test_a_name_that_code_cannot_contain_is_refused(torch, name, kind, quantize):
+    """It ended in a SyntaxError in code that torch generated, or in another part's weights."""
+    with pytest.raises(Error) as caught:
+        picotorch.export.export(_named(torch, kind, name), torch.ones(2, 4), quantize=quantize)
+    text = str(caught.value)
+    assert text.startswith("NotSupported") and repr(f"0.{name}") in text and "rename" in text
+
+
+@pytest.mark.parametrize("kind, is_int8", [("module", True), ("parameter", False), ("buffer", True)])
+@pytest.mark.parametrize("name", ["a b", "a-b", "0", "a'b", "a/b", "\u00fc", "a(b)", "match"])
+def test_other_names_are_exported(torch, monkeypatch, name, kind, is_int8):
+    monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
+    monkeypatch.setattr(building, "_in_float", lambda *arguments: None)
+    x = torch.randn(8, 2, 4)
+    report = picotorch.export.export(_named(torch, kind, name), x[0],
+                                     quantize={"in0": x.numpy()} if is_int8 else None).report
+    assert report["outputs"][0]["sqnr"] > (25 if is_int8 else 100)

@@ -5,9 +5,11 @@ import functools
 import importlib
 import importlib.util
 import io
+import keyword
 import re
 import sys
 import traceback
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -126,9 +128,12 @@ def _line_of(error, file):
 def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_shapes=None) -> Source:
     """Export an nn.Module with example inputs (a tensor, or a tuple of the arguments of forward).
     Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot
-    export."""
+    export, and for names that the code of torch cannot contain."""
     if not isinstance(module, torch.nn.Module):
         raise fail(INVALID_ARGUMENT, f"is {type(module).__name__}, not an nn.Module", name)
+    _check_names([path for named in (module.named_modules, module.named_parameters,
+                                     module.named_buffers)
+                  for path, _ in named(remove_duplicate=False)], name)
     module, arguments = module.eval(), _arguments(torch, inputs, name)
     with steps.step("running it with the example inputs"):
         run = _runner(torch)
@@ -162,6 +167,7 @@ def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps:
             exported = torch.export.load(io.BytesIO(data))
         except Exception as error:
             raise fail(INVALID_PROGRAM, f"torch.export.load: {cause(error)}", name) from None
+    _check_names([*exported.state_dict, *exported.constants], name)
     torchvision_operators.register(torch)
     if inputs is None and exported.example_inputs is None:
         raise fail(INVALID_ARGUMENT, "the file has no example inputs", name,
@@ -170,6 +176,25 @@ def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps:
     module = exported.module(check_guards=False)
     return Source(name, exported, _runner(torch, module), tuple(arguments), len(data),
                   functools.partial(explained, name=name))
+
+
+def _check_names(paths, name):
+    """Raise NotSupported for modules, parameters and buffers that the code of torch.fx cannot name."""
+    for path in paths:
+        if not all(map(_is_writable, path.split("."))):
+            raise fail(NOT_SUPPORTED, f"torch cannot write the name {path!r} in Python code", name,
+                       remedy="rename this module, parameter or buffer: use letters, digits and _, and "
+                       "no keyword of Python")
+
+
+def _is_writable(name):
+    """Return whether Python reads the attribute of this name from the code of torch.fx, which has
+    .name, or getattr(..., "name") if it is no identifier."""
+    if not name.isprintable():
+        return False
+    if name.isidentifier():
+        return not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name
+    return '"' not in name and "\\" not in name
 
 
 def _arguments(torch, inputs, name):

@@ -311,8 +311,8 @@ class _Quantizer(CortexMQuantizer):
 
 
 class _WithConstants(ExportPass.ExportInterpreter):
-    """Give passes a constant as the value of a node, as they get every other operand: a product with one
-    fails otherwise."""
+    """Give passes a constant as the value of a node, as they get every other operand: a product with a
+    constant fails otherwise."""
 
     def get_attr(self, target, args, kwargs):
         value, tracer = super().get_attr(target, args, kwargs), self.callback.tracer

@@ -165,5 +165,6 @@ def test_calibration_that_did_not_reach_the_values(count, is_same, words):
 def test_a_cause_that_is_not_determined_is_said_to_be_so():
     layer = {"layer": "a", "value": "a", "operator": "o", "dtype": "int8", "sqnr": 1.0,
              "fake_sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}
-    (text,) = report.layer_warnings([layer], lambda below, poor: {})
-    assert text.endswith("a (1.0 dB): the cause was not determined; export it without --quantize")
+    (one,) = report.layer_warnings([layer], lambda below, poor: {})
+    assert report.warning(one).endswith(
+        "a (1.0 dB): the cause was not determined; export it without --quantize")

@@ -118,7 +118,8 @@ def test_an_inner_layer_that_is_poor_is_a_warning(sqnr, fake_sqnr, words):
     found = report.layer_warnings([_layer(sqnr, fake_sqnr), _layer(36.0, 36.1, "linear")],
                                   lambda below, poor: {})
     assert len(found) == bool(words)
-    assert all(word in found[0] for word in words) and "linear" not in "".join(found)
+    texts = [report.warning(one) for one in found]
+    assert all(word in texts[0] for word in words) and "linear" not in "".join(texts)
 
 
 @pytest.mark.parametrize("sqnrs, verdict", [
@@ -134,6 +135,7 @@ def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_pa
              "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "layers": [],
              "checked": "executed", "samples": 1, "layer_samples": 1, "accuracy": None,
              "warnings": ["a warning"], "verdict": "unusable",
+             "layer_warnings": [], "kept_float": [],
              "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
     monkeypatch.setattr(commands, "_export_function",
                         lambda *arguments: building.Built(program, entry))
@@ -160,10 +162,118 @@ def _times(cycles):
     (10, 3000, ["slower than in float32: about 0.03 ms instead of 0.02 ms"]), (10, None, []),
     (30, 3000, ["larger", "slower"])])
 def test_int8_that_is_larger_or_slower_is_a_warning(size, cycles, words):
-    found = report.comparison_warnings({
+    found = report.comparisons({
         "bytes": size, "time": _times(cycles), "float32": {"bytes": 20, "time": _times(2000)}})
     assert len(found) == len(words)
     assert all(word in text for word, text in zip(words, found, strict=True))
+
+
+def _stance(remedy):
+    """Return what a remedy asks for, from its words alone."""
+    gives_up = "without --quantize" in remedy
+    return ("float32" if remedy == "export it without --quantize" else "" if gives_up else
+            "int8" if any(word in remedy for word in ("--keep-float", "int8")) else "")
+
+
+def check_agreement(remedies):
+    assert {"int8", "float32"} - set(map(_stance, remedies)), remedies
+
+
+def _warnings_of_layers():
+    """Yield a warning for each way out of a poor layer."""
+    for kept in ((), ("a",), tuple("abcdefg")):
+        for remedy in ("", "use a constant nearer to these"):
+            if kept or remedy:
+                yield report.layer_warnings([_layer(1.0, 1.0)], lambda below, poor, kept=kept,
+                                            remedy=remedy: {"softmax": ("why", kept, remedy)})[0]
+    yield report.layer_warnings([_layer(1.0, 1.0)], lambda below, poor: {})[0]
+
+
+def _findings():
+    """Yield all that a report may advise, with the text of the remedy as the programs word it."""
+    yield from _warnings_of_layers()
+    yield from (advising._no_gain("int8 is slower", share) for share in (0.0, 1.0))
+    for fixture in fixture_store.load_all():
+        if fixture.methods == ["forward"] or "forward" in fixture.methods:
+            method = advising._read(advising.open_program(fixture.pte).method_meta("forward"))
+            for rule in (advising._unrolled, advising._float_layers, advising._conversions,
+                         advising._float_ends, advising._slow_first_layer):
+                yield from rule(method)
+
+
+def test_no_two_findings_contradict_each_other():
+    found = list({one.remedy: one for one in _findings()}.values())
+    stances = {_stance(one.remedy) for one in found}
+    assert stances == {"int8", "float32", ""} and len(found) > 12
+    for one in found:
+        assert one.stance == _stance(one.remedy) or "int8" in (one.stance, _stance(one.remedy))
+        for other in found:
+            check_agreement([left.remedy for left in advising.agreed([one, other])])
+
+
+def test_the_advice_on_a_program_does_not_contradict_itself():
+    count = 0
+    for fixture in fixture_store.load_all():
+        for name in fixture.methods:
+            remedies = [one["remedy"] for one in advising.advise(fixture.pte, "", name)["advice"]]
+            check_agreement(remedies)
+            count += any(map(_stance, remedies))
+    assert count > 5
+
+
+def _kept_nets(torch):
+    from support.torch_net import Net
+
+    linear = torch.nn.Linear
+    return {
+        "sin": (Net(lambda layers, x: layers[1](torch.sin(layers[0](x))), linear(16, 16),
+                    linear(16, 4)), ["sin"]),
+        "norm": (torch.nn.Sequential(linear(16, 16), torch.nn.LayerNorm(16), linear(16, 4)), ["1"]),
+        "linear": (torch.nn.Sequential(linear(16, 16), torch.nn.ReLU(), linear(16, 16),
+                                       torch.nn.ReLU(), linear(16, 4)), ["2"]),
+        "all": (torch.nn.Sequential(linear(16, 16), torch.nn.Sigmoid(), linear(16, 4)),
+                ["0", "1", "2"]),
+    }
+
+
+@pytest.mark.parametrize("name", ["sin", "norm", "linear", "all"])
+@pytest.mark.parametrize("int8_io", [False, True])
+def test_nothing_is_advised_against_what_keep_float_requested(torch, name, int8_io):
+    from picotorch.export import export
+
+    torch.manual_seed(0)
+    module, kept = _kept_nets(torch)[name]
+    x = torch.randn(8, 16)
+    if int8_io and name == "all":
+        pytest.skip("it has no int8 ends")
+    entry = export(module.eval(), (x[:1],), quantize={"in0": x.numpy()}, keep_float=kept,
+                   int8_io=int8_io).report
+    assert entry["advice"] == []
+    assert not any("replace the layers" in text for text in entry["warnings"]), entry["warnings"]
+
+
+def test_other_layers_in_float_are_advised_on(torch):
+    from picotorch.export import export
+    from support.torch_net import Net
+
+    torch.manual_seed(0)
+    module = Net(lambda layers, x: layers[2](torch.cos(layers[1](torch.sin(layers[0](x))))),
+                 *(torch.nn.Linear(64, 64) for _ in range(3)))
+    x = torch.randn(8, 64)
+    (one,) = [one for one in export(module.eval(), (x[:1],), quantize={"in0": x.numpy()},
+                                    keep_float=["sin"]).report["advice"] if "leaves" in one["what"]]
+    assert "aten::cos" in one["what"] and len(one["instructions"]) == 1
+
+
+@pytest.mark.parametrize("name", ["causal convolutions", "a perceptron", "functions in float"])
+def test_the_report_does_not_contradict_itself(torch, name):
+    from picotorch.export import export
+
+    torch.manual_seed(0)
+    module, samples = (NO_GAINS | GAINS)[name](torch)
+    entry = export(module.eval(), (samples[:1],), quantize={"in0": samples.numpy()}).report
+    check_agreement([text.rpartition("; ")[2] for text in entry["warnings"]]
+                    + [one["remedy"] for one in entry["advice"]])
 
 
 def test_the_report_compares_int8_with_float32(torch, capsys):

@@ -19,8 +19,8 @@ def advise(model, method, as_json):
     are copied to RAM in each run, recurrent layers that were exported step by step, layers that int8
     leaves in float or hardly speeds up, redundant copies, float weights, and float inputs of an int8
     program. It lists the tensors that need the most RAM and the layers that compute the most. If the
-    firmware of an emulated board is built, it runs an int8 program there to count its instructions; it
-    runs no other.
+    firmware of an emulated board is built, it runs an int8 program there to count its instructions. It
+    does not run other programs.
 
     \b
     Example:

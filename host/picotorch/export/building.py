@@ -18,6 +18,7 @@ from picotorch.module import load_with_exact_memories
 from ..host.tensors import torch_name
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
+from ..measure import advising
 from . import arrays, differences, report, torch_errors
 from .exporting import export_file
 from .samples import Unfit, example_samples, samples_of
@@ -133,15 +134,29 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
     entry = {"model": source.name, "dtype": _dtypes(written) if quantize is None else "int8",
              "core": None if quantize is None else wishes.core,
              "bytes_before": source.before, "bytes": len(written),
-             "warnings": _warnings(quantize, evaluated), **_loaded(written, lowered, wishes)}
+             "warnings": _warnings(quantize, evaluated), "layer_warnings": [],
+             "kept_float": _kept_float(lowered, wishes.keep_float),
+             **_loaded(written, lowered, wishes)}
     if entry["missing_operators"]:
         return Built(written, entry | _unknown("not run: kernels are missing"))
     with steps.step("comparing it with PyTorch on the twin"):
         entry |= _compared(lowering, source, lowered, evaluated)
-        entry["warnings"] += report.layer_warnings(entry["layers"], lambda below, poor: _causes(
+        warnings = report.layer_warnings(entry["layers"], lambda below, poor: _causes(
             lowering, lowered, evaluated, quantize, below, poor))
+        entry["layer_warnings"] = [
+            {"what": one.what, "remedy": one.remedy, "stance": one.stance} for one in warnings]
     entry["verdict"] = report.verdict(entry["outputs"])
     return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
+
+
+def _kept_float(lowered, names):
+    """Return the numbers of the layers that keep_float names, among advising.layers."""
+    if not names:
+        return []
+    return [k for k, i in enumerate(advising.layers(lowered.program))
+            if i in lowered.parts and any(
+                name in lowered.parts[i].values or f"{lowered.parts[i].module}.".startswith(f"{name}.")
+                for name in names if name)]
 
 
 def _causes(lowering, lowered, evaluated, quantize, below, poor):

@@ -55,9 +55,9 @@ def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule, 
          below: dict[str, str], poor: Iterable[str], calibration: list) -> dict[str, Cause]:
     """Return the cause for each of these values.
 
-    fake_quantized, reference: graphs of lowering.Lowered. arguments: of forward. below: of values that
-    are less exact than in `fake_quantized` the operator. poor: other values. calibration: the samples,
-    lists of arrays, whose ranges the scales come from.
+    fake_quantized, reference: graphs of lowering.Lowered. arguments: of forward. below: {value:
+    operator} of values that are less exact than in `fake_quantized`. poor: other values. calibration:
+    the samples, lists of arrays, whose ranges the scales come from.
     """
     trial = _Trial(fake_quantized, reference, arguments)
     return {name: _of_kernel(trial, name, operator) for name, operator in below.items()

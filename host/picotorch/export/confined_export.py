@@ -142,6 +142,7 @@ _ENTRY = {  # the entry of building.build
     "checked": str, "samples": int, "layer_samples": int,
     "accuracy": {"pytorch": float, "program": float},
     "outputs": [{"output": int, **_DIFFERENCE, "equal": float}],
+    "kept_float": [int], "layer_warnings": [{"what": str, "remedy": str, "stance": str}],
     "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
                 "fake_sqnr": float}],
 }  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import click
 
 from ..host import show
+from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice
 
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
 _EQUAL = 0.8  # share of the integers of an output that are PyTorch's
@@ -19,9 +20,8 @@ UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
 POOR = 10  # dB, of a layer: the error is a third of its values
 BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
 NAMED = 3  # layers in a warning
-_WITHOUT = "export it without --quantize"
 _KEPT = 6  # layers to keep in float: of more it is better to export all in float
-_NOT_DETERMINED = "the cause was not determined", (), _WITHOUT
+_NOT_DETERMINED = "the cause was not determined", (), WITHOUT_INT8
 
 
 def verdict(outputs: list[dict]) -> str:
@@ -42,8 +42,8 @@ def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
     return below, poor
 
 
-def layer_warnings(layers: list[dict], find_causes: Callable) -> list[str]:
-    """Return the warnings of layers far below plain fake quantization, and of other layers that are
+def layer_warnings(layers: list[dict], find_causes: Callable) -> list[Advice]:
+    """Return warnings of layers far below plain fake quantization, and of other layers that are
     poor: one for each cause among the first of them in the order of the program.
 
     find_causes(below, poor), of layers, returns {name of a value: causes.Cause}."""
@@ -64,14 +64,19 @@ def layer_warnings(layers: list[dict], find_causes: Callable) -> list[str]:
         for i, ((what, remedy), (group, kept)) in enumerate(groups.items(), 1):
             text = ", ".join(f"{_label(layer, layers)} ({_sqnrs(layer, every is below)})"
                              for layer in group)
-            found.append(f"{head}{text}{more * (i == len(groups))}: {what}; {_ways_out(kept, remedy)}")
+            found.append(Advice(f"{head}{text}{more * (i == len(groups))}: {what}",
+                                *_ways_out(kept, remedy)))
     return found
 
 
 def _ways_out(kept, remedy):
+    """Return the remedy with the layers to keep in float, and its stance."""
     keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
-            if len(kept) <= _KEPT else _WITHOUT)
-    return ", or ".join(filter(None, [kept and keep, remedy]))
+            if len(kept) <= _KEPT else WITHOUT_INT8)
+    text = ", or ".join(filter(None, [kept and keep, remedy]))
+    if WITHOUT_INT8 not in text:
+        return text, IN_INT8
+    return text, IN_FLOAT32 if text == WITHOUT_INT8 else IN_EITHER
 
 
 def _sqnrs(layer, with_fake):
@@ -79,17 +84,22 @@ def _sqnrs(layer, with_fake):
     return _decibels(layer["sqnr"]) + fake
 
 
-def comparison_warnings(entry: dict) -> list[str]:
-    """Return a warning where an int8 program is larger, and one where it is slower than in float32."""
+def comparisons(entry: dict) -> list[str]:
+    """Return in what an int8 program is worse than in float32: larger, slower."""
     found, other = [], entry["float32"]
     if entry["bytes"] > other["bytes"]:
         found.append(f"the int8 program is larger than in float32: {show.size(entry['bytes'])} instead "
-                     f"of {show.size(other['bytes'])}; {_WITHOUT}")
+                     f"of {show.size(other['bytes'])}")
     cycles, float_cycles = entry["time"]["cycles"], other["time"]["cycles"]
     if None not in (cycles, float_cycles) and cycles > float_cycles:
         found.append(f"the int8 program is slower than in float32: about {entry['time']['ms']:.3g} ms "
-                     f"instead of {other['time']['ms']:.3g} ms; {_WITHOUT}")
+                     f"instead of {other['time']['ms']:.3g} ms")
     return found
+
+
+def warning(one: Advice) -> str:
+    """Return the text of a warning, with its remedy if there is one."""
+    return "; ".join(filter(None, [one.what, one.remedy]))
 
 
 def show_text(entry: dict) -> None:

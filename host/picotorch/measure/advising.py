@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import click
@@ -24,8 +25,8 @@ _FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long f
 _CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
 _SOME = 0.1  # of the instructions, from which on other layers help
 _MOSTLY = 0.5  # of the instructions, from which on int8 gains little
-_WITHOUT_INT8 = "export it without --quantize"
-_REPLACE = _WITHOUT_INT8 + ", or replace the layers that int8 leaves in float"
+WITHOUT_INT8 = "export it without --quantize"
+_REPLACE = WITHOUT_INT8 + ", or replace the layers that int8 leaves in float"
 _ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
 # What an int8 program has beside layers, and layers whose weights are int8
@@ -48,13 +49,40 @@ _FLOAT_LAYERS = {
     "costs nothing",
     "aten::mean.dim_out": "use AdaptiveAvgPool2d",
 }
-_ANOTHER_LAYER = ("use another operator if one will do: sigmoid, tanh, gelu, hardswish and softmax are "
-                  "int8")
+_ANOTHER_LAYER = ("use an operator that has an int8 kernel: sigmoid, tanh, gelu, hardswish and softmax "
+                  "have one")
+
+# What a remedy presupposes: that the program is int8; that it is float32 instead; nothing
+IN_INT8, IN_FLOAT32, IN_EITHER = "int8", "float32", ""
+
+
+class Advice(NamedTuple):
+    """what: a clause. remedy: the change, "" for none. stance: IN_INT8, IN_FLOAT32 or IN_EITHER.
+    instructions: the numbers of those concerned. nbytes: of RAM or flash that the change can save."""
+
+    what: str
+    remedy: str
+    stance: str = IN_EITHER
+    instructions: tuple[int, ...] = ()
+    nbytes: int = 0
+
+    def entry(self) -> dict:
+        return {"what": self.what, "instructions": list(self.instructions), "bytes": self.nbytes,
+                "remedy": self.remedy}
+
+
+def agreed(found: list[Advice]) -> list[Advice]:
+    """Return advice that does not contradict itself: where any of it gives up int8, without the
+    remedies that presuppose int8."""
+    if not any(one.stance == IN_FLOAT32 for one in found):
+        return found
+    return [one._replace(remedy="") if one.stance == IN_INT8 else one for one in found]
 
 
 class _Method(NamedTuple):
     """origins: of each instruction, by tensor the constant that it is or that it was made from then.
-    backends: those that are not registered here."""
+    backends: those that are not registered here. kept: the numbers of instructions that are in float,
+    or convert, by request."""
 
     values: Values
     instructions: list[Instruction]
@@ -63,6 +91,7 @@ class _Method(NamedTuple):
     outputs: list[int]
     origins: list[dict[int, int]]
     backends: list[str]
+    kept: frozenset[int] = frozenset()
 
     def tensors(self, indexes) -> list[int]:
         return [tensor for index in indexes for tensor in self.values.tensors(index)]
@@ -78,12 +107,28 @@ class _Method(NamedTuple):
         return any(_is_int8(one) or _is_conversion(one) for one in self.instructions)
 
 
-def advise_export(model: bytes) -> list[dict]:
+def advise_export(model: bytes, kept: Iterable[int] = ()) -> list[Advice]:
     """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
-    left in float. Raise NotFound, InvalidProgram."""
-    found = _read(open_program(model).method_meta("forward"))
+    left in float. kept: the layers that are in float by request, by their numbers among layers(model).
+    Raise NotFound, InvalidProgram."""
+    found = _keep(_read(open_program(model).method_meta("forward")), kept)
     return [one for rule in (_unrolled, _float_layers, _conversions)
             for one in rule(found)]
+
+
+def layers(model: bytes) -> list[int]:
+    """Return the numbers of the instructions of "forward" that are no conversions between int8 and
+    float. Raise NotFound, InvalidProgram."""
+    return _layers(_read(open_program(model).method_meta("forward")))
+
+
+def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -> list[Advice]:
+    """Return these findings, of an int8 program that is slower or larger than in float32, with the
+    remedy for all of them. kept: as for advise_export. Raise NotFound, InvalidProgram."""
+    meta = open_program(model).method_meta("forward")
+    found = _keep(_read(meta), kept)
+    share = _float_share(found, by_size.by_instruction(meta, _CORE))
+    return [_no_gain(what, share) for what in whats]
 
 
 def int8_share(model: bytes) -> dict:
@@ -112,11 +157,12 @@ def advise(model: bytes, name: str, method: str) -> dict:
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
              _idle_copies, _float_weights, _float_ends)
-    gains = _int8_is_no_gain(model, meta, found)
+    advice = agreed([*_int8_is_no_gain(model, meta, found),
+                     *(one for rule in rules for one in rule(found))])
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
-            "advice": [*gains, *(one for rule in rules for one in rule(found))],
+            "advice": [one.entry() for one in advice if one.remedy],
             "memory": _fullest(found), "layers": _most_macs(found)}
 
 
@@ -129,12 +175,42 @@ def _read(meta):
                    _origins(values, instructions), meta.missing_backends())
 
 
-def _advice(what, instructions, nbytes, remedy):
-    return {"what": what, "instructions": [one.index for one in instructions], "bytes": nbytes,
-            "remedy": remedy}
+def _layers(method):
+    return [one.index for one in method.instructions if not _is_conversion(one)]
+
+
+def _keep(method, kept):
+    """Mark layers in float, by their numbers among all, and the conversions next to them, as kept."""
+    numbers = _layers(method)
+    by_index = {one.index: one for one in method.instructions}
+    layers = [by_index[numbers[k]] for k in kept]
+    tensors = {i for one in layers for i in method.tensors((*one.arguments, *one.outputs))}
+    near = {one.index for one in method.instructions if _is_conversion(one)
+            and not tensors.isdisjoint(method.tensors((*one.arguments, *one.outputs)))}
+    return method._replace(kept=frozenset({one.index for one in layers} | near))
+
+
+def _advice(what, instructions, nbytes, remedy, stance=IN_EITHER):
+    return Advice(what, remedy, stance, tuple(one.index for one in instructions), nbytes)
 
 
 # ---- int8 beside float32
+
+
+def _no_gain(what, share, instructions=(), nbytes=0):
+    """Return the advice for an int8 program without a gain. share: of its instructions, which other
+    layers would save."""
+    is_replaceable = share >= _SOME
+    return _advice(what, instructions, nbytes, _REPLACE if is_replaceable else WITHOUT_INT8,
+                   IN_EITHER if is_replaceable else IN_FLOAT32)
+
+
+def _float_share(method, rows):
+    """Return the share of the instructions in float layers and conversions between them that no request
+    keeps there."""
+    total = sum(count for _, _, count, _, _ in rows)
+    return sum(count for one, _, count, _, _ in rows if one.index not in method.kept
+               and _is_in_float(method, one)) / total if total else 0
 
 
 def _int8_is_no_gain(model, meta, found):
@@ -145,24 +221,21 @@ def _int8_is_no_gain(model, meta, found):
     rows = by_size.by_instruction(meta, _CORE)
     if not any(row[3] for row in rows):  # no call of it has a form in float32
         return
-    of_floats = [(one, count) for one, _, count, _, _ in rows if _is_in_float(found, one)]
-    is_float = [one for one, _ in of_floats]
-    total = sum(count for _, _, count, _, _ in rows)
-    share = sum(count for _, count in of_floats) / total if total else 0
+    is_float = [row[0] for row in rows if _is_in_float(found, row[0])]
+    share = _float_share(found, rows)
     of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
                 "between them")
-    ours, other = _cycles(model, meta.name(), rows), _sum_cycles([row[3:] for row in rows if row[3]])
+    ours, other = _cycles(model, meta.name(), rows)
     if ours["cycles"] > other["cycles"]:
-        yield _advice(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
-                      f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
-                      f"({other['instructions']:,}); {of_float}", is_float, 0,
-                      _REPLACE if share >= _SOME else _WITHOUT_INT8)
+        yield _no_gain(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
+                       f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
+                       f"({other['instructions']:,}); {of_float}", share, is_float)
     elif share >= _MOSTLY:
-        yield _advice(f"{of_float}, and int8 gains little", is_float, 0, _REPLACE)
+        yield _no_gain(f"{of_float}, and int8 gains little", share, is_float)
     size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / len(rows))
     if len(model) > size:
-        yield _advice(f"int8 is larger than float32, {len(model):,} B instead of about {size:,} B",
-                      [], len(model) - size, _WITHOUT_INT8)
+        yield _no_gain(f"int8 is larger than float32, {len(model):,} B instead of about {size:,} B",
+                       share, (), len(model) - size)
 
 
 def _is_in_float(method, one):
@@ -173,9 +246,16 @@ def _is_in_float(method, one):
 
 
 def _cycles(model, method, rows):
-    """Estimate an int8 program as picotorch export does; a method that no board runs by its sizes."""
-    found = timing.estimated(model, _CORE) if method == "forward" else {"cycles": None}
-    return _sum_cycles([row[1:3] for row in rows]) if found["cycles"] is None else found
+    """Estimate an int8 program as picotorch export does, and what it would be in float32. Operators of
+    both take as many instructions in float32 as a board counted in int8. A method that no board runs is
+    estimated by its sizes."""
+    found, counts = (timing.estimated_with_counts(model, _CORE) if method == "forward"
+                     else ({"cycles": None}, []))
+    if found["cycles"] is None:
+        found = _sum_cycles([row[1:3] for row in rows])
+    return found, _sum_cycles([
+        (in_float, counts[one.index] if counts and in_float == operator else count)
+        for one, operator, _, in_float, count in rows if in_float])
 
 
 def _sum_cycles(counts):
@@ -267,8 +347,8 @@ def _float_layers(method):
     by_call = defaultdict(list)
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
-        if (outputs and method.is_float(outputs[0]) and not _is_end(one)
-                and not one.call.startswith(_NO_LAYERS)):
+        if (outputs and method.is_float(outputs[0]) and not _is_conversion(one)
+                and one.index not in method.kept and not one.call.startswith(_NO_LAYERS)):
             by_call[one.call].append(one)
     total = sum(macs_of(one, method.values) for one in method.instructions)
     for call, found in by_call.items():
@@ -276,18 +356,19 @@ def _float_layers(method):
         share = f", {100 * macs / total:.0f} % of the MACs" if macs else ""
         yield _advice(f"int8 leaves {call.removesuffix('.out')} in float{share}", found,
                       sum(sum(map(method.nbytes, method.tensors(one.outputs))) for one in found),
-                      _FLOAT_LAYERS.get(call, _ANOTHER_LAYER))
+                      _FLOAT_LAYERS.get(call, _ANOTHER_LAYER), IN_INT8)
 
 
 def _conversions(method):
     """Find operators inside of the program that dequantize for layers of floats, or quantize what these
     compute."""
-    found = [one for one in method.instructions if _is_conversion(one) and not _is_at_end(method, one)]
+    found = [one for one in method.instructions if _is_conversion(one) and one.index not in method.kept
+             and not _is_at_end(method, one)]
     if len(found) > 1:
         count = sum(math.prod(method.values.tensor(one.outputs[0]).sizes()) for one in found)
         yield _advice(f"{len(found)} operators convert {count:,} values between int8 and float", found,
                       0, "put layers of floats next to each other, or replace them by layers that are "
-                      "int8; export without --quantize if most layers stay in float")
+                      "int8", IN_INT8)
 
 
 def _unrolled(method):
@@ -353,7 +434,8 @@ def _float_ends(method):
     floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
     if found and floats:
         yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),
-                      "export with --int8-io, if the sensor gives integers: fewer bytes, less work")
+                      "export with --int8-io, if the sensor gives integers: fewer bytes, less work",
+                      IN_INT8)
 
 
 def _is_at_end(method, instruction):
@@ -433,7 +515,7 @@ def show_text(entry: dict) -> None:
             show.line(f"   instructions: {_numbers(one['instructions'])}")
         click.echo(click.wrap_text(show.printable(one["remedy"]), 80, "   ", "   "))
     if not entry["advice"]:
-        show.line("Nothing here costs more than it has to.")
+        show.line("No advice.")
     if entry["memory"]:
         show.heading(f"Most RAM: tensors at instruction {entry['memory'][0]['instruction']}")
         show.table(["made by", "tensor", "bytes>", "from>", "to>"], [

@@ -39,6 +39,9 @@ _IN_FLOAT = {
     "quantized_avg_pool2d": "aten::avg_pool2d.out",
     "quantized_max_pool2d": "aten::max_pool2d_with_indices.out",
     "maximum": "aten::maximum.out", "minimum": "aten::minimum.out"}
+# What int8 programs have for the layout of images, which sequences become as well, and float32 has not
+_LAYOUT = ("dim_order_ops::_clone_dim_order.out", "aten::unsqueeze_copy.out",
+           "aten::squeeze_copy.dims_out", "aten::squeeze_copy.dim_out")
 _ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
 
 
@@ -78,10 +81,11 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
 
 def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, int, str, int]]:
     """Return for each call of a kernel its operator and the instructions that it takes, and the same of
-    the operator that computes it in float32: 0 for a conversion between int8 and float."""
+    the operator that computes it in float32: 0 for a conversion between int8 and float, and for copies
+    of integers in another layout."""
     found = []
     for instruction, operator, dtype, features in _calls(meta):
-        in_float = _in_float(instruction.call)
+        in_float = _in_float(instruction.call, dtype)
         float_dtype = "float32" if dtype == "int8" else dtype
         found.append((instruction, operator, _count(core, operator, dtype, features), in_float,
                       _count(core, in_float, float_dtype, features) if in_float else 0))
@@ -102,10 +106,10 @@ def _count(core, operator, dtype, features, has_less_temp=False):
     return round(sum(map(math.prod, zip(factors, features, strict=True))))
 
 
-def _in_float(call):
-    """Return the operator of float32 for one of any program, "" for a conversion."""
+def _in_float(call, dtype):
+    """Return the operator of float32 for one of any program, "" for none."""
     family, _, name = call.partition("::")
-    if "quantize_per_" in name:
+    if "quantize_per_" in name or (call in _LAYOUT and dtype == "int8"):
         return ""
     name = name.partition(".")[0].removesuffix("_nhwc")
     return _IN_FLOAT.get(name, call) if family == "cortex_m" else call

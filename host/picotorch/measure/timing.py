@@ -16,24 +16,32 @@ def estimated(program: bytes, core: str) -> dict:
     """Return {"core", "clock_hz", "instructions", "cycles", "ms", "least_ms", "most_ms", "message"},
     with the temp memory that kernels use, as the RAM of the report has it. "counted" is False if no
     board of the core is built: then see by_size.estimate. If a board cannot run the program, "message"
-    tells why, and the figures are None."""
+    states why, and the figures are None."""
+    return estimated_with_counts(program, core)[0]
+
+
+def estimated_with_counts(program: bytes, core: str) -> tuple[dict, list[int]]:
+    """Return what estimated returns, and the instructions that a board counted, by instruction of the
+    method; an empty list if no board did."""
     board = fitting.reference_board(core)
     entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
         ("instructions", "cycles", "ms", "least_ms", "most_ms")), "message": ""}
     try:
         opened = open_program(program)
         if board is None:
-            return entry | (_by_size(opened, core) or {"message": fitting.how_to_measure(core)})
+            found = _by_size(opened, core) or {"message": fitting.how_to_measure(core)}
+            return entry | found, []
         used = load_with_exact_memories(opened, "forward").memory_report()["temp"]["used"]
         request = Request(program, "program", random_inputs(opened.method_meta("forward")),
                           pool_size=board.arenas["pool"].size, temp_size=used)
         result = running.run(request, board.name)
         running.check_result(result)
-        operators = cycles.measured_operators(request, board.name)
+        counts = cycles.measured_counts(request, board.name)
     except Error as error:
-        return entry | {"message": error.message}
-    return entry | cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"], operators,
-                                   cycles.conditions_of(request, result, core))
+        return entry | {"message": error.message}, []
+    return entry | cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"],
+                                   cycles.by_operator(request, counts),
+                                   cycles.conditions_of(request, result, core)), counts
 
 
 def _by_size(program, core):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from picotorch.cli import export as commands
 from picotorch.export import building, report
-from picotorch.measure import advising
+from picotorch.measure import advising, by_size
 from support import fixture_store
 
 
@@ -315,7 +315,16 @@ def _sines(torch):
                torch.nn.Linear(16, 4)), torch.randn(8, 16)
 
 
+def _norms(torch):
+    layers = [layer for _ in range(3) for layer in (torch.nn.Linear(8, 8), torch.nn.LayerNorm(8))]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(8, 4)), torch.randn(8, 32, 8)
+
+
 NO_GAINS = {  # (module, samples), of torch
+    "layer norms": _norms,
+    "a group norm": lambda torch: (torch.nn.Sequential(
+        torch.nn.Conv1d(2, 8, 3), torch.nn.GroupNorm(2, 8), torch.nn.ReLU(),
+        torch.nn.Conv1d(8, 8, 3)), torch.randn(8, 2, 32)),
     "a learned transform": lambda torch: (torch.nn.Conv1d(1, 64, 16, 8), torch.randn(8, 1, 640)),
     "causal convolutions": _causal,
     "a tiny network": lambda torch: (torch.nn.Sequential(
@@ -345,5 +354,32 @@ def test_advise_finds_what_the_export_measures(torch, name):
                                     f"({time['instructions']:,} instructions) instead of about ")
                     for what in found)
     assert is_slower == (time["cycles"] > other["cycles"]) == (name in NO_GAINS), (found, time, other)
-    assert not any("larger" in what for what in found) or (
-        len(exported.buffer) > exported.report["float32"]["bytes"])
+    is_larger = len(exported.buffer) > exported.report["float32"]["bytes"]
+    assert any("int8 is larger" in what for what in found) == is_larger
+
+
+CAUSAL = [(3, 8), (5, 16), (4, 32)]
+
+
+@pytest.mark.parametrize("count, channels", CAUSAL)
+def test_the_bytes_in_float32_of_a_network_over_sequences_are_estimated(torch, count, channels):
+    """Copies that int8 needs for the layout of images were counted in float32, too."""
+    from picotorch.export import export
+    from support.torch_net import Net
+
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv1d(channels if i else 2, channels, 3, dilation=2**i) for i in range(count)]
+
+    def forward(layers, x):
+        for i, layer in enumerate(layers):
+            y = layer(torch.nn.functional.pad(x, (2 * 2**i, 0))).relu()
+            x = x + y if i else y
+        return x[..., -1]
+
+    x = torch.randn(8, 2, 64)
+    exported = export(Net(forward, *layers), (x[:1],), quantize={"in0": x.numpy()})
+    meta = advising.open_program(exported.buffer).method_meta("forward")
+    rows = by_size.by_instruction(meta, "cortex-m4")
+    size = advising._bytes_in_float(exported.buffer, advising._read(meta),
+                                    sum(bool(row[3]) for row in rows) / len(rows))
+    assert size == pytest.approx(exported.report["float32"]["bytes"], rel=0.1)

@@ -23,6 +23,7 @@ _WEIGHTS = 4096  # bytes of float weights from which on int8 is
 _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
 _FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
 _CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
+_BASE = 1000  # bytes of a program beside its constants, that do not depend on its calls
 _SOME = 0.1  # of the instructions, from which on other layers help
 _MOSTLY = 0.5  # of the instructions, from which on int8 gains little
 WITHOUT_INT8 = "export it without --quantize"
@@ -225,7 +226,7 @@ def _int8_is_no_gain(model, meta, found):
     share = _float_share(found, rows)
     of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
                 "between them")
-    ours, other = _cycles(model, meta.name(), rows)
+    ours, other = _cycles(model, found, meta.name(), rows)
     if ours["cycles"] > other["cycles"]:
         yield _no_gain(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
                        f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
@@ -245,17 +246,17 @@ def _is_in_float(method, one):
     return bool(outputs) and method.is_float(outputs[0])
 
 
-def _cycles(model, method, rows):
-    """Estimate an int8 program as picotorch export does, and what it would be in float32. Operators of
-    both take as many instructions in float32 as a board counted in int8. A method that no board runs is
+def _cycles(model, method, name, rows):
+    """Estimate an int8 program as picotorch export does, and what it would be in float32. There, float
+    operators take as many instructions as a board counted here. A method that no board runs is
     estimated by its sizes."""
-    found, counts = (timing.estimated_with_counts(model, _CORE) if method == "forward"
+    found, counts = (timing.estimated_with_counts(model, _CORE) if name == "forward"
                      else ({"cycles": None}, []))
     if found["cycles"] is None:
         found = _sum_cycles([row[1:3] for row in rows])
     return found, _sum_cycles([
-        (in_float, counts[one.index] if counts and in_float == operator else count)
-        for one, operator, _, in_float, count in rows if in_float])
+        (in_float, counts[one.index] if counts and _is_in_float(method, one) else count)
+        for one, _, _, in_float, count in rows if in_float])
 
 
 def _sum_cycles(counts):
@@ -275,7 +276,8 @@ def _bytes_in_float(model, found, calls):
     rest = len(model) - sum(size.values())
     scales = size.pop("Int", 0)  # a bias, multipliers and shifts, of which the first is left
     weights = size.pop("Char", 0)
-    return 4 * weights + scales // 3 + sum(size.values()) + round(rest * calls)
+    base = min(rest, _BASE)
+    return 4 * weights + scales // 3 + sum(size.values()) + base + round((rest - base) * calls)
 
 
 # ---- what there is to find

@@ -31,7 +31,7 @@ HALF, FACTOR = _TABLE["half"], _TABLE["factor"]
 # The operator of float32 that computes what an int8 operator does; conversions have none
 _IN_FLOAT = {
     "quantized_conv2d": "aten::convolution.out", "quantized_depthwise_conv2d": "aten::convolution.out",
-    "quantized_transpose_conv2d": "aten::convolution.out", "quantized_linear": "aten::addmm.out",
+    "quantized_transpose_conv2d": "aten::convolution.out", "quantized_linear": "aten::linear.out",
     "quantized_batch_matmul": "aten::bmm.out", "quantized_add": "aten::add.out",
     "quantized_mul": "aten::mul.out", "quantized_div": "aten::div.out",
     "quantized_activation": "aten::sigmoid.out", "softmax": "aten::_softmax.out",

@@ -41,13 +41,15 @@ class Part(NamedTuple):
 
     module: path of the module that it comes from, "" for the outermost. values: by output, the name in
     the float graph of the value that it stands for, as value_name gives it, "" for none. scale,
-    zero_point: of outputs of integers.
+    zero_point: of outputs of integers. node: name of the node of the float graph that it helps to
+    compute.
     """
 
     module: str
     values: tuple[str, ...]
     scale: float | None = None
     zero_point: int = 0
+    node: str = ""
 
     @property
     def value(self) -> str:
@@ -284,10 +286,11 @@ def _part(node, named, quantized):
     module, values = path_of(node), _values(node, named)
     found = node.meta.get("output_qparams")
     if not found:
-        return Part(module, tuple(value_name(value) if value else "" for value in values))
+        return Part(module, tuple(value_name(value) if value else "" for value in values),
+                    node=source_name(node))
     parameters = float(found[0].scale), int(found[0].zp)
     return Part(module, tuple(_with_activation(value, parameters, quantized) for value in values),
-                *parameters)
+                *parameters, source_name(node))
 
 
 def _values(node, named):
@@ -305,7 +308,7 @@ def _value(node, named):
     """Return the node of the float graph that a node computes, or helps to compute; of an operator with
     several results, the result that the users of the node take there, None if they take another or more
     than one."""
-    source = named.get(_source(node))
+    source = named.get(source_name(node))
     if source is None or not _has_results(source):
         return source
     found = {result for user in node.users for result in _taken(node, user, source, named)}
@@ -318,7 +321,7 @@ def _has_results(node):
 
 def _taken(node, user, source, named):
     """Return the results of `source`, of the float graph, that the node may be by this user of it."""
-    name = _source(user)
+    name = source_name(user)
     if name == source.name:  # the node is a step of the operator
         return set()
     same = named.get(name) if user.op != "output" else next(
@@ -347,8 +350,9 @@ def _tensors_of(node):
     return found
 
 
-def _source(node):
-    """Name of the value in the graph before lowering that a node computes, or helps to compute."""
+def source_name(node: torch.fx.Node) -> str:
+    """Return the name of the node in the graph before lowering that a node computes, or helps to
+    compute."""
     name, sources = node.name, node.meta.get("from_node")
     while sources:
         name, sources = sources[-1].name, sources[-1].from_node

@@ -4,6 +4,8 @@ knows, constants instead of the operators that make them, and the dim order that
 Importing it imports torch.
 """
 
+import operator
+
 import torch
 
 _ATEN = torch.ops.aten
@@ -33,7 +35,10 @@ _SHUFFLES = (
 
 # Operators whose results a program copies, to be contiguous
 _PERMUTATIONS = (_ATEN.permute.default, _ATEN.transpose.int)
-_IS_COPIED = "picotorch_is_copied"  # key in the meta of other nodes whose results are copied so
+_PARTS = (
+    _ATEN.slice.Tensor, _ATEN.narrow.default, _ATEN.select.int, _ATEN.unbind.int, _ATEN.split.Tensor,
+    _ATEN.split_with_sizes.default, _ATEN.split.sizes, _ATEN.chunk.default, _ATEN.unsafe_chunk.default,
+    _ATEN.tensor_split.sections, _ATEN.expand.default, _ATEN.expand_as.default)
 
 # Operators that take several tensors of one dim order
 _JOINTS = (
@@ -44,9 +49,6 @@ _JOINTS = (
 _PAIRS = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 
-_FACTORIES = (
-    _ATEN.zeros.default, _ATEN.ones.default, _ATEN.full.default, _ATEN.zeros_like.default,
-    _ATEN.ones_like.default, _ATEN.full_like.default, _ATEN.new_zeros.default)
 _LARGEST_CONSTANT = 4096  # bytes that a folded result may have
 
 
@@ -72,7 +74,7 @@ def replace_circular_pads(graph: torch.fx.GraphModule) -> None:
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.pad.default):
         if len(node.args) > 2 and node.args[2] == "circular":
             dim = node.meta["val"].dim()
-            result = _call(graph, node, _ATEN.clone.default, node.args[0],
+            result = call(graph, node, _ATEN.clone.default, node.args[0],
                            memory_format=torch.contiguous_format)
             for before, after in zip(node.args[1][::2], node.args[1][1::2], strict=True):
                 dim -= 1
@@ -91,17 +93,17 @@ def _padded_circularly(graph, node, x, dim, before, after):
         if end - start == size:
             slices.append(x)
         elif end > start:
-            slices.append(_call(graph, node, _ATEN.slice.Tensor, x, dim, start, end))
-            slices[-1].meta[_IS_COPIED] = True
-    return _call(graph, node, _ATEN.cat.default, slices, dim) if len(slices) > 1 else slices[0]
+            slices.append(call(graph, node, _ATEN.slice.Tensor, x, dim, start, end))
+    return call(graph, node, _ATEN.cat.default, slices, dim) if len(slices) > 1 else slices[0]
 
 
-def _call(graph, node, operator, *args, **options):
+def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.OpOverload, *args,
+         **options) -> torch.fx.Node:
     """Insert a call before a node, for the same module."""
     with graph.graph.inserting_before(node):
-        made = graph.graph.call_function(operator, args, options)
+        made = graph.graph.call_function(target, args, options)
     given = torch.fx.node.map_arg(args, lambda one: one.meta["val"])
-    made.meta = {"val": operator(*given, **options),
+    made.meta = {"val": target(*given, **options),
                  "nn_module_stack": node.meta.get("nn_module_stack", {})}
     return made
 
@@ -109,44 +111,58 @@ def _call(graph, node, operator, *args, **options):
 # ---- constants
 
 
-def fold_factories(graph: torch.fx.GraphModule) -> None:
-    """Compute what depends only on zeros(), ones(), full() and weights: the first state of a recurrent
-    layer. The quantizer takes constants; it leaves the results of these operators float. Random values
-    are computed in each run."""
-    values = {}
+def fold_constants(graph: torch.fx.GraphModule) -> None:
+    """Compute what depends on parameters, buffers and numbers alone: weights of weight_norm, positions,
+    the first state of a recurrent layer. The quantizer takes constants; it leaves the results of
+    operators in float. Random values are computed in each run, and so is what would make much out of
+    little."""
+    values, limits = {}, {}
     for node in graph.graph.nodes:
-        if _is_folded(node, values):
-            value = node.target(*_given(graph, node.args, values), **node.kwargs)
-            if isinstance(value, torch.Tensor) and value.nbytes <= _LARGEST_CONSTANT:
-                values[node] = value
+        if not _is_folded(node, values):
+            continue
+        with torch.no_grad():
+            value = node.target(*_given(graph, node.args, values),
+                                **_given(graph, node.kwargs, values))
+        limit = sum(limits[one] if one in limits else constant(graph, one).nbytes
+                    for one in node.all_input_nodes)
+        if _nbytes(value) <= max(limit, _LARGEST_CONSTANT):
+            values[node], limits[node] = value, limit
     if any(_changes(user) for node in values for user in node.users):
         return
     for node, value in values.items():
-        if all(user in values for user in node.users):
+        if not isinstance(value, torch.Tensor) or all(user in values for user in node.users):
             continue
         name = f"_constant_{node.name}"
         graph.register_buffer(name, value.detach().clone())
         with graph.graph.inserting_before(node):
-            constant = graph.graph.get_attr(name)
-        constant.meta = dict(node.meta)
-        node.replace_all_uses_with(constant)
+            folded = graph.graph.get_attr(name)
+        folded.meta = dict(node.meta)
+        node.replace_all_uses_with(folded, lambda user: user not in values)
     graph.graph.eliminate_dead_code()
     graph.recompile()
 
 
+def _nbytes(value):
+    return sum(one.nbytes for one in torch.utils._pytree.tree_leaves(value))
+
+
 def _is_folded(node, values):
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-        return False
-    taken = node.all_input_nodes
-    if node.target in _FACTORIES and not taken:
-        return True
-    return (any(one in values for one in taken) and not _changes(node) and not _is_random(node)
-            and all(one in values or one.op == "get_attr" for one in taken))
+    if node.target is operator.getitem:
+        return node.args[0] in values
+    return (isinstance(node.target, torch._ops.OpOverload) and not _changes(node)
+            and not _is_random(node) and all(one in values or _is_tensor(node.graph, one)
+                                             for one in node.all_input_nodes)
+            and all(type(one.type).__name__ == "TensorType" for one in node.target._schema.returns)
+            and len(node.target._schema.returns) > 0)
 
 
-def _given(graph, args, values):
+def _is_tensor(graph, node):
+    return node.op == "get_attr" and isinstance(constant(graph.owning_module, node), torch.Tensor)
+
+
+def _given(graph, arguments, values):
     return torch.fx.node.map_arg(
-        args, lambda node: values[node] if node in values else constant(graph, node))
+        arguments, lambda node: values[node] if node in values else constant(graph, node))
 
 
 def constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.Tensor:
@@ -193,6 +209,19 @@ def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
     graph.recompile()
 
 
+def _is_copied(node):
+    """Return True for a view of a part of a tensor, or in another order: a program copies it, to be
+    contiguous."""
+    return node.target in _PERMUTATIONS or isinstance(node.target, torch._ops.OpOverload) and (
+        node.target in _PARTS)
+
+
+def _contiguous(value):
+    if isinstance(value, list | tuple):
+        return type(value)(map(_contiguous, value))
+    return value.contiguous() if isinstance(value, torch.Tensor) else value
+
+
 class _Copies(torch.fx.Interpreter):
     def __init__(self, graph):
         super().__init__(graph, garbage_collect_values=False)
@@ -212,8 +241,7 @@ class _Copies(torch.fx.Interpreter):
         elif node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
             node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         result = super().run_node(node)
-        is_copied = node.target in _PERMUTATIONS or _IS_COPIED in node.meta
-        return result.contiguous() if is_copied else result
+        return _contiguous(result) if _is_copied(node) else result
 
     def _match_ranks(self, node):
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.
@@ -251,7 +279,11 @@ class _Copies(torch.fx.Interpreter):
         return not self._is_image(node) or self.env[node].is_contiguous()
 
     def _copy(self, node, source, memory_format):
-        if not self._is_image(source) or self.env[source].is_contiguous(memory_format=memory_format):
+        if not self._is_image(source):
+            return
+        if self.env[source].shape[1] == 1:  # both orders in one, which ExecuTorch states as contiguous
+            memory_format = torch.contiguous_format
+        if self.env[source].is_contiguous(memory_format=memory_format):
             return
         with node.graph.inserting_before(node):
             copy = node.graph.call_function(_ATEN.clone.default, (source,),

@@ -31,6 +31,7 @@ from executorch.backends.cortex_m.quantizer.quantization_configs import (
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, mark_node_as_annotated
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
+from executorch.backends.transforms.remove_getitem_op import RemoveGetItemPass
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
@@ -45,7 +46,18 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from . import batch_norms, biases, masks, matrix_errors, movers, preparing, recurrent, sequences
+from . import (
+    batch_norms,
+    biases,
+    masks,
+    matrix_errors,
+    movers,
+    preparing,
+    recurrent,
+    refusals,
+    sequences,
+    spelling,
+)
 from .lowering import Lowered, finish, path_of, traced_from, value_name
 
 _ATEN = torch.ops.aten
@@ -54,7 +66,7 @@ _ATEN = torch.ops.aten
 _COMPOSITES = (
     _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
     _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
-    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default)
+    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default, _ATEN.einsum.default)
 
 # What the quantizer knows under another name
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
@@ -63,6 +75,8 @@ _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.defau
 _EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
 
 _HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
+
+_MAX_REFUSED = 64  # nodes; each costs a quantization
 
 _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
              _ATEN.alpha_dropout.default)
@@ -81,7 +95,9 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     if fuse_rnn:
         exported = recurrent.fuse(exported)
     graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
+    preparing.fold_constants(graph)
     preparing.name_convolutions(graph)
+    spelling.replace(graph)
     preparing.replace_circular_pads(graph)
     batch_norms.replace(graph)
     sequences.as_images(graph)
@@ -95,23 +111,40 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     _take_apart(graph)
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
-    preparing.fold_factories(graph)
-    prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float))
+    preparing.fold_constants(graph)
+    in_float = set()  # names of nodes that no int8 program can hold
+    while True:
+        try:
+            return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float)
+        except refusals.Refused as refused:
+            found = refused.names - in_float
+            if not found or len(in_float) >= _MAX_REFUSED:
+                raise refused.error from refused.error.__cause__
+            in_float |= found
+
+
+def _lower(graph, samples, core, keep_float, in_float):
+    """Lower a prepared graph, with the nodes of the names in_float in float. Raise Refused for what the
+    flow, or the twin, refuses."""
+    prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float, in_float))
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
     biases.widen_scales(prepared)
     reference = _without_observers(copy.deepcopy(prepared))
-    converted = convert_pt2e(prepared)
-    recurrent.quantize_weights(converted)
-    quantized = _quantization(converted)
-    edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
-                   compile_config=cortex_m_edge_compile_config())
-    manager = CortexMPassManager(edge.exported_program(), _passes(),
-                                 CortexMTargetConfig.from_target_string(core))
-    edge._edge_programs["forward"] = manager.transform()
-    movers.check(edge.exported_program().graph)
-    return finish(edge, reference, quantized, converted)
+    with refusals.of_nodes(reference):
+        converted = convert_pt2e(prepared)
+        recurrent.quantize_weights(converted)
+        quantized = _quantization(converted)
+        edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
+                       compile_config=cortex_m_edge_compile_config())
+        manager = CortexMPassManager(edge.exported_program(), _passes(),
+                                     CortexMTargetConfig.from_target_string(core))
+        edge._edge_programs["forward"] = manager.transform()
+        movers.check(edge.exported_program().graph)
+        lowered = finish(edge, reference, quantized, converted)
+    refusals.check(lowered)
+    return lowered
 
 
 def _named(graph, names):
@@ -241,6 +274,9 @@ class _Steps(torch.nn.Module):
 def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None,
                enable_gqa=False):
     """softmax(query * key^T * scale + mask) * value"""
+    if enable_gqa:  # as many heads of keys and values as there are of queries
+        key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3)
+                      for one in (key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = torch.matmul(query, key.transpose(-2, -1)) * scale
     if is_causal:
@@ -261,10 +297,10 @@ class _Quantizer(CortexMQuantizer):
     Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
     integers: ExecuTorch's takes comparisons with numbers for such."""
 
-    def __init__(self, samples, keep_float=()):
-        """keep_float: names of layers, see lower_int8."""
+    def __init__(self, samples, keep_float=(), refused=()):
+        """keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float."""
         super().__init__()
-        self.samples, self.keep_float = samples, keep_float
+        self.samples, self.keep_float, self.refused = samples, keep_float, refused
         self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
         for quantizer in self.quantizers[:-1]:
             matcher = quantizer.pattern_matcher
@@ -285,7 +321,8 @@ class _Quantizer(CortexMQuantizer):
 
     def annotate(self, model):
         in_float = masks.in_float(model, self.samples)
-        kept = _named(model, self.keep_float)
+        kept = _named(model, self.keep_float) | {
+            node for node in model.graph.nodes if node.name in self.refused}
         in_float |= kept
         for node in in_float:
             is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
@@ -377,11 +414,13 @@ def _passes():
     gives int32, and refuse to multiply that by the int8 of another layer."""
     passes = list(CortexMPassManager.pass_list)
     passes.remove(DecomposeHardswishPass)
+    passes[passes.index(RemoveGetItemPass)] = _DropIndices
     passes[passes.index(ActivationFusionPass)] = _ActivationFusion
     fold = passes.index(FoldAndAnnotateQParamsPass)
     passes[fold:fold + 1] = [movers.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
                              _Tables]
-    passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
+    last = passes.index(AtenToCortexMPass)
+    passes[last:last] = [_BiasesAsInt32, _Convolutions]
     return passes
 
 
@@ -409,6 +448,33 @@ _register_tables()
 class _Tables(AtenToDialectPass):
     """Make tables of activations first. Between passes PyTorch would say that tanh gives floats, and
     refuse to multiply what follows from them by the int8 of softmax."""
+
+
+class _DropIndices(ExportPass):
+    """Replace a max pool that gives indices, too, where nothing takes them. ExecuTorch's pass refuses any
+    other, and a program holds those as well."""
+
+    def call(self, graph_module):
+        for node in list(graph_module.graph.nodes):
+            if node.target is not exir_ops.edge.aten.max_pool2d_with_indices.default or [
+                    (user.target, user.args[1]) for user in node.users] != [(operator.getitem, 0)]:
+                continue
+            (values,) = node.users
+            values.target, values.args = exir_ops.edge.aten.max_pool2d.default, node.args
+            values.meta = {**node.meta, "val": node.meta["val"][0]}
+            graph_module.graph.erase_node(node)
+        graph_module.recompile()
+        return PassResult(graph_module, True)
+
+
+class _Convolutions(AtenToCortexMPass):
+    """Make int8 convolutions of all that will be one before the other operators: those ask whether their
+    input is channels last, as the result of an int8 convolution always is. ExecuTorch reads that from
+    what PyTorch would give, which for an input of one channel may be contiguous."""
+
+
+_Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.default)(
+    AtenToCortexMPass._DIALECT_SUBSTITUTIONS[exir_ops.edge.aten.convolution.default])
 
 
 for _activation in passes_utils._ACTIVATION_FNS:

@@ -34,36 +34,14 @@ def as_images(graph: torch.fx.GraphModule) -> None:
     """Replace the operators over sequences; elementwise operators between them take images, too.
 
     The results that other operators take are views of (batch, channels, length)."""
-    if not any(node.target in (*_OVER_IMAGES, _ATEN.conv1d.padding) for node in graph.graph.nodes):
+    if not any(node.target in _OVER_IMAGES for node in graph.graph.nodes):
         return
     for node in list(graph.graph.nodes):
-        if node.target is _ATEN.conv1d.padding:
-            _state_padding(node)
-        elif node.target is _ATEN.adaptive_avg_pool1d.default:
-            _state_window(node)
-        elif node.target is _ATEN.mean.dim:
+        if node.target is _ATEN.mean.dim:
             _average(graph.graph, node)
     _Images(graph).replace()
     graph.graph.eliminate_dead_code()
     graph.recompile()
-
-
-def _state_padding(node):
-    """Replace "same" and "valid" by the number of zeros on each side, where both sides get as many."""
-    x, weight, bias, stride, padding, dilation, groups = [
-        *node.args, *(None, (1,), "valid", (1,), 1)[len(node.args) - 2:]]
-    zeros = dilation[0] * (weight.meta["val"].shape[-1] - 1) if padding == "same" else 0
-    if zeros % 2 == 0:
-        node.target = _ATEN.conv1d.default
-        node.args = (x, weight, bias, stride, [zeros // 2], dilation, groups)
-
-
-def _state_window(node):
-    """Replace an adaptive average by that over windows, where they are equally long."""
-    x, (windows,) = node.args
-    length = x.meta["val"].shape[-1]
-    if length % windows == 0:
-        node.target, node.args = _ATEN.avg_pool1d.default, (x, [length // windows])
 
 
 def _average(graph, node):

@@ -1,0 +1,72 @@
+"""Find the operator of a float graph that ExecuTorch's Cortex-M flow, or the twin, refuses in int8, so that
+it can compute in float instead.
+
+Importing it imports torch.
+"""
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator
+
+import torch
+
+from picotorch import Error
+from picotorch.module import load_with_exact_memories
+
+from ..host.twin import open_program
+from .lowering import Lowered, source_name
+
+
+class Refused(Exception):  # noqa: N818
+    """names: nodes of the float graph that are to compute in float. error: what refused them."""
+
+    def __init__(self, names: set[str], error: Exception):
+        super().__init__(str(error))
+        self.names, self.error = names, error
+
+
+@contextlib.contextmanager
+def of_nodes(graph: torch.fx.GraphModule) -> Iterator[None]:
+    """Raise Refused, in place of any other exception, with the node of this float graph that was lowered
+    at the time. Without such a node the exception goes on."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        names = _calls(graph)
+        node = next((one for one in _nodes_at_work(error) if source_name(one) in names), None)
+        if node is None:
+            raise
+        raise Refused({source_name(node)}, error) from error
+
+
+def check(lowered: Lowered) -> None:
+    """Load a program on the twin. Raise Refused with what an instruction computes that cannot be
+    loaded. Other errors are those of the program, whatever its dtypes."""
+    try:
+        meta = open_program(lowered.program).method_meta("forward")
+        if not meta.missing_operators():
+            load_with_exact_memories(open_program(lowered.program), "forward")
+    except Error as error:
+        number = re.search(r"\binstruction (\d+)\b", error.message)
+        part = number and lowered.parts.get(int(number[1]))
+        if part and part.node in _calls(lowered.reference):
+            raise Refused({part.node}, error) from None
+
+
+def _calls(graph):
+    return {node.name for node in graph.graph.nodes if node.op == "call_function"}
+
+
+def _nodes_at_work(error):
+    """Yield the nodes that the functions had in hand that an exception came through, the last called
+    first."""
+    while error is not None:
+        for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+            for name in ("node", "n", "target_node"):
+                node = frame.f_locals.get(name)
+                if isinstance(node, torch.fx.Node) and node.op == "call_function":
+                    yield node
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,156 @@
+"""Replace operators by others that compute the same and have int8 kernels, or that the Cortex-M quantizer
+knows.
+
+Importing it imports torch.
+"""
+
+import torch
+
+from .preparing import call, constant, takes_images
+
+_ATEN = torch.ops.aten
+_IMAGE_DIMS = 4
+
+_PADDINGS = {_ATEN.conv1d.padding: _ATEN.conv1d.default, _ATEN.conv2d.padding: _ATEN.conv2d.default}
+
+# Operators over (batch, channels, ...): the rank of what they take
+_BATCHED = {
+    _ATEN.conv1d.default: 3, _ATEN.conv_transpose1d.default: 3, _ATEN.max_pool1d.default: 3,
+    _ATEN.avg_pool1d.default: 3, _ATEN.adaptive_avg_pool1d.default: 3, _ATEN.conv2d.default: 4,
+    _ATEN.conv_transpose2d.input: 4, _ATEN.max_pool2d.default: 4, _ATEN.avg_pool2d.default: 4,
+    _ATEN.adaptive_avg_pool2d.default: 4}
+
+_ADAPTIVE = {
+    _ATEN.adaptive_avg_pool1d.default: _ATEN.avg_pool1d.default,
+    _ATEN.adaptive_avg_pool2d.default: _ATEN.avg_pool2d.default}
+_ADAPTIVE_MAXIMA = {
+    _ATEN.adaptive_max_pool1d.default: _ATEN.max_pool1d.default,
+    _ATEN.adaptive_max_pool2d.default: _ATEN.max_pool2d.default}
+
+_PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
+
+
+def replace(graph: torch.fx.GraphModule) -> None:
+    """Replace paddings that are words, samples without a batch, adaptive pools with windows of one size,
+    means over the height or the width of images, and products with a constant matrix."""
+    has_images = takes_images(graph)
+    for node in list(graph.graph.nodes):
+        if node.target in _PADDINGS:
+            _state_padding(graph, node)
+        if node.target in _BATCHED:
+            _add_batch(graph, node)
+        if node.target in _ADAPTIVE:
+            _state_windows(node)
+        elif node.target in _ADAPTIVE_MAXIMA:
+            _state_largest_windows(graph, node)
+        elif node.target is _ATEN.mean.dim and has_images:
+            _pool_mean(graph, node)
+        elif node.target in _PRODUCTS:
+            _multiply(graph, node)
+        elif node.target is _ATEN.addmm.default:
+            _multiply_and_add(graph, node)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _state_padding(graph, node):
+    """Replace "same" and "valid" by numbers of zeros; where one side gets more than the other, pad the
+    input."""
+    x, weight, bias, stride, padding, dilation, groups = [
+        *node.args, *(None, 1, "valid", 1, 1)[len(node.args) - 2:]]
+    dims = weight.meta["val"].dim() - 2
+    stride, dilation = (_each(one, dims) for one in (stride, dilation))
+    zeros = [d * (size - 1) if padding == "same" else 0
+             for d, size in zip(dilation, weight.meta["val"].shape[2:], strict=True)]
+    if any(one % 2 for one in zeros):
+        sides = [side for one in reversed(zeros) for side in (one // 2, one - one // 2)]
+        x, zeros = call(graph, node, _ATEN.pad.default, x, sides), dims * [0]
+    node.target = _PADDINGS[node.target]
+    node.args = (x, weight, bias, stride, [one // 2 for one in zeros], dilation, groups)
+
+
+def _each(value, dims):
+    value = list(value) if isinstance(value, list | tuple) else [value]
+    return value * dims if len(value) == 1 else value
+
+
+def _add_batch(graph, node):
+    x = node.args[0]
+    if x.meta["val"].dim() != _BATCHED[node.target] - 1:
+        return
+    x = call(graph, node, _ATEN.unsqueeze.default, x, 0)
+    batched = call(graph, node, node.target, x, *node.args[1:])
+    node.target, node.args = _ATEN.squeeze.dim, (batched, 0)
+    if batched.target in _ADAPTIVE:
+        _state_windows(batched)
+
+
+def _windows(node):
+    """Return the sizes of the windows of an adaptive pool, None if they are not all equal."""
+    sizes, counts = node.args[0].meta["val"].shape, node.args[1]
+    sizes, counts = sizes[-len(counts):], [
+        size if count is None else count for size, count in zip(
+            sizes[-len(counts):], counts, strict=True)]
+    if any(size % count for size, count in zip(sizes, counts, strict=True)):
+        return None
+    return [size // count for size, count in zip(sizes, counts, strict=True)]
+
+
+def _state_windows(node):
+    windows = _windows(node)
+    if windows and set(node.args[1]) != {1}:
+        node.target, node.args = _ADAPTIVE[node.target], (node.args[0], windows, windows)
+
+
+def _state_largest_windows(graph, node):
+    """Replace an adaptive max pool whose indices nothing takes."""
+    windows = _windows(node)
+    if not windows or any(user.args[1] != 0 for user in node.users):
+        return
+    for values in list(node.users):
+        values.target = _ADAPTIVE_MAXIMA[node.target]
+        values.args = (node.args[0], windows, windows)
+
+
+def _pool_mean(graph, node):
+    """Replace the mean over height or width of an image by an average over one window."""
+    x, dims, keepdim = [*node.args, False][:3]
+    value = x.meta["val"]
+    dims = [dim % value.dim() for dim in dims or ()]
+    if value.dim() != _IMAGE_DIMS or len(dims) != 1 or dims[0] < 2 or node.kwargs:
+        return
+    windows = [value.shape[2], 1] if dims[0] == 2 else [1, value.shape[3]]
+    if keepdim:
+        node.target, node.args = _ATEN.avg_pool2d.default, (x, windows, windows)
+    else:
+        pooled = call(graph, node, _ATEN.avg_pool2d.default, x, windows, windows)
+        node.target, node.args = _ATEN.squeeze.dim, (pooled, dims[0])
+
+
+def _multiply(graph, node):
+    """Replace a product with a constant matrix by a linear layer, and one of two matrices by that of
+    batches of one."""
+    x, matrix = node.args
+    if matrix.op == "get_attr" and matrix.meta["val"].dim() == 2 and x.op != "get_attr":
+        node.target, node.args = _ATEN.linear.default, (x, _transposed(graph, node, matrix))
+    elif x.meta["val"].dim() == matrix.meta["val"].dim() == 2:
+        x, matrix = (call(graph, node, _ATEN.unsqueeze.default, one, 0) for one in (x, matrix))
+        product = call(graph, node, _ATEN.bmm.default, x, matrix)
+        node.target, node.args = _ATEN.squeeze.dim, (product, 0)
+
+
+def _multiply_and_add(graph, node):
+    bias, x, matrix = node.args
+    if (matrix.op == bias.op == "get_attr" and bias.meta["val"].dim() == 1 and not node.kwargs
+            and bias.meta["val"].shape[0] == matrix.meta["val"].shape[1]):
+        node.target, node.args = _ATEN.linear.default, (x, _transposed(graph, node, matrix), bias)
+
+
+def _transposed(graph, node, matrix):
+    value, name = constant(graph, matrix).detach().t().contiguous(), f"_transposed_of_{node.name}"
+    graph.register_buffer(name, value)
+    with graph.graph.inserting_before(node):
+        made = graph.graph.get_attr(name)
+    made.meta = {"val": matrix.meta["val"].t().contiguous(),
+                 "nn_module_stack": node.meta.get("nn_module_stack", {})}
+    return made

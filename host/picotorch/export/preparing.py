@@ -23,14 +23,10 @@ _CONTIGUOUS_OPERATORS = (
     _ATEN.layer_norm.default, _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
 ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
-# Operators that need images to be contiguous if their result would not be
+# Operators that make another shape of elements in their order: of contiguous images
 _VIEWS = (
     _ATEN.view.default, _ATEN.reshape.default, _ATEN.flatten.using_ints, _ATEN.unflatten.int,
     _ATEN.squeeze.default, _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.unsqueeze.default,
-    _ATEN.pixel_shuffle.default, _ATEN.pixel_unshuffle.default, _ATEN.channel_shuffle.default)
-
-# Of these, results are images that are made by way of another rank
-_SHUFFLES = (
     _ATEN.pixel_shuffle.default, _ATEN.pixel_unshuffle.default, _ATEN.channel_shuffle.default)
 
 # Operators whose results a program copies, to be contiguous
@@ -230,7 +226,7 @@ class _Copies(torch.fx.Interpreter):
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
         elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == ROI_ALIGN
-              or node.target in _VIEWS and self._leaves(node)):
+              or node.target in _VIEWS):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.contiguous_format)
         elif node.target in _JOINTS and not all(map(self._is_contiguous, node.all_input_nodes)):
@@ -241,6 +237,8 @@ class _Copies(torch.fx.Interpreter):
         elif node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
             node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         result = super().run_node(node)
+        if node.target in _IMAGE_OPERATORS and isinstance(result, torch.Tensor) and result.shape[1] > 1:
+            return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels give it
         return _contiguous(result) if _is_copied(node) else result
 
     def _match_ranks(self, node):
@@ -259,17 +257,6 @@ class _Copies(torch.fx.Interpreter):
             view.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
             self.env[view] = value.reshape(like.shape)
             node.replace_input_with(small, view)
-
-    def _leaves(self, node):
-        """True for a view whose result would not be contiguous, as those of programs are. A reshape
-        that has to copy gives contiguous tensors by itself."""
-        if node.target in _SHUFFLES:
-            return True
-        try:
-            result = super().run_node(node)
-        except RuntimeError:  # a view that the strides of its input do not allow
-            return True
-        return not result.is_contiguous()
 
     def _is_image(self, node):
         value = self.env[node]

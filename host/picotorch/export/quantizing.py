@@ -420,7 +420,7 @@ def _passes():
     passes[fold:fold + 1] = [movers.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
                              _Tables]
     last = passes.index(AtenToCortexMPass)
-    passes[last:last] = [_BiasesAsInt32, _Convolutions]
+    passes[last:last] = [_Convolutions, _BiasesAsInt32]
     return passes
 
 

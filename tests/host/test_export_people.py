@@ -69,7 +69,8 @@ def gcn():
         def __init__(self):
             super().__init__()
             self.register_buffer("a", adjacency)
-            self.w1, self.w2 = nn.Parameter(torch.randn(6, 12) / 3), nn.Parameter(torch.randn(12, 4) / 3)
+            self.w1 = nn.Parameter(torch.randn(6, 12) / 3)
+            self.w2 = nn.Parameter(torch.randn(12, 4) / 3)
 
         def forward(self, x):
             x = F.relu(torch.mm(self.a, torch.mm(x, self.w1)))

@@ -66,7 +66,8 @@ _ATEN = torch.ops.aten
 _COMPOSITES = (
     _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
     _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
-    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default, _ATEN.einsum.default)
+    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default,
+    _ATEN.einsum.default)
 
 # What the quantizer knows under another name
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
@@ -451,8 +452,8 @@ class _Tables(AtenToDialectPass):
 
 
 class _DropIndices(ExportPass):
-    """Replace a max pool that gives indices, too, where nothing takes them. ExecuTorch's pass refuses any
-    other, and a program holds those as well."""
+    """Replace a max pool with indices that nothing takes by one without. ExecuTorch's pass refuses the
+    others, for which there are kernels."""
 
     def call(self, graph_module):
         for node in list(graph_module.graph.nodes):
@@ -468,9 +469,9 @@ class _DropIndices(ExportPass):
 
 
 class _Convolutions(AtenToCortexMPass):
-    """Make int8 convolutions of all that will be one before the other operators: those ask whether their
-    input is channels last, as the result of an int8 convolution always is. ExecuTorch reads that from
-    what PyTorch would give, which for an input of one channel may be contiguous."""
+    """Make convolutions int8 before the other operators. Those ask whether their input is channels
+    last, as the result of an int8 convolution always is; ExecuTorch would read that from the result of
+    PyTorch's, which is contiguous for some inputs of one channel."""
 
 
 _Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.default)(

@@ -1,5 +1,5 @@
-"""Find the operator of a float graph that ExecuTorch's Cortex-M flow, or the twin, refuses in int8, so that
-it can compute in float instead.
+"""Find the operator of a float graph that ExecuTorch's Cortex-M flow, or the twin, refuses in int8, so
+that it can compute in float instead.
 
 Importing it imports torch.
 """
@@ -28,8 +28,8 @@ class Refused(Exception):  # noqa: N818
 
 @contextlib.contextmanager
 def of_nodes(graph: torch.fx.GraphModule) -> Iterator[None]:
-    """Raise Refused, in place of any other exception, with the node of this float graph that was lowered
-    at the time. Without such a node the exception goes on."""
+    """Raise Refused, in place of another exception, with the node of this float graph that was being
+    lowered. Without such a node the exception stays as it is."""
     try:
         yield
     except MemoryError:

@@ -1,5 +1,4 @@
-"""Replace operators by others that compute the same and have int8 kernels, or that the Cortex-M quantizer
-knows.
+"""Replace operators by others that compute the same, and that the Cortex-M quantizer knows.
 
 Importing it imports torch.
 """
@@ -31,8 +30,8 @@ _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
-    """Replace paddings that are words, samples without a batch, adaptive pools with windows of one size,
-    means over the height or the width of images, and products with a constant matrix."""
+    """Replace paddings that are words, samples without a batch, adaptive pools with windows of one
+    size, means over the height or the width of images, and products with a constant matrix."""
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
         if node.target in _PADDINGS:

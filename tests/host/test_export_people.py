@@ -4,15 +4,13 @@ layer on the twin is as near PyTorch as plain fake quantization is.
 They need torch and executorch (make export-check).
 """
 
-import math
-
 import picotorch.export
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import report  # noqa: E402
+from picotorch.export import quantizing, report  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
@@ -57,7 +55,7 @@ def vad():
         def forward(self, x):
             found, _ = self.gru(self.front(x.unsqueeze(1)).transpose(1, 2))
             return torch.sigmoid(self.head(found)).squeeze(-1)
-    return Vad(), (1, 112)
+    return Vad(), (1, 64)
 
 
 def gcn():
@@ -146,7 +144,7 @@ def denoiser():
             encoded = self.encode(x).transpose(1, 2)
             found, _ = self.lstm(self.norm(encoded))
             return self.decode((encoded * torch.sigmoid(self.mask(found))).transpose(1, 2))
-    return Denoiser(), (1, 32, 4)
+    return Denoiser(), (1, 32, 2)
 
 
 class Attention(nn.Module):
@@ -299,7 +297,7 @@ def rnnoise():
             vad, _ = self.gru1(dense)
             found, _ = self.gru2(torch.cat([dense, vad, x], -1))
             return self.gains(found).sigmoid(), self.vad(vad).sigmoid()
-    return Noise(), (1, 3, 10)
+    return Noise(), (1, 2, 10)
 
 
 def n_beats():
@@ -459,7 +457,10 @@ PEOPLE = (lenet, eegnet, vad, gcn, kan, tcn, espcn, fomo, u_net, denoiser, kwt, 
 
 def exported(make):
     torch.manual_seed(0)
-    module, sizes = make()
+    return exported_module(*make())
+
+
+def exported_module(module, sizes):
     for one in module.modules():
         if isinstance(one, nn.modules.batchnorm._BatchNorm):
             one.running_var.uniform_(0.5, 2)
@@ -475,4 +476,75 @@ def test_int8_is_as_near_pytorch_as_fake_quantization(make):
     below, _ = report.poor_layers(found["layers"])
     assert not below
     assert all(output["sqnr"] > LEAST_SQNR for output in found["outputs"])
-    assert math.isfinite(found["bytes"])
+
+
+def flow_refuses(node, dialect_pass):
+    raise RuntimeError(f"cannot lower {node}")
+
+
+def test_what_the_flow_refuses_computes_in_float(monkeypatch):
+    """The whole module was refused."""
+    known = quantizing.AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    monkeypatch.setitem(known, quantizing.exir_ops.edge.aten.mul.Tensor, flow_refuses)
+    torch.manual_seed(0)
+    found = exported_module(Net(lambda m, x: m[1](m[0](x) * m[0](x)) * x, nn.Linear(8, 8),
+                                nn.Linear(8, 8)), (1, 8))
+    assert {layer["dtype"] for layer in found["layers"] if "mul" in layer["operator"]} == {"float32"}
+    assert {layer["dtype"] for layer in found["layers"] if "linear" in layer["operator"]} == {"int8"}
+    assert found["outputs"][0]["sqnr"] > LEAST_SQNR
+
+
+def sum_of_pools(m, x):
+    x = m[0](x)
+    return F.adaptive_avg_pool2d(x, (2, None)) + F.adaptive_max_pool2d(x, (2, 6))
+
+
+# {name: (module, sizes of the input)}: one layer of these, or its form, was refused or left in float
+LAYERS = {
+    "same": lambda: (nn.Conv2d(3, 4, 3, padding="same"), (1, 3, 8, 8)),
+    "same_even": lambda: (nn.Conv2d(3, 4, (2, 4), padding="same", dilation=(1, 2)), (1, 3, 8, 8)),
+    "valid": lambda: (nn.Conv1d(3, 4, 3, padding="valid"), (1, 3, 8)),
+    "without_batch": lambda: (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2)), (3, 8, 8)),
+    "sequence_without_batch": lambda: (nn.Conv1d(3, 4, 3), (3, 8)),
+    "adaptive_pools": lambda: (Net(sum_of_pools, nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
+    "one_channel": lambda: (Net(lambda m, x: m[0](x[:, 1:2]), nn.Conv2d(1, 4, 3)), (1, 3, 8, 8)),
+    "cat_with_one_channel": lambda: (Net(lambda m, x: torch.cat([m[0](x), x[:, :1]], 1),
+                                         nn.Conv2d(3, 4, 3, padding=1)), (1, 3, 8, 8)),
+    "height_of_1": lambda: (nn.Sequential(nn.Conv2d(3, 4, (1, 3)), nn.Flatten(), nn.Linear(24, 3)),
+                            (1, 3, 1, 8)),
+    "constant_matrix": lambda: (Net(lambda m, x: torch.addmm(m[0].bias, x, m[0].weight.t().clone()),
+                                    nn.Linear(8, 4)), (2, 8)),
+    "clamped_weight": lambda: (Net(lambda m, x: F.linear(x, m[0].weight.clamp(-0.2, 0.2), m[0].bias),
+                                   nn.Linear(8, 4)), (1, 8)),
+    "spectral_norm": lambda: (nn.utils.parametrizations.spectral_norm(nn.Linear(8, 4)), (1, 8)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_int8(name):
+    torch.manual_seed(0)
+    found = exported_module(*LAYERS[name]())
+    assert {layer["dtype"] for layer in found["layers"]} == {"int8"}
+    assert found["outputs"][0]["sqnr"] > 25
+
+
+# {name: (module, sizes of the input)}: one layer of these computes in float, or is decomposed
+FLOAT_LAYERS = {
+    "pad_by_less_than_0": lambda: (Net(lambda m, x: m[1](F.pad(m[0](x), (-1, 0, 2, -1))),
+                                       nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
+    "indices": lambda: (Net(lambda m, x: F.max_pool2d(m[0](x), 2, return_indices=True)[0],
+                            nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
+    "upsampled": lambda: (Net(lambda m, x: m[1](F.interpolate(m[0](x), scale_factor=2)),
+                              nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
+    "softmax_of_columns": lambda: (Net(lambda m, x: m[0](x).softmax(1), nn.Linear(8, 4)), (1, 4, 8)),
+    "mean_of_channels": lambda: (Net(lambda m, x: m[0](x).mean(1, keepdim=True) * 2 + 1,
+                                     nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", FLOAT_LAYERS)
+def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
+    torch.manual_seed(0)
+    found = exported_module(*FLOAT_LAYERS[name]())
+    assert found["checked"] == "executed" and found["int8"]["layers"] > 0
+    assert found["outputs"][0]["sqnr"] > 25

@@ -30,12 +30,14 @@ from executorch.backends.cortex_m.quantizer.quantization_configs import (
 )
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, mark_node_as_annotated
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
-from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass
+from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass, DialectNodeSpec
 from executorch.backends.transforms.remove_getitem_op import RemoveGetItemPass
+from executorch.backends.transforms.utils import create_constant_placeholder
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
 from torch._guards import detect_fake_mode
+from torch.export.graph_signature import InputKind
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec,
@@ -74,6 +76,11 @@ _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.defau
          _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
 
 _EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
+
+# Functions of one element whose tables ExecuTorch does not make
+_FUNCTIONS = ("leaky_relu", "abs")
+_FUNCTION_PATTERNS = tuple(
+    (getattr(_ATEN, name + end).default,) for name in _FUNCTIONS for end in ("", "_"))
 
 _HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
 
@@ -307,7 +314,8 @@ class _Quantizer(CortexMQuantizer):
             matcher = quantizer.pattern_matcher
             matcher.support_dict = {pattern: check for pattern, check in matcher.support_dict.items()
                                     if pattern[-1] not in _HARDSIGMOIDS} | {
-                (one,): CortexMActivationCheck for one in _HARDSIGMOIDS}
+                (one,): CortexMActivationCheck for one in _HARDSIGMOIDS} | dict.fromkeys(
+                    _FUNCTION_PATTERNS, CortexMActivationCheck)
 
     def transform_for_annotation(self, model):
         """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
@@ -430,6 +438,21 @@ def _layers():
     return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
 
 
+def _function_table(node, dialect_pass):
+    """Replace an operator that computes each element from one by a table of its 256 values."""
+    if not (node.meta.get("input_qparams") and node.meta.get("output_qparams")):
+        return None
+    given, made = node.meta["input_qparams"][0], node.meta["output_qparams"][0]
+    x = (torch.arange(-128, 128) - given.zp) * given.scale
+    y = node.target._op(x, *node.args[1:], **node.kwargs).double() / made.scale
+    table = (y.sign() * (y.abs() + 0.5).floor() + made.zp).clamp(-128, 127).to(torch.int8)
+    first = next(one for one in node.graph.nodes if one.op == "placeholder")
+    with node.graph.inserting_before(first):
+        stored = create_constant_placeholder(dialect_pass.exported_program, node.graph,
+                                             f"{node.name}_table", InputKind.PARAMETER, table)
+    return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default, (node.args[0], stored))
+
+
 def _register_tables():
     """Make hardswish and hardsigmoid tables of 256 values, as silu is. Hardswish's multiplication of x
     by x + 3, and hardsigmoid as part of a layer, take a zero point that int8 cannot state where the
@@ -441,6 +464,8 @@ def _register_tables():
         if activation not in known:
             passes_utils._ACTIVATION_FNS[activation] = function
             known[activation] = aten_to_cortex_m_pass._get_activation_replacement
+    for name in _FUNCTIONS:
+        known.setdefault(getattr(exir_ops.edge.aten, name).default, _function_table)
 
 
 _register_tables()
@@ -478,11 +503,9 @@ _Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.defau
     AtenToCortexMPass._DIALECT_SUBSTITUTIONS[exir_ops.edge.aten.convolution.default])
 
 
-for _activation in passes_utils._ACTIVATION_FNS:
-    if AtenToCortexMPass._DIALECT_SUBSTITUTIONS.get(_activation) is (
-            aten_to_cortex_m_pass._get_activation_replacement):
-        _Tables.register_dialect_substitution(_activation)(
-            aten_to_cortex_m_pass._get_activation_replacement)
+for _activation, _replacement in AtenToCortexMPass._DIALECT_SUBSTITUTIONS.items():
+    if _replacement in (aten_to_cortex_m_pass._get_activation_replacement, _function_table):
+        _Tables.register_dialect_substitution(_activation)(_replacement)
 
 
 class _ActivationFusion(ActivationFusionPass):

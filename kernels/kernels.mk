@@ -30,7 +30,7 @@ PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
 # each instruction, and what reads the whole file:
 # verification, and the tables of values. -Os costs the others up to a seventh (docs/performance.md).
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
-PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c,\
+PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c %/any_depthwise.c,\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c))) \
 	$(addprefix $(PT_KERNELS_DIR)/core/,format/image.c format/reader.c format/tables.c format/verify.c \
 	load/check.c load/pte_state.c run/executor.c run/method.c run/tensor.c run/values.c) \

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.board_call import BOARDS, Case, assert_same
+from support.board_call import BOARDS, Case, assert_same, call_on_board
 from support.kernel_call import Tensor, call, channels_last
 from support.requantized import requantize, to_int8, wrap_int32
 
@@ -134,6 +134,46 @@ def narrow_images():
                                     multiplier=4)
 
 
+def any_windows(rng):
+    """Windows of any size, stride, dilation and padding, with as many channels and outputs of a channel
+    as it takes to reach each way of M55; inputs or weights at the end of what can be read."""
+    for number in range(240):
+        kernel = tuple(rng.integers(1, 10, 2).tolist())
+        stride, dilation = (tuple(rng.integers(1, 4, 2).tolist()) for _ in range(2))
+        padding = tuple(int(rng.integers(0, k + 1)) for k in kernel)
+        size = [int(rng.integers(1, 13)) + max(0, d * (k - 1) - 2 * p)
+                for k, d, p in zip(kernel, dilation, padding, strict=True)]
+        channels, multiplier = int(rng.integers(1, 41)), 1
+        if number % 3 == 2:
+            channels, multiplier = int(rng.integers(1, 6)), int(rng.choice([2, 3, 4, 5, 9, 33]))
+        outputs = channels * multiplier
+        slow = number % 8 == 7
+        a = arguments(rng, size, channels, kernel, stride, padding, dilation, multiplier,
+                      int(rng.choice([0, 128, -127, 255, -255, 5])),
+                      int(rng.choice([-128, 127, 0, 255, -255])),
+                      (-128, 127) if number % 2 else (-77, 99), 1 + number % 2,
+                      multipliers=rng.integers(-1 << 31, 1 << 31, outputs) if slow else None,
+                      shifts=rng.integers(-31, 4, outputs) if slow else None)
+        if number % 5 == 4:
+            a[0].array[:], a[1][:] = rng.choice([-128, 127], 2)
+            a[2][:] = rng.choice([-(1 << 31), (1 << 31) - 1, 0])
+        if number % 7 == 6:
+            a[2] = None
+        if number % 4 == 1:
+            a[0] = Tensor(a[0].array, a[0].dim_order, last=True)
+        elif number % 4 == 3:
+            a[1] = Tensor(a[1], last=True)
+        yield a
+
+
+def test_any_windows_equal_numpy():
+    for a in any_windows(np.random.default_rng(4)):
+        result = call(OPERATOR, *a)
+        a[1] = getattr(a[1], "array", a[1])
+        a[2] = np.zeros(len(a[9]), np.int32) if a[2] is None else a[2]
+        np.testing.assert_array_equal(result, expected(*a), err_msg=str(a[3:9]))
+
+
 def test_random_shapes_equal_numpy():
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -174,3 +214,22 @@ def test_boards_equal_the_twin_for_small_images(board):
     rng = np.random.default_rng(7)
     assert_same(board, [Case(OPERATOR, *a) for a in (*small_images(rng), *largest_small_images(),
                                                 *narrow_images())])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_equal_the_twin_for_any_windows(board):
+    assert_same(board, [Case(OPERATOR, *a) for a in any_windows(np.random.default_rng(4))])
+
+
+def test_m55_takes_few_instructions_for_any_window():
+    """At most four for a product, whatever the window; the plain form takes eight and more."""
+    rng = np.random.default_rng(6)
+    for kernel, stride, dilation, channels, multiplier in (
+            ((5, 5), 1, 1, 16, 1), ((7, 7), 1, 1, 24, 1), ((5, 3), 2, 1, 40, 1), ((3, 3), 1, 2, 32, 1),
+            ((1, 9), 1, 1, 17, 1), ((9, 1), 3, 1, 64, 1), ((3, 3), 1, 1, 16, 2), ((2, 2), 2, 1, 32, 1),
+            ((5, 5), 1, 1, 8, 4)):
+        a = arguments(rng, (16, 16), channels, kernel, (stride, stride),
+                      tuple(k // 2 * dilation for k in kernel), (dilation, dilation), multiplier)
+        [result] = call_on_board("mps3-an547", [Case(OPERATOR, *a)])
+        products = np.prod(a[-1].array.shape) * np.prod(kernel)
+        assert result.instructions < 4 * products, (kernel, channels, result.instructions / products)

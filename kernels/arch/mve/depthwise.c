@@ -7,14 +7,13 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
+#include "arch/mve/lanes.h"
 #include "arch/mve/requantize.h"
-#include "arch/offsets.h"
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))
 
 enum {
-    LANES = 16,           // channels at a time
     RECORD = 76,          // bytes of weights and parameters of a channel
     STAGE = 2 * 4 * 64,   // bytes in which weights are interleaved
     OUTPUTS = 8,          // at a time
@@ -323,7 +322,7 @@ static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t li
     int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
     int8_t around[16];
     vst1q_s8(around, padding);
-    int32_t left = column < 0 ? -column : 0, size = n < LANES ? n : LANES;
+    int32_t left = column < 0 ? -column : 0, size = n < PT_LANES ? n : PT_LANES;
     left = left < columns ? left : columns;
     int32_t inside = x->along.in - column - left;
     inside = inside < 0 ? 0 : inside < columns - left ? inside : columns - left;
@@ -332,12 +331,12 @@ static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t li
     for (int32_t i = 0; i < 4; i++, line++) {
         bool is_inside = line >= 0 && line < x->across.in;
         l.from[i] = is_inside ? in + line * x->across.in_step : around;
-        l.step[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
+        l.step[i] = !is_inside ? 0 : n < PT_LANES ? PT_LANES : x->along.in_step;
     }
     int8_t *to = pad_columns(x, x->columns, left);
-    int32_t times = n < LANES ? inside * size / LANES : inside;
+    int32_t times = n < PT_LANES ? inside * size / PT_LANES : inside;
     interleave(times, &l, to);
-    int32_t rest = n < LANES ? inside * size % LANES : 0;
+    int32_t rest = n < PT_LANES ? inside * size % PT_LANES : 0;
     if (rest) {
         mve_pred16_t p = vctp8q((uint32_t)rest);
         int8x16x4_t last;
@@ -403,21 +402,12 @@ static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *o
 
 // ---- channels in lanes
 
-// A pixel of the output: its taps that lie in the image.
-typedef struct pixel {
-    const int8_t *in, *weights; // of the first; those of the first 16 channels
-    const int32_t *bias;
-    int32_t shape; // 4 * rows + columns
-} pixel;
-
-PT_SIZE(pixel, 16);
-
 // Parameters of 16 channels. Lanes hold the even channels of 8, then the odd ones.
 typedef struct lanes {
     int32_t one, offset;
-    int32_t multipliers[LANES], shifts[LANES];
-    int8_t weights[9][LANES];
-    int32_t bias[SPANS][SPANS][LANES]; // for these rows and these columns of taps
+    int32_t multipliers[PT_LANES], shifts[PT_LANES];
+    int8_t weights[9][PT_LANES];
+    int32_t bias[SPANS][SPANS][PT_LANES]; // for these rows and these columns of taps
 } lanes;
 
 PT_OFFSET(lanes, one, 0);
@@ -436,7 +426,7 @@ typedef struct image {
     const int8_t *in;
     spans along[2];
     lanes *record;
-    pixel *pixels;
+    pt_lanes_pixel *pixels;
 } image;
 
 // Where output i along dim d has its first tap inside the image. Sets the index of its span, or
@@ -483,7 +473,7 @@ static void add_column(image *x, int32_t j, int32_t to[4]) {
     spans *s = &x->along[1];
     int32_t at, column = find_span(x->g, 1, j, s, &at), first = s->first[at];
     to[0] = column * x->g->pixel;
-    to[1] = first * LANES;
+    to[1] = first * PT_LANES;
     to[2] = at * (int32_t)sizeof(x->record->bias[0][0]);
     to[3] = s->end[at] - first;
 }
@@ -509,7 +499,7 @@ static NOINLINE void list_pixels(image *x, int32_t begin, int32_t n) {
 }
 
 static inline void copy_apart(int32_t *to, const int32_t *from) {
-    for (int32_t i = 0; i < LANES; i += 8) {
+    for (int32_t i = 0; i < PT_LANES; i += 8) {
         int32x4x2_t values = vld2q_s32(from + i);
         vst1q_s32(to + i, values.val[0]);
         vst1q_s32(to + i + 4, values.val[1]);
@@ -518,11 +508,12 @@ static inline void copy_apart(int32_t *to, const int32_t *from) {
 
 // Sums of eight channels' weights in some rows: of the columns before each.
 static inline void sum_columns(const int8_t *row, const int8_t *end, int16x8_t before[4]) {
-    int16x8_t s0 = vldrbq_s16(row), s1 = vldrbq_s16(row + LANES), s2 = vldrbq_s16(row + 2 * LANES);
-    for (row += 3 * LANES; row != end; row += 3 * LANES) {
+    int16x8_t s0 = vldrbq_s16(row), s1 = vldrbq_s16(row + PT_LANES),
+              s2 = vldrbq_s16(row + 2 * PT_LANES);
+    for (row += 3 * PT_LANES; row != end; row += 3 * PT_LANES) {
         s0 = vaddq_s16(s0, vldrbq_s16(row));
-        s1 = vaddq_s16(s1, vldrbq_s16(row + LANES));
-        s2 = vaddq_s16(s2, vldrbq_s16(row + 2 * LANES));
+        s1 = vaddq_s16(s1, vldrbq_s16(row + PT_LANES));
+        s2 = vaddq_s16(s2, vldrbq_s16(row + 2 * PT_LANES));
     }
     before[0] = vdupq_n_s16(0);
     before[1] = s0;
@@ -551,7 +542,7 @@ static NOINLINE void make_biases(const image *x, const int32_t *bias) {
         sum_columns(row, end, low);
         sum_columns(row + 8, end + 8, high);
         int32_t *to = record->bias[i][0];
-        for (int32_t j = 0, m = across->n; j < m; j++, to += LANES) {
+        for (int32_t j = 0, m = across->n; j < m; j++, to += PT_LANES) {
             int32_t k = across->first[j], l = across->end[j];
             add_products(to, first, vsubq_s16(low[l], low[k]), offset);
             add_products(to + 8, second, vsubq_s16(high[l], high[k]), offset);
@@ -566,7 +557,8 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
     const int32_t *bias = output->bias ? output->bias + first : NULL;
     const int32_t step = layer->channels;
     lanes *record = x->record;
-    for (int8_t *to = record->weights[0]; to != record->weights[9]; to += LANES, weights += step) {
+    for (int8_t *to = record->weights[0]; to != record->weights[9];
+         to += PT_LANES, weights += step) {
         vst1q_s8(to, vld1q_s8(weights));
     }
     copy_apart(record->multipliers, output->multipliers + first);
@@ -576,11 +568,16 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
 
 // clang-format off
 
+#define PT_WITHOUT_OFFSET(q)
+#define PT_WITH_OFFSET(q) "vadd.i16 " q ", " q ", r8\n\t"
+
 // A tap of 16 channels, at `x` and at `weights` from r3 on. The last two products of a tap are added
 // with the next one.
-#define PT_LANES_TAP(x, weights)                        \
+#define PT_LANES_TAP(x, weights) PT_OFFSET_TAP(x, weights, PT_WITHOUT_OFFSET)
+#define PT_OFFSET_TAP(x, weights, offset)               \
     "vldrb.s16 q4, [" x "]\n\t"                         \
     "vadd.i32 q2, q2, q6\n\t"                           \
+    offset("q4")                                        \
     "vldrb.s16 q7, [r3, #" weights "]\n\t"              \
     "vadd.i32 q3, q3, q5\n\t"                           \
     "vmullb.s16 q6, q4, q7\n\t"                         \
@@ -588,25 +585,47 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
     "vmullt.s16 q4, q4, q7\n\t"                         \
     "vldrb.s16 q7, [" x ", #8]\n\t"                     \
     "vadd.i32 q0, q0, q6\n\t"                           \
+    offset("q7")                                        \
     "vmullb.s16 q6, q7, q5\n\t"                         \
     "vadd.i32 q1, q1, q4\n\t"                           \
     "vmullt.s16 q5, q7, q5\n\t"                         \
     "add " x ", " x ", r9\n\t"
 
+// All taps of a window, of r2 rows and r5 columns: r9 and r4 are the steps from column to column.
+#define PT_ALL_TAPS(tap)                                \
+    "cbz r2, 15f\n\t"                                   \
+    "11:\n\t"                                           \
+    "dls lr, r5\n"                                      \
+    "12:\n\t"                                           \
+    tap                                                 \
+    "add r3, r3, r4\n\t"                                \
+    "le lr, 12b\n\t"                                    \
+    "ldrd r6, lr, [r12, #144]\n\t" /* row, weight_row */\
+    "add r1, r1, r6\n\t"                                \
+    "subs r2, #1\n\t"                                   \
+    "add r3, r3, lr\n\t"                                \
+    "bne 11b\n\t"                                       \
+    "15:\n\t"
+
+// Of up to eight channels.
+#define PT_EIGHT_TAP                                    \
+    "vpstt\n\t"                                         \
+    "vldrbt.s16 q4, [r1, q7]\n\t"                       \
+    "vldrbt.s16 q5, [r3]\n\t"                           \
+    PT_WITH_OFFSET("q4")                                \
+    "add r1, r1, r9\n\t"                                \
+    "vmullb.s16 q6, q4, q5\n\t"                         \
+    "vmullt.s16 q4, q4, q5\n\t"                         \
+    "vadd.i32 q0, q0, q6\n\t"                           \
+    "vadd.i32 q1, q1, q4\n\t"
+
 // clang-format on
 
-// Sixteen channels, from `skip` bytes of a pixel on, of the listed pixels.
-static NOINLINE void run_lanes(const image *x, int32_t skip, int32_t n, int8_t *out) {
-    register const pixel *r0 __asm__("r0") = x->pixels;
-    register int32_t r6 __asm__("r6") = skip;
-    register int8_t *r7 __asm__("r7") = out;
-    register int32_t r8 __asm__("r8") = x->g->pixel;
-    register int32_t r9 __asm__("r9") = x->g->in[1] * x->g->pixel;
-    register int32_t r10 __asm__("r10") = x->layer->out_stride;
-    register const pixel *r11 __asm__("r11") = x->pixels + n;
-    register const lanes *r12 __asm__("r12") = x->record;
+void pt_run_lanes(const pt_lanes_run *x) {
+    register const pt_lanes_run *r0 __asm__("r0") = x;
     // clang-format off
     __asm__ volatile(
+        "ldm r0, {r0, r6-r12}\n"
         "1:\n\t"
         "ldm r0!, {r1, r3, r4, r5}\n\t"  // a pixel: in, weights, bias, shape
         "add r1, r1, r6\n\t"
@@ -675,15 +694,69 @@ static NOINLINE void run_lanes(const image *x, int32_t skip, int32_t n, int8_t *
         "le lr, 4b\n\t"
         "b 3b\n"
         "5:\n\t"                         // one
+        "cbz r5, 7f\n\t"
         PT_LANES_TAP("r1", "0")
         "adds r3, #48\n\t"
         "le lr, 5b\n\t"
         "b 3b\n"
+        "7:\n\t"                         // any
+        "mov r2, lr\n\t"
+        "ldrd r4, r5, [r12, #136]\n\t"   // weight_step, columns
+        "ldr r6, [r12, #152]\n\t"        // kind
+        "cmp r6, #16\n\t"
+        "blt 9f\n\t"
+        "beq 10f\n"
+        PT_ALL_TAPS(PT_LANES_TAP("r1", "0"))
+        "b 8f\n"
+        "10:\n"
+        PT_ALL_TAPS(PT_OFFSET_TAP("r1", "0", PT_WITH_OFFSET))
+        "b 8f\n"
+        "9:\n\t"
+        "vldrh.u16 q7, [r12, #160]\n\t"  // inputs
+        "vctp.16 r6\n"
+        PT_ALL_TAPS(PT_EIGHT_TAP)
+        "ldr r4, [r12, #156]\n\t"        // keeps_sums
+        "cbnz r4, 13f\n\t"
+        "ldrd r1, r2, [r12]\n\t"         // one, offset
+        "vldrw.u32 q4, [r12, #8]\n\t"    // multipliers
+        "vqrdmulh.s32 q0, q0, q4\n\t"
+        "vldrw.u32 q5, [r12, #24]\n\t"
+        "vqdmlah.s32 q0, q0, r1\n\t"     // halves away from zero
+        "vldrw.u32 q4, [r12, #72]\n\t"   // shifts
+        "vqrdmulh.s32 q1, q1, q5\n\t"
+        "vldrw.u32 q6, [r12, #88]\n\t"
+        "vrshl.s32 q0, q0, q4\n\t"
+        "vqdmlah.s32 q1, q1, r1\n\t"
+        "vqmovnb.s32 q0, q0\n\t"
+        "vrshl.s32 q1, q1, q6\n\t"
+        "vqmovnt.s32 q0, q1\n\t"
+        "vqadd.s16 q0, q0, r2\n\t"
+        "vqmovnb.s16 q0, q0\n\t"
+        "vpst\n\t"
+        "vstrbt.16 q0, [r7]\n\t"
+        "b 14f\n"
+        "8:\n\t"
+        "ldr r2, [r12, #156]\n\t"        // keeps_sums
+        "movs r6, #0\n\t"              // skip
+        "cmp r2, #0\n\t"
+        "beq 3b\n\t"
+        "vadd.i32 q2, q2, q6\n\t"
+        "vadd.i32 q3, q3, q5\n"
+        "13:\n\t"
+        "vstrw.32 q0, [r7]\n\t"
+        "vstrw.32 q1, [r7, #16]\n\t"
+        "vstrw.32 q2, [r7, #32]\n\t"
+        "vstrw.32 q3, [r7, #48]\n"
+        "14:\n\t"
+        "movs r6, #0\n\t"              // skip
+        "add r7, r7, r10\n\t"
+        "cmp r0, r11\n\t"
+        "bne 1b\n"
         "6:"
-        : "+r"(r0), "+r"(r7)
-        : "r"(r6), "r"(r8), "r"(r9), "r"(r10), "r"(r11), "r"(r12)
-        : "r1", "r2", "r3", "r4", "r5", "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc",
-          "memory");
+        : "+r"(r0)
+        :
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0",
+          "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
     // clang-format on
 }
 
@@ -697,95 +770,33 @@ static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_layer *layer,
                                     int8_t *out, void *block, uint32_t room) {
     image x = {.g = g, .layer = layer, .in = in, .record = block};
     int32_t channels = layer->channels, columns = g->out[1];
-    int32_t most = ((int32_t)room - (int32_t)sizeof(lanes)) / (columns * (int32_t)sizeof(pixel));
-    if (channels < LANES || !is_small(g) || most < 1 || !find_spans(g, 0, &x.along[0]) ||
+    int32_t most =
+        ((int32_t)room - (int32_t)sizeof(lanes)) / (columns * (int32_t)sizeof(pt_lanes_pixel));
+    if (channels < PT_LANES || !is_small(g) || most < 1 || !find_spans(g, 0, &x.along[0]) ||
         !find_spans(g, 1, &x.along[1])) {
         return false;
     }
-    x.pixels = (pixel *)(void *)(x.record + 1);
+    x.pixels = (pt_lanes_pixel *)(void *)(x.record + 1);
     x.record->one = 1;
     x.record->offset = layer->output.range.offset;
     for (int32_t i = 0; i < g->out[0]; i += most) {
         int32_t rows = g->out[0] - i < most ? g->out[0] - i : most;
         list_pixels(&x, i, rows);
-        for (int32_t first = 0; first < channels; first += LANES) {
-            int32_t begin = first + LANES <= channels ? first : channels - LANES;
+        for (int32_t first = 0; first < channels; first += PT_LANES) {
+            int32_t begin = first + PT_LANES <= channels ? first : channels - PT_LANES;
             make_lanes(&x, begin);
-            run_lanes(&x, begin, rows * columns, out + i * columns * layer->out_stride + begin);
+            const pt_lanes_run all = {.pixels = x.pixels,
+                                      .skip = begin,
+                                      .out = out + i * columns * layer->out_stride + begin,
+                                      .column = g->pixel,
+                                      .row = g->in[1] * g->pixel,
+                                      .out_stride = layer->out_stride,
+                                      .end = x.pixels + rows * columns,
+                                      .record = x.record};
+            pt_run_lanes(&all);
         }
     }
     return true;
-}
-
-// ---- any window, any parameters
-
-// Parameters of four output channels, used at every pixel.
-typedef struct four {
-    const pt_geometry *g;
-    const pt_layer *layer;
-    int32_t first;
-    mve_pred16_t counts;
-    uint32x4_t inputs; // the channels of the input
-    bool fast;
-} four;
-
-static int32x4_t sum_window(const four *f, const int8_t *in, int32_t row, int32_t column) {
-    const pt_geometry *g = f->g;
-    const pt_layer *layer = f->layer;
-    const int8_t *weights = layer->weights + f->first;
-    int32x4_t sums = layer->output.bias ? vldrwq_z_s32(layer->output.bias + f->first, f->counts)
-                                        : vdupq_n_s32(0);
-    for (int32_t i = 0, y = row; i < g->kernel[0]; i++, y += g->dilation[0]) {
-        for (int32_t j = 0, x = column; j < g->kernel[1]; j++, x += g->dilation[1]) {
-            if (y >= 0 && y < g->in[0] && x >= 0 && x < g->in[1]) {
-                const int8_t *pixel = in + (y * g->in[1] + x) * g->pixel;
-                int32x4_t value = vldrbq_gather_offset_z_s32(pixel, f->inputs, f->counts);
-                value = vaddq_n_s32(value, layer->offset);
-                sums = vaddq_s32(sums, vmulq_s32(value, vldrbq_z_s32(weights, f->counts)));
-            }
-            weights += layer->channels;
-        }
-    }
-    return sums;
-}
-
-static void store_four(const four *f, int32x4_t sums, int8_t *out) {
-    const pt_channels *output = &f->layer->output;
-    const pt_range *r = &output->range;
-    if (f->fast) {
-        sums = vqrdmulhq_s32(sums, vldrwq_z_s32(output->multipliers + f->first, f->counts));
-        sums = vqdmlahq_n_s32(sums, sums, 1); // halves away from zero
-        sums = vrshlq_s32(sums, vldrwq_z_s32(output->shifts + f->first, f->counts));
-        sums = vminq_s32(vaddq_n_s32(sums, r->offset), vdupq_n_s32(r->max));
-        vstrbq_p_s32(out + f->first, vmaxq_s32(sums, vdupq_n_s32(r->min)), f->counts);
-        return;
-    }
-    int32_t all[4];
-    vst1q_s32(all, sums);
-    for (int32_t i = f->first; i < f->layer->channels && i < f->first + 4; i++) {
-        out[i] = pt_finish(output, i, all[i - f->first]);
-    }
-}
-
-static NOINLINE void convolve_fours(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                                    int8_t *out) {
-    four f = {.g = g, .layer = layer, .fast = pt_have_fast_scales(&layer->output, layer->channels)};
-    for (; f.first < layer->channels; f.first += 4) {
-        uint32_t inputs[4];
-        for (int32_t i = 0; i < 4; i++) {
-            inputs[i] = (uint32_t)((f.first + i) / g->channels);
-        }
-        f.inputs = vld1q_u32(inputs);
-        f.counts = vctp32q((uint32_t)(layer->channels - f.first));
-        int8_t *to = out;
-        for (int32_t i = 0; i < g->out[0]; i++) {
-            int32_t row = i * g->stride[0] - g->padding[0], column = -g->padding[1];
-            for (int32_t j = 0; j < g->out[1]; j++, column += g->stride[1]) {
-                store_four(&f, sum_window(&f, in, row, column), to);
-                to += layer->out_stride;
-            }
-        }
-    }
 }
 
 // ---- 3 x 3 windows, or not
@@ -822,8 +833,8 @@ static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *laye
     if (!has_windows(g)) {
         return false;
     }
-    uint32_t along = channels < LANES || count_times(g, 1) <= count_times(g, 0);
-    int32_t n = channels < LANES ? channels : LANES;
+    uint32_t along = channels < PT_LANES || count_times(g, 1) <= count_times(g, 0);
+    int32_t n = channels < PT_LANES ? channels : PT_LANES;
     depthwise x = {.layer = layer,
                    .along = make_walk(g, layer, along),
                    .across = make_walk(g, layer, !along),
@@ -853,6 +864,11 @@ static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *laye
     return true;
 }
 
+// True where the outputs of an input channel take fewer instructions as a convolution of their own.
+static bool pays_by_input(const pt_geometry *g) {
+    return g->channels >= (g->pixel == 1 ? 4 : 32);
+}
+
 static bool convolve_3x3(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                          void *block, uint32_t room, bool pads) {
     if (!is_3x3(g, layer) || ((uint32_t)block & 3)) {
@@ -872,11 +888,11 @@ void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, in
     bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
     if (g->channels == 1) {
         done = convolve_3x3(g, layer, in, out, block, room, pads);
-    } else if (pads) {
+    } else if (pads && pays_by_input(g)) {
         done = pt_convolve_multiplied(g, layer, in, out, block, room);
     }
     if (!done) {
-        convolve_fours(g, layer, in, out);
+        pt_convolve_any_depthwise(g, layer, in, out);
     }
 }
 

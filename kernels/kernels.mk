@@ -25,12 +25,14 @@ PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize -fomi
 # memcmp only. PT_FAST_CFLAGS stands behind these.
 PT_SMALL_CFLAGS := -Os -fno-tree-loop-distribute-patterns
 PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
-# The inner loops (but not what prepares weights for them at load), the int8 kernels, the float
+# The inner loops (but not what prepares weights for them at load, nor those in assembler whose C
+# matters little), the int8 kernels, the float
 # products and what else of float models takes long; of the core what runs for each execution and
 # each instruction, and what reads the whole file:
 # verification, and the tables of values. -Os costs the others up to a seventh (docs/performance.md).
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
-PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c %/any_depthwise.c,\
+PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c %/mve/depthwise.c \
+	%/mve/any_depthwise.c,\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c))) \
 	$(addprefix $(PT_KERNELS_DIR)/core/,format/image.c format/reader.c format/tables.c format/verify.c \
 	load/check.c load/pte_state.c run/executor.c run/method.c run/tensor.c run/values.c) \

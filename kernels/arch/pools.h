@@ -17,7 +17,7 @@ typedef struct pt_taps {
 
 #if defined(__ARM_FEATURE_MVE)
 
-enum { PT_AVERAGES = 8, PT_MAXIMA = 16 }; // channels at a time
+enum { PT_AVERAGES = 8, PT_MAXIMA = 16, PT_FEWEST_MAXIMA = 1 }; // channels at a time
 
 // The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
 // for each that lies half-way between two.
@@ -59,6 +59,7 @@ static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, i
     return halves;
 }
 
+// The largest taps of n channels from `o` on: PT_FEWEST_MAXIMA to PT_MAXIMA.
 static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     mve_pred16_t p = vctp8q((uint32_t)n);
     int8x16_t max = vdupq_n_s8(INT8_MIN);
@@ -74,17 +75,45 @@ static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *o
 
 #else
 
-enum { PT_AVERAGES = 0, PT_MAXIMA = 0 }; // there are none of its own
+enum { PT_AVERAGES = 0 }; // there are none of its own
 
 static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     (void)t, (void)o, (void)n, (void)out;
     return 0;
 }
 
+#if defined(__ARM_FEATURE_SIMD32)
+
+enum { PT_MAXIMA = 4, PT_FEWEST_MAXIMA = 4 };
+
+typedef uint32_t __attribute__((aligned(1), may_alias)) pt_four_channels;
+
+static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    (void)n;
+    uint32_t max = 0x80808080, difference;
+    const int8_t *row = t->in + o;
+    for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
+        const int8_t *tap = row;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            __asm__("ssub8 %[d], %[x], %[max]\n\t"
+                    "sel %[max], %[x], %[max]"
+                    : [max] "+r"(max), [d] "=&r"(difference)
+                    : [x] "r"(*(const pt_four_channels *)(const void *)tap)
+                    : "cc");
+        }
+    }
+    *(pt_four_channels *)(void *)out = max;
+}
+
+#else
+
+enum { PT_MAXIMA = 0, PT_FEWEST_MAXIMA = 0 };
+
 static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     (void)t, (void)o, (void)n, (void)out;
 }
 
+#endif
 #endif
 
 #endif

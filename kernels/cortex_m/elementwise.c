@@ -1,5 +1,6 @@
 // Operators on pairs of int8 elements at equal positions, and on single values by a table.
 #include "arch/elementwise.h"
+#include "arch/byte_rows.h"
 #include "arch/scale.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
@@ -363,14 +364,12 @@ static int activation_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_INPUT]);
     pt_tensor table = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_LUT]);
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_OUT]);
-    const int8_t *x = in.data, *zero = (const int8_t *)table.data + 128;
+    const int8_t *x = in.data;
     int8_t *y = out.data;
-    for (int32_t left = pt_numel(&in); left > 0; left -= MOST) {
+    for (int32_t left = pt_numel(&in); left > 0; left -= MOST, x += MOST, y += MOST) {
         const int32_t n = left < MOST ? left : MOST;
         PT_TRY(pt_count_work(c, n));
-        for (const int8_t *end = x + n; x != end;) {
-            *y++ = zero[*x++];
-        }
+        pt_look_up_row(table.data, y, x, n);
     }
     return PT_ERROR_OK;
 }

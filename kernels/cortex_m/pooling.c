@@ -1,4 +1,5 @@
 // Average and max pooling of int8 images.
+#include "arch/byte_rows.h"
 #include "arch/pools.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
@@ -239,13 +240,10 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = PT_KERNEL(avg_nhwc_c
 // ---- max
 
 static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t o = 0, channels = p->in.channels, most = PT_MAXIMA;
-    for (; most > 0 && o < channels; o += most) {
-        most = channels - o < most ? channels - o : most;
-        pt_max_taps(t, o, most, out + o);
-    }
-    for (int32_t i = 0; i < o; i++) {
-        out[i] = (int8_t)pt_clamp(out[i], p->range.min, p->range.max);
+    int32_t o = 0, channels = p->in.channels;
+    for (int32_t n; PT_MAXIMA > 0 && channels - o >= PT_FEWEST_MAXIMA; o += n) {
+        n = channels - o < PT_MAXIMA ? channels - o : PT_MAXIMA;
+        pt_max_taps(t, o, n, out + o);
     }
     for (; o < channels; o++) {
         int32_t max = INT8_MIN;
@@ -256,7 +254,10 @@ static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
                 max = *tap > max ? *tap : max;
             }
         }
-        out[o] = (int8_t)pt_clamp(max, p->range.min, p->range.max);
+        out[o] = (int8_t)max;
+    }
+    if (pt_narrows(&p->range)) {
+        pt_clamp_row((int8_t)p->range.min, (int8_t)p->range.max, out, out, channels);
     }
 }
 

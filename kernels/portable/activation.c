@@ -14,7 +14,8 @@ static void relu_row(int32_t n, float *out, const float *in, const pt_number *p)
 PT_UNARY_F32(relu, x <= 0 ? 0 : x)
 PT_UNARY_F64(relu, x <= 0 ? 0 : x)
 PT_UNARY_I64(relu, x <= 0 ? 0 : x)
-static const pt_unary relu_op = {relu_row, relu_f32, relu_f64, relu_i64, PT_RULE_NUMBER, false};
+static const pt_unary relu_op = {relu_row,       relu_f32, relu_f64, relu_i64,
+                                 PT_RULE_NUMBER, false,    true};
 PT_UNARY_KERNEL(aten_relu_out, relu_op, 0)
 
 // ---- clamp: p[0] is the lower bound, p[1] the upper, which counts more. A NaN stays; a NaN as
@@ -74,8 +75,8 @@ static void clamp_row(int32_t n, float *out_floats, const float *in_floats, cons
     }
 }
 
-static const pt_unary clamp_op = {clamp_row, clamp_f32,      clamp_f64,
-                                  clamp_i64, PT_RULE_NUMBER, false};
+static const pt_unary clamp_op = {clamp_row,      clamp_f32, clamp_f64, clamp_i64,
+                                  PT_RULE_NUMBER, false,     true};
 PT_UNARY_KERNEL(aten_hardtanh_out, clamp_op, 2)
 
 // The dtype that self and the bounds given promote to.
@@ -121,26 +122,27 @@ static void leaky_relu_row(int32_t n, float *out, const float *in, const pt_numb
 
 PT_UNARY_F32(leaky_relu, x > 0 ? x : x * p[0].f32)
 PT_UNARY_F64(leaky_relu, x > 0 ? x : x * p[0].f64)
-static const pt_unary leaky_relu_op = {leaky_relu_row, leaky_relu_f32, leaky_relu_f64,
-                                       NULL,           PT_RULE_SAME,   false};
+static const pt_unary leaky_relu_op = {leaky_relu_row, leaky_relu_f32, leaky_relu_f64, NULL,
+                                       PT_RULE_SAME,   false,          false};
 PT_UNARY_KERNEL(aten_leaky_relu_out, leaky_relu_op, 1)
 
 // p: alpha, scale, input_scale
 PT_UNARY_F32(elu, (x < 0 ? pt_expm1f(x * p[2].f32) * p[0].f32 : x) * p[1].f32)
 PT_UNARY_F64(elu, (x < 0 ? pt_float64->expm1(x * p[2].f64) * p[0].f64 : x) * p[1].f64)
-static const pt_unary elu_op = {NULL, elu_f32, elu_f64, NULL, PT_RULE_SAME, true};
+static const pt_unary elu_op = {NULL, elu_f32, elu_f64, NULL, PT_RULE_SAME, true, false};
 PT_UNARY_KERNEL(aten_elu_out, elu_op, 3)
 
 // x P(X <= x) for a normal X; by erfc it is accurate also far below zero.
 PT_UNARY_F32(gelu, 0.5f * x * pt_erfcf(x * -0x1.6a09e6p-1f))
 PT_UNARY_F64(gelu, 0.5 * x * pt_float64->erfc(x * -0x1.6a09e667f3bcdp-1))
-static const pt_unary gelu_op = {NULL, gelu_f32, gelu_f64, NULL, PT_RULE_SAME, true};
+static const pt_unary gelu_op = {NULL, gelu_f32, gelu_f64, NULL, PT_RULE_SAME, true, false};
 
 // x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), that is x sigmoid(2u)
 PT_UNARY_F32(gelu_tanh, x *pt_sigmoidf(0x1.988454p+0f * (x + 0x1.6e4e26p-5f * (x * x * x))))
 PT_UNARY_F64(gelu_tanh, x * pt_float64->sigmoid(0x1.9884533d43651p+0 *
                                                 (x + 0x1.6e4e26d4801f7p-5 * (x * x * x))))
-static const pt_unary gelu_tanh_op = {NULL, gelu_tanh_f32, gelu_tanh_f64, NULL, PT_RULE_SAME, true};
+static const pt_unary gelu_tanh_op = {NULL,         gelu_tanh_f32, gelu_tanh_f64, NULL,
+                                      PT_RULE_SAME, true,          false};
 
 // By the approximation "none" or "tanh"; NULL for any other.
 static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
@@ -178,7 +180,7 @@ static float logit_f32(float x, const pt_number *p) {
 
 PT_UNARY_F64(logit_limited, x<p[0].f64 ? p[0].f64 : x> p[1].f64 ? p[1].f64 : x)
 PT_UNARY_F64(logit, (x = logit_limited_f64(x, p), pt_float64->log(x / (1 - x))))
-static const pt_unary logit_op = {NULL, logit_f32, logit_f64, NULL, PT_RULE_FLOATING, true};
+static const pt_unary logit_op = {NULL, logit_f32, logit_f64, NULL, PT_RULE_FLOATING, true, false};
 
 static int logit_check(pt_context *c, const pt_ref *args) {
     return pt_unary_check_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op,

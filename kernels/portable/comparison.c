@@ -56,24 +56,27 @@ PT_UNARY_F32(logical_not, x == 0)
 PT_UNARY_F64(logical_not, x == 0)
 PT_UNARY_I64(logical_not, x == 0)
 static const pt_unary logical_not_op = {
-    NULL, logical_not_f32, logical_not_f64, logical_not_i64, PT_RULE_PREDICATE, false};
+    NULL, logical_not_f32, logical_not_f64, logical_not_i64, PT_RULE_PREDICATE, false, false};
 PT_UNARY_KERNEL(aten_logical_not_out, logical_not_op, 0)
 
 PT_UNARY_F32(isnan, x != x)
 PT_UNARY_F64(isnan, x != x)
 PT_UNARY_I64(isnan, ((void)x, 0))
-static const pt_unary isnan_op = {NULL, isnan_f32, isnan_f64, isnan_i64, PT_RULE_PREDICATE, false};
+static const pt_unary isnan_op = {NULL,  isnan_f32, isnan_f64, isnan_i64, PT_RULE_PREDICATE,
+                                  false, false};
 PT_UNARY_KERNEL(aten_isnan_out, isnan_op, 0)
 
 PT_UNARY_F32(isinf, x - x != 0 && x == x)
 PT_UNARY_F64(isinf, x - x != 0 && x == x)
 PT_UNARY_I64(isinf, ((void)x, 0))
-static const pt_unary isinf_op = {NULL, isinf_f32, isinf_f64, isinf_i64, PT_RULE_PREDICATE, false};
+static const pt_unary isinf_op = {NULL,  isinf_f32, isinf_f64, isinf_i64, PT_RULE_PREDICATE,
+                                  false, false};
 PT_UNARY_KERNEL(aten_isinf_out, isinf_op, 0)
 
 // For bool it is the logical not: only the lowest bit counts.
 PT_UNARY_I64(bitwise_not, ~x)
-static const pt_unary bitwise_not_op = {NULL, NULL, NULL, bitwise_not_i64, PT_RULE_SAME, false};
+static const pt_unary bitwise_not_op = {NULL,         NULL,  NULL, bitwise_not_i64,
+                                        PT_RULE_SAME, false, false};
 
 static const pt_unary *bitwise_not_of(const pt_context *c, pt_ref in) {
     return pt_get_tensor(c, in).dtype == PT_DTYPE_BOOL ? &logical_not_op : &bitwise_not_op;

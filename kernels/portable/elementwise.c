@@ -1,4 +1,5 @@
 #include "portable/elementwise.h"
+#include "arch/byte_rows.h"
 #include "arch/threads.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/complex.h"
@@ -191,6 +192,19 @@ static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *o
     return w.error;
 }
 
+// The same of an operator that clamps int8. Bounds beyond int8 limit all to one number, or nothing.
+static __attribute__((noinline)) int run_clamped_rows(pt_context *c, const pt_unary *op, int32_t n,
+                                                      int8_t *out, const int8_t *in,
+                                                      const pt_number *p) {
+    const int8_t low = (int8_t)op->i64(INT8_MIN, p), high = (int8_t)op->i64(INT8_MAX, p);
+    for (; n > 0; n -= PT_PIECE, out += PT_PIECE, in += PT_PIECE) {
+        const int32_t some = n < PT_PIECE ? n : PT_PIECE;
+        PT_TRY(pt_count_work(c, some));
+        pt_clamp_row(low, high, out, in, some);
+    }
+    return PT_ERROR_OK;
+}
+
 static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, const pt_unary *op,
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
@@ -206,8 +220,12 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
     if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {
         return run_half_rows(c, op, n, out, in, p);
     }
-    return n > 0 ? walk_unary(c, op, out, in, pt_compute_dtype(promoted, op->rule), p)
-                 : PT_ERROR_OK;
+    const uint8_t compute = pt_compute_dtype(promoted, op->rule);
+    if (op->clamps && !pt_is_floating(compute) && in->dtype == PT_DTYPE_CHAR &&
+        out->dtype == PT_DTYPE_CHAR && pt_same_dim_order(in, out)) {
+        return run_clamped_rows(c, op, n, out->data, in->data, p);
+    }
+    return n > 0 ? walk_unary(c, op, out, in, compute, p) : PT_ERROR_OK;
 }
 
 int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,

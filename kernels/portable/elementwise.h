@@ -159,7 +159,8 @@ typedef struct pt_unary {
     double (*f64)(double, const pt_number *p);
     int64_t (*i64)(int64_t, const pt_number *p);
     pt_rule rule;
-    bool math; // f64 calls pt_float64
+    bool math;   // f64 calls pt_float64
+    bool clamps; // each of the functions limits x to between two bounds
 } pt_unary;
 
 // The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.

@@ -3,11 +3,11 @@
 
 // ---- of floating numbers: integers are taken as float32
 
-#define FLOATING(name, float32, float64)                             \
-    PT_UNARY_F32(name, float32)                                      \
-    PT_UNARY_F64(name, float64)                                      \
-    static const pt_unary name##_op = {                              \
-        NULL, name##_f32, name##_f64, NULL, PT_RULE_FLOATING, true}; \
+#define FLOATING(name, float32, float64)                                                     \
+    PT_UNARY_F32(name, float32)                                                              \
+    PT_UNARY_F64(name, float64)                                                              \
+    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, NULL, PT_RULE_FLOATING, \
+                                       true, false};                                         \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
 FLOATING(exp, pt_expf(x), pt_float64->exp(x))
@@ -35,8 +35,8 @@ FLOATING(erf, pt_erff(x), pt_float64->erf(x))
 
 PT_UNARY_F32(reciprocal, 1.0f / x)
 PT_UNARY_F64(reciprocal, 1.0 / x)
-static const pt_unary reciprocal_op = {NULL, reciprocal_f32,   reciprocal_f64,
-                                       NULL, PT_RULE_FLOATING, false};
+static const pt_unary reciprocal_op = {
+    NULL, reciprocal_f32, reciprocal_f64, NULL, PT_RULE_FLOATING, false, false};
 PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
 
 // ---- of all numbers; the expressions of integers wrap
@@ -45,7 +45,7 @@ PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
     PT_UNARY_F32(name, float32)                                                                \
     PT_UNARY_F64(name, float64)                                                                \
     PT_UNARY_I64(name, integer)                                                                \
-    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule, false}; \
+    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule, false, false}; \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
 #define NEGATIVE_INTEGER ((int64_t)(0 - (uint64_t)x))
@@ -85,6 +85,6 @@ static double round_decimals_f64(double x, const pt_number *p) {
     return p[0].f64 < 0 ? pt_rint(x / power) * power : pt_rint(x * power) / power;
 }
 
-static const pt_unary round_decimals_op = {NULL, round_decimals_f32, round_decimals_f64,
-                                           NULL, PT_RULE_FLOATING,   false};
+static const pt_unary round_decimals_op = {
+    NULL, round_decimals_f32, round_decimals_f64, NULL, PT_RULE_FLOATING, false, false};
 PT_UNARY_KERNEL(aten_round_decimals_out, round_decimals_op, 1)

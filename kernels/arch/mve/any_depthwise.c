@@ -1,8 +1,7 @@
 // Depthwise convolution with MVE, of any window: channels in lanes.
-#include "arch/mve/lanes.h"
-
 #if defined(__ARM_FEATURE_MVE)
 
+#include "arch/mve/lanes.h"
 #include "arch/mve/requantize.h"
 
 // Their frames do not add up in one.
@@ -23,7 +22,7 @@ typedef struct inside {
     int32_t first, n, place;
 } inside;
 
-static inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) {
+static NOINLINE inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) {
     int32_t place = i * g->stride[d] - g->padding[d], rest = g->in[d] - place;
     int32_t dilation = g->dilation[d], first = 0, end = g->kernel[d];
     if (place < 0) {
@@ -35,8 +34,8 @@ static inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) {
     return (inside){first, end > first ? end - first : 0, place + first * dilation};
 }
 
-// Of each eight of n values the even ones, then the odd ones; zeros behind the last, or without
-// any.
+// Of each eight of n values the even ones, then the odd ones; zeros behind the last, or if there
+// are none.
 static NOINLINE void spread(int32_t *to, const int32_t *from, int32_t n) {
     const uint32x4_t even = vidupq_n_u32(0, 2);
     n = from ? n : 0;
@@ -45,18 +44,6 @@ static NOINLINE void spread(int32_t *to, const int32_t *from, int32_t n) {
         const mve_pred16_t p = vcmpltq_n_s32(vreinterpretq_s32_u32(even), n - first);
         vst1q_s32(to, vldrwq_gather_shifted_offset_z_s32(from + first, even, p));
     }
-}
-
-static void run_window(const group *x, const int8_t *in, const int8_t *weights, const int32_t *bias,
-                       int32_t rows, int32_t step, int8_t *out) {
-    const pt_lanes_pixel one = {in, weights, bias, 4 * rows};
-    const pt_lanes_run window = {.pixels = &one,
-                                 .out = out,
-                                 .column = x->layer->offset,
-                                 .row = step,
-                                 .end = &one + 1,
-                                 .record = &x->lanes};
-    pt_run_lanes(&window);
 }
 
 // Begins with the channel `first`, or before it.
@@ -80,21 +67,29 @@ static NOINLINE void begin_group(group *x, int32_t first) {
     spread(l->bias, output->bias ? output->bias + first : NULL, x->n);
     if (x->n == PT_LANES) {
         const int32_t keeps_sums = l->keeps_sums;
+        const pt_lanes_pixel all = {zeros, x->layer->weights + first, l->bias, 4 * g->kernel[0]};
+        const pt_lanes_run window = {.pixels = &all,
+                                     .out = (int8_t *)l->full_bias,
+                                     .column = x->layer->offset,
+                                     .end = &all + 1,
+                                     .record = l};
         l->kind = PT_SIXTEEN;
         l->keeps_sums = true;
         l->columns = g->kernel[1];
         l->row = l->weight_row = 0;
-        run_window(x, zeros, x->layer->weights + first, l->bias, g->kernel[0], 0,
-                   (int8_t *)l->full_bias);
+        pt_run_lanes(&window);
         l->keeps_sums = keeps_sums;
     }
 }
 
 // Sums of a pixel to its outputs.
 static NOINLINE void finish_slowly(const group *x, const int32_t sums[PT_LANES], int8_t *out) {
+    const pt_channels *output = &x->layer->output;
     for (int32_t i = 0; i < x->n; i++) {
-        const int32_t lane = (i & 8) + (i & 1) * 4 + (i & 7) / 2;
-        out[i] = pt_finish(&x->layer->output, x->first + i, sums[lane]);
+        const int32_t lane = (i & 8) + (i & 1) * 4 + (i & 7) / 2, o = x->first + i;
+        out[i] =
+            pt_to_int8(pt_requantize_int64(sums[lane], output->multipliers[o], output->shifts[o]),
+                       &output->range);
     }
 }
 

@@ -19,11 +19,9 @@ typedef struct pt_taps {
 
 enum { PT_AVERAGES = 8, PT_MAXIMA = 16, PT_FEWEST_MAXIMA = 1 }; // channels at a time
 
-// The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
-// for each that lies half-way between two.
-static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+// Sums of n channels from `row` on, of at most 255 taps.
+static inline int16x8_t pt_sum_eight(const pt_taps *t, const int8_t *row, int32_t n) {
     int16x8_t sums = vdupq_n_s16(0);
-    const int8_t *row = t->in + o;
     for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
         const int8_t *tap = row;
         __asm__ volatile("vctp.16 %[n]\n\t"
@@ -38,6 +36,24 @@ static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, i
                          : [columns] "r"(t->columns), [step] "r"(t->step), [n] "r"(n)
                          : "lr", "q0", "cc", "memory");
     }
+    return sums;
+}
+
+// Adds to PT_AVERAGES sums those of n channels, of their values plus 128, of at most 255 taps.
+static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
+    const uint32_t bias = 128 * (uint32_t)(t->rows * t->columns);
+    int16_t some[PT_AVERAGES];
+    vst1q_s16(some, pt_sum_eight(t, t->in, n));
+    for (int32_t i = 0; i < PT_AVERAGES; i += 4) {
+        uint32x4_t more = vaddq_n_u32(vreinterpretq_u32_s32(vldrhq_s32(some + i)), bias);
+        vst1q_u32(sums + i, vaddq_u32(vld1q_u32(sums + i), more));
+    }
+}
+
+// The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
+// for each that lies half-way between two.
+static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    int16x8_t sums = pt_sum_eight(t, t->in + o, n);
     int16_t stored[PT_AVERAGES];
     uint32_t halves = 0, taps = (uint32_t)(t->rows * t->columns), twice = 2 * taps;
     uint32_t inverse = UINT32_MAX / twice + 1; // 2**32 / twice, rounded down, plus 1
@@ -80,6 +96,10 @@ enum { PT_AVERAGES = 0 }; // there are none of its own
 static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     (void)t, (void)o, (void)n, (void)out;
     return 0;
+}
+
+static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
+    (void)t, (void)n, (void)sums;
 }
 
 #if defined(__ARM_FEATURE_SIMD32)

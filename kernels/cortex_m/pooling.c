@@ -82,9 +82,17 @@ static int run_windows(pooling *p, const pt_tensor *to,
 // ---- average
 
 // The reference computes in float32: it dequantizes, averages and quantizes. That is the integer
-// nearest to the exact average, but where the average lies half-way between two integers: then the
-// rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
-enum { EXACT_TAPS = 128 };
+// nearest to the exact average, but where the average lies so near to half-way between two integers
+// that rounding errors decide. Each of the n taps is at most 255 from the zero point; a product and
+// each sum round once, two quotients do at the end: by n + 2 roundings the result is off by at most
+// 255 * (n + 2) / (1 - (n + 2) / 2^24) / 2^24. In windows of at most EXACT_TAPS this is less than
+// from half-way to the next average, and above MOST_TAPS errors could decide everywhere.
+enum { EXACT_TAPS = 128, MOST_TAPS = 1 << 15 };
+
+// Twice n times the error, rounded down.
+static uint32_t error_of(uint32_t n) {
+    return (uint32_t)((uint64_t)(n + 2 + n / 256) * n * 510 >> 24);
+}
 
 enum { PIECE = 1 << 12 }; // taps between two polls
 
@@ -105,10 +113,11 @@ static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *
     return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
 }
 
-// The average of n taps of one channel from the sum of their values plus 128.
+// The average of n taps of one channel, at most MOST_TAPS, from the sum of their values plus 128.
 static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
-    uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
-    if (result * 2 * n == doubled) {
+    const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
+    const uint32_t above = doubled - result * 2 * n, error = error_of(n);
+    if (above <= error || 2 * n - above <= error) {
         return (int8_t)pt_clamp(average_as_reference(p, t, in), INT8_MIN, INT8_MAX);
     }
     return (int8_t)((int32_t)result - 128);
@@ -177,15 +186,69 @@ static void average_each(pooling *p, const pt_taps *t, int8_t *out) {
     }
 }
 
+// Adds to the sums of n neighbouring channels, of their values plus 128, those of at most
+// SHORT_TAPS: of up to PT_AVERAGES channels, or of four where all lies at multiples of 4, or of
+// one.
+enum { SHORT_TAPS = 255 };
+
+static void add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
+    if (PT_AVERAGES > 0) {
+        pt_add_sums(t, n, sums);
+    } else if (n == 4) {
+        uint32_t even, odd;
+        sum_four(t, t->in, &even, &odd);
+        sums[0] += even & 0xFFFF;
+        sums[1] += odd & 0xFFFF;
+        sums[2] += even >> 16;
+        sums[3] += odd >> 16;
+    } else {
+        sums[0] += sum_of_taps(t, t->in);
+    }
+}
+
+// The same of a window of any size, by some of its rows at a time, or parts of one.
+static void sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
+    const int32_t columns = t->columns < SHORT_TAPS ? t->columns : SHORT_TAPS;
+    const int32_t rows = SHORT_TAPS / columns;
+    pt_taps part = *t;
+    for (int32_t i = 0; i < t->rows; i += rows) {
+        part.rows = t->rows - i < rows ? t->rows - i : rows;
+        for (int32_t j = 0; j < t->columns; j += columns) {
+            part.columns = t->columns - j < columns ? t->columns - j : columns;
+            part.in = t->in + i * t->row_step + j * t->step;
+            add_sums(&part, n, sums);
+        }
+    }
+}
+
+// Of EXACT_TAPS to MOST_TAPS.
+static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
+    enum { MOST = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
+    const int32_t taps = t->rows * t->columns, channels = p->in.channels;
+    const bool by_four = PT_AVERAGES == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0;
+    const int32_t most = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
+    pt_taps some = *t;
+    for (int32_t o = 0, n; o < channels && goes_on(p, taps); o += n, some.in += n) {
+        uint32_t sums[MOST] = {0};
+        n = channels - o < most ? channels - o : most;
+        sum_window(&some, n, sums);
+        for (int32_t i = 0; i < n; i++) {
+            out[o + i] = average_of(p, t, some.in + i, sums[i], (uint32_t)taps);
+        }
+    }
+}
+
 static void average(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t n = t->rows * t->columns, channels = p->in.channels;
     if (n == 0) {
         memset(out, p->zero_point, (size_t)channels);
-    } else if (n > EXACT_TAPS) {
+    } else if (n > MOST_TAPS) {
         for (int32_t o = 0; o < channels && !p->error; o++) {
             int32_t result = average_as_reference(p, t, t->in + o);
             out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
         }
+    } else if (n > EXACT_TAPS) {
+        average_large(p, t, out);
     } else if (PT_AVERAGES > 0) {
         average_some(p, t, out);
     } else {

@@ -12,7 +12,7 @@ LARGE = ((255, 128), (256, 128), (183, 180))  # the last two about the most that
 
 
 def images(kernel, channels, rng):
-    """Of the taps of channel i about half, and i - channels / 2 more, are one higher than the others."""
+    """In channel i about half of the taps, and i - channels / 2 more, are one higher than the rest."""
     n = kernel[0] * kernel[1]
     high = np.clip(n // 2 - channels // 2 + np.arange(channels), 0, n)
     x = np.where(np.arange(n)[None] < high[:, None], 1, 0) + rng.integers(-128, 127, (channels, 1))
@@ -32,7 +32,8 @@ def cases(kernels=WINDOWS):
                 x = rng.choice(np.array([-128, 127], np.int8), x.shape)
             zero = int(rng.choice([-128, 127, 0, 5]))
             image = Tensor(x, (0, 2, 3, 1), last=True) if number % 2 else channels_last(x)
-            yield [image, list(kernel), [1, 1], [0, 0], False, zero, int(rng.integers(1 << 30, 1 << 31)),
+            multiplier = int(rng.integers(1 << 30, 1 << 31))
+            yield [image, list(kernel), [1, 1], [0, 0], False, zero, multiplier,
                    int(rng.integers(-20, 5)), Tensor(np.zeros(0, np.uint8), scratch=True),
                    channels_last(np.zeros((1, channels, 1, 1), np.int8))]
 
@@ -60,6 +61,7 @@ def test_boards_equal_the_twin(board):
 def test_large_windows_are_summed_in_integers(board):
     x = np.random.default_rng(2).integers(-128, 128, (1, 32, 16, 16)).astype(np.int8)
     case = Case(OPERATOR, channels_last(x), [16, 16], [1, 1], [0, 0], False, 3, 1 << 30, -3,
-                Tensor(np.zeros(0, np.uint8), scratch=True), channels_last(np.zeros((1, 32, 1, 1), np.int8)))
+                Tensor(np.zeros(0, np.uint8), scratch=True),
+                channels_last(np.zeros((1, 32, 1, 1), np.int8)))
     [result] = call_on_board(board, [case])
     assert result.instructions < (4 if board == "mps2-an386" else 1.5) * x.size

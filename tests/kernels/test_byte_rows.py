@@ -51,7 +51,8 @@ def tables():
 @pytest.mark.parametrize("calls", [clamps, tables])
 def test_the_twin_gives_what_numpy_gives(calls):
     for operator, arguments, expected in calls():
-        np.testing.assert_array_equal(call(operator, *arguments), expected, err_msg=str(arguments[1:-1]))
+        result = call(operator, *arguments)
+        np.testing.assert_array_equal(result, expected, err_msg=str(arguments[1:-1]))
 
 
 @pytest.mark.parametrize("calls", [clamps, tables])

@@ -41,11 +41,12 @@ PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
 
 // ---- of all numbers; the expressions of integers wrap
 
-#define SAME(name, float32, float64, integer, rule)                                            \
-    PT_UNARY_F32(name, float32)                                                                \
-    PT_UNARY_F64(name, float64)                                                                \
-    PT_UNARY_I64(name, integer)                                                                \
-    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule, false, false}; \
+#define SAME(name, float32, float64, integer, rule)                              \
+    PT_UNARY_F32(name, float32)                                                  \
+    PT_UNARY_F64(name, float64)                                                  \
+    PT_UNARY_I64(name, integer)                                                  \
+    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, \
+                                       rule, false,      false};                 \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
 #define NEGATIVE_INTEGER ((int64_t)(0 - (uint64_t)x))

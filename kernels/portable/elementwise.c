@@ -192,7 +192,8 @@ static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *o
     return w.error;
 }
 
-// The same of an operator that clamps int8. Bounds beyond int8 limit all to one number, or nothing.
+// The same of an operator that clamps, of int8: its bounds are what it makes of the least and the
+// largest value.
 static __attribute__((noinline)) int run_clamped_rows(pt_context *c, const pt_unary *op, int32_t n,
                                                       int8_t *out, const int8_t *in,
                                                       const pt_number *p) {

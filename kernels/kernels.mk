@@ -14,8 +14,9 @@ ifneq ($(words $(PT_KERNELS_DIR)),1)
 $(error the path of kernels.mk has a space: make cannot use it; move it, or set PT_KERNELS_DIR to its folder, \
 	relative to where make runs, before you include it)
 endif
-PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
-	core/*.c core/*/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c)))
+# CMakeLists.txt reads these lists, too: a line is an assignment, of names and flags only.
+PT_SOURCES := core/*.c core/*/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c
+PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,$(PT_SOURCES))))
 PT_KERNELS_INC := -I$(PT_KERNELS_DIR)/include -I$(PT_KERNELS_DIR)
 # No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float
 # has the same bits on every core. What is meant to be vectors is written as such. No frame pointer:
@@ -25,15 +26,16 @@ PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize -fomi
 # memcmp only. PT_FAST_CFLAGS stands behind these.
 PT_SMALL_CFLAGS := -Os -fno-tree-loop-distribute-patterns
 PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
-# The inner loops (but not what prepares weights for them at load, nor those in assembler whose C
-# matters little), the int8 kernels, the float
+# The inner loops (but not what prepares weights for them at load), the int8 kernels, the float
 # products and what else of float models takes long; of the core what runs for each execution and
-# each instruction, and what reads the whole file:
-# verification, and the tables of values. -Os costs the others up to a seventh (docs/performance.md).
+# each instruction, and what reads the whole file: verification, and the tables of values. -Os costs
+# the others up to a seventh (docs/performance.md).
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
-PT_FAST_C := $(sort $(filter-out %/prepare.c %/band.c %/neighbours.c %/pointwise.c %/mve/depthwise.c \
-	%/mve/any_depthwise.c,\
-	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c))) \
-	$(addprefix $(PT_KERNELS_DIR)/core/,format/image.c format/reader.c format/tables.c format/verify.c \
-	load/check.c load/pte_state.c run/executor.c run/method.c run/tensor.c run/values.c) \
-	$(addprefix $(PT_KERNELS_DIR)/portable/,normalization.c permute.c products.c softmax.c))
+PT_FAST := arch/*.c arch/*/*.c cortex_m/*.c
+PT_FAST += core/format/image.c core/format/reader.c core/format/tables.c core/format/verify.c
+PT_FAST += core/load/check.c core/load/pte_state.c
+PT_FAST += core/run/executor.c core/run/method.c core/run/tensor.c core/run/values.c
+PT_FAST += portable/normalization.c portable/permute.c portable/products.c portable/softmax.c
+PT_NOT_FAST := prepare.c band.c neighbours.c pointwise.c
+PT_FAST_C := $(sort $(filter-out $(addprefix %/,$(PT_NOT_FAST)),\
+	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,$(PT_FAST)))))

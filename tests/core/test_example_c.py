@@ -115,3 +115,39 @@ def test_its_memories_are_those_that_the_model_needs():
     needed = [result.method_pool.used, result.planned[0].used, result.temp.used]
     pool, planned, temp = [-(-size // 8) * 8 for size in needed]
     assert f"POOL = {pool}, PLANNED = {planned}, TEMP = {temp}," in (FOLDER / "main.c").read_text()
+
+
+CONSUMER = """\
+cmake_minimum_required(VERSION 3.14)
+project(consumer LANGUAGES C)
+find_package(picotorch REQUIRED)
+add_executable(consumer main.c)
+target_link_libraries(consumer picotorch::picotorch)
+"""
+CONSUMER_C = """\
+#include <picotorch/picotorch.h>
+
+int main(void) {
+    static const unsigned char nothing[64];
+    pt_program program;
+    pt_error error;
+    pt_program_open(&program, nothing, sizeof(nothing), PT_VERIFY_STRICT, &error);
+    return error.code != PT_ERROR_INVALID_PROGRAM;
+}
+"""
+
+
+def test_an_installed_library_is_found_by_its_package(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    project, installed = tmp_path / "project", tmp_path / "installed"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(CONSUMER)
+    (project / "main.c").write_text(CONSUMER_C)
+    sh("cmake", "-S", FOLDER.parents[1] / "kernels", "-B", tmp_path / "library",
+       f"-DCMAKE_INSTALL_PREFIX={installed}")
+    sh("cmake", "--build", tmp_path / "library", "-j2")
+    sh("cmake", "--install", tmp_path / "library")
+    sh("cmake", "-S", project, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}")
+    sh("cmake", "--build", tmp_path / "build")
+    sh(tmp_path / "build" / "consumer")

@@ -339,7 +339,7 @@ def test_what_is_the_same_is_not_compiled_again(tmp_path):
     write(tmp_path, "mlp")
     build(tmp_path, *UNOPTIMISED)
     objects = tmp_path / "build/host/objects/picotorch/core"
-    before = {path: path.stat().st_mtime_ns for path in objects.glob("*.o")}
+    before = {path: path.stat().st_mtime_ns for path in objects.rglob("*.o")}
     image, fixture = write(tmp_path, "softmax_2x2")
     build(tmp_path, *UNOPTIMISED)
     assert [path.name for path in before if path.stat().st_mtime_ns != before[path]] == ["registry.o"]

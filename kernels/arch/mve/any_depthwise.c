@@ -1,4 +1,6 @@
 // Depthwise convolution with MVE, of any window: channels in lanes.
+#include "arch/images.h"
+
 #if defined(__ARM_FEATURE_MVE)
 
 #include "arch/mve/lanes.h"

@@ -104,7 +104,7 @@ def test_the_python_of_readme_computes_what_the_model_computes(block, python, tm
 
 
 def test_the_c_of_readme_compiles_with_the_installed_header(python, tmp_path):
-    (include,) = python.parents[1].glob("lib/*/site-packages/picotorch/sources/kernels/core")
+    (include,) = python.parents[1].glob("lib/*/site-packages/picotorch/sources/kernels/include")
     shown_code.compile_c(README, include, tmp_path)
 
 

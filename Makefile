@@ -225,7 +225,8 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write what
 
 .PHONY: check venv style
 check: venv style ## Check style, and run the tests that need no firmware (a minute; installs nothing in the system)
-	.venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough"
+	.venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough" \
+		$(shell grep -lr --include='test_*.py' 'pytest.mark.check' tests)
 
 everything: all-firmware ports riscv rp2 recordings
 

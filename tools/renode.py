@@ -223,7 +223,8 @@ def prepare(board, toml, folder):
     for name in ("files", "results"):
         (folder / name).mkdir(parents=True)
     (folder / "board.repl").write_text(renode_platform.platform(toml))
-    (folder / "missing.repl").write_text(renode_platform.platform(toml, without=(MISSING,)))
+    if MISSING in toml["memories"]:
+        (folder / "missing.repl").write_text(renode_platform.platform(toml, without=(MISSING,)))
     prepare_model(board, folder)
     prepare_allocation(board, folder)
     prepare_repl(board, folder)

@@ -89,8 +89,8 @@ static int run_windows(pooling *p, const pt_tensor *to,
 // from half-way to the next average, and above MOST_TAPS errors could decide everywhere.
 enum { EXACT_TAPS = 128, MOST_TAPS = 1 << 15 };
 
-// Twice n times the error, rounded down.
-static uint32_t error_of(uint32_t n) {
+// Twice n times the largest rounding error of the reference, rounded down.
+static uint32_t bound_of(uint32_t n) {
     return (uint32_t)((uint64_t)(n + 2 + n / 256) * n * 510 >> 24);
 }
 
@@ -116,8 +116,8 @@ static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *
 // The average of n taps of one channel, at most MOST_TAPS, from the sum of their values plus 128.
 static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
-    const uint32_t above = doubled - result * 2 * n, error = error_of(n);
-    if (above <= error || 2 * n - above <= error) {
+    const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
+    if (above <= bound || 2 * n - above <= bound) {
         return (int8_t)pt_clamp(average_as_reference(p, t, in), INT8_MIN, INT8_MAX);
     }
     return (int8_t)((int32_t)result - 128);

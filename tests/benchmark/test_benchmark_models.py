@@ -48,6 +48,7 @@ def test_board_gives_the_outputs_of_the_dialect(name, board, prepare):
     assert result.temp.used == reference.temp.used
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
 def test_a_board_with_little_memory_gives_what_it_has(name, bare):

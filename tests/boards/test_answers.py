@@ -166,6 +166,7 @@ REPORTS = [b"code", b"code=" + b"9" * 5000, b"code=0x" + b"f" * 5000, b"\xff\xfe
            b"heap_free=1e9", b"code=0\noutput0=" + b"(" * 5000, b"", b"=" * 100]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("report", REPORTS, ids=lambda one: repr(one[:30]))
 def test_a_report_that_cannot_be_read(call, board, monkeypatch, report):
     def files(said):

@@ -56,6 +56,7 @@ def test_a_board_without_a_module_gets_no_way_that_is_impossible(number, monkeyp
         assert raised.value.code == NOT_FOUND and len(ways) == 1 and "picotorch flash" in ways[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", NUMBERS)
 def test_install_names_what_is_not_supported(tmp_path, number):
     folder = tmp_path / "armv7emsp"

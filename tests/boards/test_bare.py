@@ -63,6 +63,7 @@ def test_a_board_gives_the_same_as_the_twin(name):
         assert_same(request, BOARD)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", [board for board in full_board_names() if board != BOARD])
 @pytest.mark.parametrize("name", A_FEW)
 def test_every_board_does(name, board):

@@ -352,6 +352,7 @@ def test_size_says_which_way_fits(call, board):
     assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["unplanned_io", "unplanned_state", "mixed_unplanned", "add_5"])
 def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, name):
     """Also inputs, outputs and state outside the planned buffers."""
@@ -368,6 +369,7 @@ def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, nam
     assert asked == [need["connected"]["memories"] + model.stat().st_size] * 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
 def test_a_board_that_needs_too_long(call, board, tmp_path, command):
     model = [] if command == "selftest" else [SMALL]
@@ -510,6 +512,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
                  "flash a firmware")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mpy, loads", [(6, "6.0"), (6 | 2 << 8, "6.2"), (5, "5.0")])
 def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
                                                        loads):
@@ -572,6 +575,7 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
     assert module.file == native_modules / "armv6m-fast" / "_picotorch.mpy"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("machine", "remedy"), [
     ("Raspberry Pi Pico with RP2040", "picotorch firmware --board RPI_PICO --models MODEL, or keep its "
      "firmware: picotorch natmod --flash RPI_PICO --frozen-model MODEL\n"),

@@ -12,6 +12,7 @@ from picotorch.firmware import mpy
 from picotorch.run import emulator
 from picotorch.run.job import Job
 from support.targets import BOARDS
+from support.tiers import with_prompt
 
 ALL_CASES = """
 import _board
@@ -431,7 +432,7 @@ def repl(text, board_name="mps2-an386"):
 END = "import _board; _board.exit(0)\r"
 
 
-@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("board_name", with_prompt(BOARDS))
 def test_the_repl_evaluates_and_control_d_is_a_soft_reset(board_name):
     """A name is gone, a file is still there; heap locked or not."""
     status, output = repl("import micropython, os; f = open('kept', 'w'); f.close()\r"
@@ -477,8 +478,9 @@ def test_control_c_interrupts_at_the_repl():
 # -- sizes --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("board_name", BOARDS)
-@pytest.mark.parametrize("variant", ["run", "repl"])
+@pytest.mark.parametrize(("board_name", "variant"), [
+    *[(board, "run") for board in BOARDS],
+    *[pytest.param(board, "repl", marks=pytest.mark.thorough) for board in BOARDS]])
 def test_the_firmware_fits_its_memory(board_name, variant, record_property):
     board = load_board(board_name)
     firmware = emulator.firmware_path(board, variant)

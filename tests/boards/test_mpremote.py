@@ -16,6 +16,7 @@ from picotorch.boards.boards import load_board
 from picotorch.run import prompt
 from picotorch.runtime import Runtime
 from support import fixture_store
+from support.tiers import with_prompt
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -66,7 +67,7 @@ class Remote:
         return output
 
 
-@pytest.fixture(params=BOARDS)
+@pytest.fixture(params=with_prompt(BOARDS))
 def remote(request):
     with Remote(request.param) as remote:
         yield remote
@@ -112,6 +113,7 @@ def test_files_are_copied_both_ways_and_survive_resets(remote, tmp_path):
     assert status == 1 and "No such file" in said
 
 
+@pytest.mark.thorough
 def test_a_file_without_room_is_refused_and_the_others_stay(small, tmp_path):
     (tmp_path / "large").write_bytes(bytes(6000))
     fill = "with open('fits', 'w') as file: file.write('x' * 27000)"
@@ -262,6 +264,7 @@ def test_a_model_in_a_deployed_romfs_is_used_in_place(board, tmp_path):
         assert same_as_twin(output)
 
 
+@pytest.mark.thorough
 def test_the_small_board_starts_with_a_romfs_and_cannot_write_it(tmp_path):
     image = romfs_image(INT8.pte)
     (tmp_path / "models.romfs").write_bytes(image)
@@ -274,6 +277,7 @@ def test_the_small_board_starts_with_a_romfs_and_cannot_write_it(tmp_path):
         assert f"{len(INT8.pte)} model.pte\n" in remote(["ls", "/rom"])
 
 
+@pytest.mark.thorough
 def test_a_misaligned_model_in_romfs_is_refused_by_name(tmp_path):
     (tmp_path / "models.romfs").write_bytes(romfs_image(INT8.pte, beside=4))
     with Remote(SMALL, tmp_path / "models.romfs") as remote:

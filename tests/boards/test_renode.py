@@ -103,6 +103,7 @@ def test_a_platform_has_each_memory_and_alias_once(name):
         assert covered(found, memory["address"], memory["size"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variant", ["run", "repl"])
 @pytest.mark.parametrize("name", RENODE_BOARDS)
 def test_a_platform_has_each_address_that_the_firmware_is_loaded_to(name, variant):

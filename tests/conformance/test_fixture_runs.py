@@ -18,6 +18,8 @@ from support.fixture_runs import FIXTURES, on_host, run_on, with_one_nan, withou
 from support.fixture_store import NOT_SUPPORTED, assert_close
 from support.targets import TOO_LARGE, on_boards
 
+pytestmark = pytest.mark.check
+
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 MOST_STACK_TO_LOAD = 3328  # bytes: how deep the Python of the loader goes, without backends, on M0+
 every_fixture = pytest.mark.parametrize("name", FIXTURES)

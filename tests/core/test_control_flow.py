@@ -8,6 +8,8 @@ from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, jump, move, plan, program, tensor
 from support.targets import aligned
 
+pytestmark = pytest.mark.check
+
 BOOL = 11
 X, OUT, CONDITION, NO = range(4)
 

@@ -19,6 +19,8 @@ from support.flatbuffer_builder import bool_value, double_value, int_value, stri
 from support.programs import call, jump, move, plan, program, tensor
 from support.targets import aligned
 
+pytestmark = pytest.mark.check
+
 X, OUT = 0, 1
 HALF = 5
 

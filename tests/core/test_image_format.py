@@ -3,6 +3,8 @@
 import pytest
 from support import image_format
 
+pytestmark = pytest.mark.check
+
 VERSION, LOCKED = image_format.locked()
 HOW = ("the shortcut of a call or what a kernel prepares has changed, so that images of this version "
        "no longer run: change PT_IMAGE_MAGIC (kernels/core/format/image.h), and write the lock again "

@@ -240,6 +240,7 @@ def test_an_image_for_another_core_runs_without_what_was_prepared(core):
     assert with_one_nan(image, on_board) == with_one_nan(image, run(image, HOST))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
     image = compiled("int8_ds_cnn", core)

@@ -5,6 +5,8 @@ from _picotorch_c import ffi, lib
 from support.flatbuffer_builder import bool_value
 from support.programs import call, plan, program, relu_plan, tensor
 
+pytestmark = pytest.mark.check
+
 INTERNAL, INVALID_ARGUMENT, FAILED, NOT_FOUND = 0x01, 0x12, 0x21, 0x20
 
 

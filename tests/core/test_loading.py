@@ -23,7 +23,7 @@ def request(name):
 
 
 @pytest.mark.parametrize(("name", "verify", "load"), [
-    ("ds_cnn", 140_000, 200_000), ("int8_ds_cnn", 120_000, 153_500),
+    ("ds_cnn", 140_000, 201_000), ("int8_ds_cnn", 120_000, 154_500),
     ("int8_mv2_005_2", 560_000, 625_000)])
 def test_loading_is_cheap(name, verify, load):
     result = emulated.run(request(name), load_board(BOARD))

@@ -28,6 +28,8 @@ from picotorch.run.job import Job
 from support import fixture_store, records
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, aligned, run_script
 
+pytestmark = pytest.mark.check
+
 ALIGNED = {"aligned_8": (8, 8), "aligned_16": (16, 16), "aligned_128": (64, 128),
            "wide_alignment": (4096, 64), "linear_5": (128, 16)}
 

@@ -3,6 +3,10 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.check
+
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 SOURCE = r"""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from picotorch import schema
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).resolve().parents[2]
 TOML = tomllib.loads((ROOT / "schema" / "program.toml").read_text())
 BUNDLED = tomllib.loads((ROOT / "schema" / "bundled_program.toml").read_text())

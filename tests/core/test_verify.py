@@ -4,6 +4,8 @@ import pytest
 from support.flatbuffer_builder import build, double_value, int_value, string_value
 from support.records import verify
 
+pytestmark = pytest.mark.check
+
 
 def test_tables_of_different_sizes_may_share_a_vtable():
     """As where gelu's "none" comes before softmax's dim: one field each, at the same offset, of 4

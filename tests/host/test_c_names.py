@@ -11,6 +11,8 @@ from support import fixture_store
 from support.flatbuffer_builder import double_value, int_value
 from support.programs import call, plan, program, tensor
 
+pytestmark = pytest.mark.check
+
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 LEAF = {"type": None, "context": None, "children_spec": []}
 INT8 = 1

@@ -827,6 +827,7 @@ def test_each_kernel_is_found():
         assert any(not path.startswith("core/") for path in c_sources.needed_files([operator]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", full_board_names())
 def test_sources_need_what_their_objects_need(board):
     """Names that an object asks for, of the firmware without MicroPython, and where they are."""

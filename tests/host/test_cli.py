@@ -603,6 +603,7 @@ def test_emulator_that_is_not_installed(call, monkeypatch):
 # ---- parity
 
 
+@pytest.mark.thorough
 def test_parity(call):
     status, out, _ = call("parity", path("ds_cnn"), "--board", "mps2-an386", "--board", "mps2-an385")
     assert status == 0

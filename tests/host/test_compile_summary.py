@@ -312,6 +312,7 @@ def test_flash_limits_them_and_the_best_stay(call, tmp_path):
     assert entry["fit"] == {"fits": True, "lacks": ""}
 
 
+@pytest.mark.thorough
 def test_what_does_not_fit_is_said_with_status_1(call, compiled, tmp_path):
     output = ["-o", tmp_path / "m.ptm", "--keep-plan"]
     status, out, _ = call("compile", path("int8_ds_cnn"), "--chip", "stm32f103", *output)

@@ -8,6 +8,8 @@ from picotorch.run import running
 from picotorch.runtime import Runtime
 from support import fixture_store
 
+pytestmark = pytest.mark.check
+
 FIXTURE = fixture_store.load("symbolic_sizes")
 BOARDS = ("mps2-an386", "mps2-an385-m0plus")
 every_run = pytest.mark.parametrize("run", FIXTURE.runs)

@@ -12,6 +12,8 @@ from picotorch.run import running
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
+pytestmark = pytest.mark.check
+
 MODEL = fixture_store.load("add_5").path
 
 

@@ -6,6 +6,8 @@ import sys
 import pytest
 from support import fixture_store
 
+pytestmark = pytest.mark.check
+
 MODEL = str(fixture_store.load("int8_ds_cnn").path)
 # What takes long, and what belongs to other commands
 FOREIGN = {"asyncio", "concurrent.futures", "email", "executorch", "flatbuffers", "http.client",

@@ -68,6 +68,7 @@ def test_most_commands_run():
     assert {command.split()[1] for command in run} >= {"size", "advise", "run", "parity", "compile"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page, command", COMMANDS,
                          ids=lambda given: given.name if isinstance(given, Path) else given)
 def test_a_command_of_a_page_succeeds(page, command, shell, tmp_path):

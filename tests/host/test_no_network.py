@@ -114,12 +114,13 @@ def imported(path):
 
 @pytest.mark.parametrize("folder", ["host", "port"])
 def test_no_module_of_the_network_is_imported(folder):
-    to_boards = REPOSITORY / "host" / "picotorch" / "deploy" / "transport.py"
+    to_boards = REPOSITORY / "host" / "picotorch" / "run" / "device" / "transport.py"
     files = sorted({*(REPOSITORY / folder).rglob("*.py")} - {to_boards})
     assert len(files) > 10
     assert {name for path in files for name in imported(path)} & NETWORK_MODULES == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variant", ["run", "repl"])
 @pytest.mark.parametrize("board", full_board_names())
 def test_the_firmware_has_no_network(board, variant):

@@ -12,6 +12,8 @@ from picotorch.memory import LIMIT
 from support import fixture_store
 from support.calling import assert_error
 
+pytestmark = pytest.mark.check
+
 MODEL = fixture_store.load("add_5").path  # takes 5 floats
 LARGE = 1 << 26  # bytes, of which deflate makes a thousandth
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from picotorch.export.planning import Step, find_blocks, least, plan
 
+pytestmark = pytest.mark.check
+
 ALIGNMENT = 16
 
 

@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import resvg_py
-from picotorch.cli import drawing
 from picotorch.compile.image_writer import compile_image
+from picotorch.host import drawing
 from picotorch.host.inputs import random_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.request import Request

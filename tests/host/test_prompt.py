@@ -12,6 +12,7 @@ from mpremote.transport_serial import SerialTransport
 from picotorch.boards.boards import full_board_names, load_board
 from picotorch.run import emulator, prompt
 from support.calling import assert_error, assert_usage
+from support.tiers import with_prompt
 
 REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]
 BOARD = load_board("mps2-an386")
@@ -26,7 +27,7 @@ def test_a_file_is_typed_at_the_prompt_and_its_end_ends_the_board():
     assert ">>> print(6 * 7)\n42\n" in said and "\nline 0\nline 1\n" in said
 
 
-@pytest.mark.parametrize("board", full_board_names())
+@pytest.mark.parametrize("board", with_prompt(full_board_names()))
 def test_typed_text_arrives_on_every_board_without_a_warning(board):
     done = subprocess.run([*REPL, "--board", board], input=b"print(6 * 7)\n", capture_output=True,
                           timeout=60)

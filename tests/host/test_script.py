@@ -10,6 +10,7 @@ import pytest
 from picotorch.boards.boards import full_board_names
 from support import fixture_store
 from support.calling import assert_error, assert_usage
+from support.tiers import with_prompt
 
 MODEL = fixture_store.load("add_5").path
 BOARD = ("--board", "mps2-an386")
@@ -25,7 +26,7 @@ def script(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("board", full_board_names())
+@pytest.mark.parametrize("board", with_prompt(full_board_names()))
 def test_a_script_uses_a_model_beside_it(call, script, board):
     path = script("import picotorch\n"
                   "data = open('model.pte', 'rb').read()\n"

@@ -119,6 +119,7 @@ def test_boards_without_firmware_are_one_line(call, monkeypatch, tmp_path):
     assert "make firmware BOARD=mps2-an385" in call("size", path(MODEL), "--board", "mps2-an385")[1]
 
 
+@pytest.mark.thorough
 def test_an_emulator_that_is_missing_is_one_line(call, monkeypatch):
     monkeypatch.setenv("PATH", "")
     out = call("size", path(MODEL), "--board", BOARD, "--board", "mps2-an385")[1]
@@ -126,6 +127,7 @@ def test_an_emulator_that_is_missing_is_one_line(call, monkeypatch):
     assert line.startswith(f"{BOARD}, mps2-an385: NotFound (0x20): qemu-system-arm is not installed")
 
 
+@pytest.mark.thorough
 def test_tables_have_at_most_80_columns(call):
     for arguments in ([], ["--board", BOARD], ["--chip", "stm32h743"],
                       [word for name in chips.load_chips() for word in ("--chip", name)]):
@@ -186,6 +188,7 @@ def test_what_lies_outside_of_planned_buffers_counts(call):
     assert entry["chips"][0]["ways"]["c"]["ram"]["parts"]["inputs, outputs"] == outside
 
 
+@pytest.mark.thorough
 def test_figures_of_one_s_own(call):
     chip = one_chip(call, "--ram", "32K", "--flash", "0.5M", "--core", "cortex-m3", "--clock", "50MHz")
     assert chip["core"] == "cortex-m3" and chip["clock_hz"] == 50_000_000
@@ -480,6 +483,7 @@ def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):
     assert every["built"] or every["message"] == "" != alone["message"]
 
 
+@pytest.mark.thorough
 def test_preparation_that_gains_nothing_is_named(call):
     for command in ("size", "run"):
         for board, gains in (("mps2-an385", False), ("mps2-an386", True)):
@@ -590,6 +594,7 @@ def test_flash_of_an_elf_file(tmp_path):
 # ---- images
 
 
+@pytest.mark.thorough
 def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
     """Neither where a firmware is built, nor where none is."""
     image = tmp_path / "kws.ptm"
@@ -685,6 +690,7 @@ NETWORKS = ["mlp", "ds_cnn", "lstm", "int8_ds_cnn", "int8_resnet8", "int8_attent
             "keyword_spotting"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("core", COUNTED_ON)
 def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
     """One network in ten may be further off."""
@@ -704,6 +710,7 @@ def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
     assert sorted(off.values())[-1 - allowed] < by_size.FACTOR, off
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("built", ["nothing", "mps2-an386-run"])
 def test_milliseconds_of_each_chip_without_its_firmware(call, monkeypatch, tmp_path, built):
     folder = emulator.FIRMWARE_DIR

@@ -284,6 +284,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 NO_FILTER = "Its code can still reach Unix sockets by path, UDP and netlink"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not confined_module.version() or not confined_module.denied(),
                     reason="this computer has no Landlock, or no seccomp")
 @pytest.mark.parametrize(("missing", "runs", "texts"), [

@@ -32,6 +32,7 @@ def replay(subject, named):
     return wide
 
 
+@pytest.mark.thorough
 @pytest.mark.reliability
 def test_fixtures_run():
     fixtures = fixture_store.load_all()
@@ -44,6 +45,7 @@ def test_fixtures_run():
     assert set(names) - executed <= NOT_EXECUTED
 
 
+@pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("group", [group for group in malformed.GROUPS if group != "bundled"])
 def test_malformed_files_do_no_harm(group):

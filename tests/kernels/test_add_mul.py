@@ -86,6 +86,7 @@ def test_products_refuse_a_zero_point_beyond_int32():
             call(MUL, *a[:place], 1 << 31, *a[place + 1:])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_equal_the_twin(board):
     rng = np.random.default_rng(3)

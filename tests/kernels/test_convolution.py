@@ -13,6 +13,8 @@ from support.kernel_call import Call, KernelError, Tensor, call
 from support.programs import call as instruction
 from support.programs import plan, program, tensor
 
+pytestmark = pytest.mark.check
+
 OPERATOR = "aten::convolution.out"
 CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1), 3: (0, 2, 3, 4, 1)}
 

@@ -13,6 +13,8 @@ from picotorch.host.operators import built_operators
 from support.dialect_calls import BYTES, VALID, X, image, int8, ints
 from support.kernel_call import KernelError, Tensor, call, channels_last
 
+pytestmark = pytest.mark.check
+
 CASES = Path(__file__).resolve().parent / "dialect_cases"
 OPERATORS = sorted(path.stem for path in CASES.glob("*.npz"))
 IMAGES = ["quantized_conv2d", "quantized_depthwise_conv2d", "quantized_transpose_conv2d",

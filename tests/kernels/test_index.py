@@ -5,6 +5,8 @@ import pytest
 from hypothesis import strategies as st
 from support.kernel_call import Call, KernelError, Tensor, call
 
+pytestmark = pytest.mark.check
+
 
 def numbered(shape, dtype=np.float32):
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_call import KernelError, Tensor, call
 
+pytestmark = pytest.mark.check
+
 DTYPES = [np.float32, np.float64, np.uint8, np.int8, np.int16, np.int32, np.int64]
 
 

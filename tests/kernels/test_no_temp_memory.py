@@ -52,6 +52,7 @@ def with_less(case, size):
                 exactly=size(case.on_twin().scratch))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 def test_the_twin_gives_the_same_bytes(size):
     asking = 0

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_call import KernelError, Tensor, call, channels_last
 
+pytestmark = pytest.mark.check
+
 BATCH = "aten::_native_batch_norm_legit_no_training.out"
 OWN = "aten::_native_batch_norm_legit.no_stats_out"
 LAYER = "aten::native_layer_norm.out"

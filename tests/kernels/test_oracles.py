@@ -17,7 +17,7 @@ from support import figures, sanitized
 from support.board_call import Case, call_on_board
 from support.kernel_call import Call
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [pytest.mark.check, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 TIMES = int(os.environ.get("EXAMPLES", 1))
 EXAMPLES = 20

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_call import KernelError, call
 
+pytestmark = pytest.mark.check
+
 
 def numbered(shape, dtype):
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from support.kernel_call import KernelError, call
 
+pytestmark = pytest.mark.check
+
 AVG, MAX = "aten::avg_pool2d.out", "aten::max_pool2d_with_indices.out"
 ADAPTIVE = "aten::_adaptive_avg_pool2d.out"
 BACKWARD = "aten::max_pool2d_with_indices_backward.grad_input"

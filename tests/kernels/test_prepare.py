@@ -126,6 +126,7 @@ def test_every_int8_fixture_that_prepares_is_here():
             assert twin.run(for_core(name, "cortex-m4")).prepared == 0, name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_the_twin_prepares_what_a_board_does(board):
     for name in PREPARING:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.kernel_call import KernelError, Tensor, call, channels_last
 from support.quantized import QUANTIZED, code, dequantize, limits, quantize
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [pytest.mark.check, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 TO, FROM = "quantized_decomposed::quantize_per_", "quantized_decomposed::dequantize_per_"
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5,

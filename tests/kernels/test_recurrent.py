@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_call import Call, KernelError, Tensor, call
 
+pytestmark = pytest.mark.check
+
 GRU, LSTM = "picotorch::gru.out", "picotorch::lstm.out"
 GATES = {GRU: 3, LSTM: 4}
 BATCH_FIRST, REVERSE, SEQUENCE, STATES = 7, 8, 9, 10  # arguments

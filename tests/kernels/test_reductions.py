@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_call import KernelError, Tensor, call
 
+pytestmark = pytest.mark.check
+
 
 def test_long_float_sums_stay_exact_to_a_few_ulps():
     x = np.random.default_rng(3).random((2, 100000)).astype(np.float32)

@@ -7,7 +7,7 @@ import pytest
 from support.kernel_call import KernelError, Tensor, call, channels_last
 from support.pytorch_dtypes import DTYPES, result_dtype, values
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [pytest.mark.check, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 DTYPE = ("NotSupported", "the operator does not support this dtype")
 CAST = ("InvalidArgument", "the result cannot be cast to the output's dtype")

@@ -5,7 +5,7 @@ import pytest
 from support.kernel_call import KernelError, Tensor, call
 from support.pytorch_dtypes import INTEGRAL, values
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [pytest.mark.check, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 
 def log_softmax(x, dim):

@@ -11,6 +11,8 @@ import pytest
 from picotorch import Error, runtime
 from support import fixture_store
 
+pytestmark = pytest.mark.check
+
 MODEL = fixture_store.load("two_methods")
 METHOD = "decode"
 needs_executorch = pytest.mark.skipif(not importlib.util.find_spec("executorch"),

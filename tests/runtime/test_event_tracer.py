@@ -14,6 +14,8 @@ from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, jump, move, plan, program, tensor
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 
+pytestmark = pytest.mark.check
+
 LONG, BOOL = 4, 11
 X, OUT, CONDITION = range(3)
 CALL = 460  # instructions of a call of execute from Python, at most; 456 on Cortex-M0+

@@ -10,6 +10,8 @@ from picotorch.runtime import Runtime, Verification, portable_lib
 from support import fixture_store
 from support.fixture_store import assert_close
 
+pytestmark = pytest.mark.check
+
 TORCH = importlib.util.find_spec("torch") is not None
 
 

@@ -16,6 +16,8 @@ from support.programs import call as instruction
 from support.programs import plan, relu_plan, tensor
 from support.programs import program as built
 
+pytestmark = pytest.mark.check
+
 NAMES = ["add2_5", "argmax_argmin", "channels_last_network", "constant_output", "counter", "ds_cnn",
          "same_output_twice", "shared_buffer", "two_methods", "unplanned_input", "unplanned_io",
          "zero_dim"]

@@ -19,6 +19,8 @@ from picotorch.run.job import Job
 from support import figures, fixture_store
 from support.targets import aligned, run_script
 
+pytestmark = pytest.mark.check
+
 CALLS = ("load", "execute", "step", "unload")
 TOO_SMALL = "MemoryAllocationFailed stack"
 TOO_DEEP = "RuntimeError"  # of the function that calls

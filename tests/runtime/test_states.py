@@ -5,6 +5,8 @@ import pytest
 from support import fixture_store
 from support.targets import HOST, SCRIPT_BOARDS, SCRIPTS, run_script
 
+pytestmark = pytest.mark.check
+
 PROGRAMS = ("add2_5", "amax_amin", "embedding", "two_methods", "unplanned_input", "unplanned_io")
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import picotorch
 import pytest
 
+pytestmark = pytest.mark.check
+
 FOLDER = Path(picotorch.__file__).parent
 CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py")

@@ -13,6 +13,8 @@ from picotorch.schema import ERROR_NAMES
 from support import fixture_store
 from support.fixture_store import NOT_SUPPORTED, assert_close
 
+pytestmark = pytest.mark.check
+
 FIXTURES = fixture_store.load_all()
 RUNS = [fixture for fixture in FIXTURES
         if not fixture.refused and not fixture.backends and fixture.name not in NOT_SUPPORTED]

@@ -9,6 +9,8 @@ from support.flatbuffer_builder import bool_value, double_value, int_value, stri
 from support.programs import call, plan, program, tensor
 from support.targets import BOARDS, HOST, SCRIPT_BOARDS, SCRIPTS, run_script
 
+pytestmark = pytest.mark.check
+
 NONE = {"val": ("Null", {})}
 DYNAMIC_BOUND = 1
 

@@ -14,6 +14,8 @@ import picotorch
 import pytest
 from _picotorch import contract
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "host" / "picotorch"
 MODEL = ROOT / "tests" / "fixtures" / "add_5" / "model.pte"

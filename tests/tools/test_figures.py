@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from picotorch.host.operators import known_operators
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("boards/*.md"),
                 *ROOT.glob("examples/*/README.md")])

@@ -62,6 +62,7 @@ def component_of(source):
     return "picotorch" if OURS.search(source) else None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FIRMWARE)
 def test_each_source_of_a_firmware_has_a_notice(name):
     found = {source: component_of(source) for source in compiled(FIRMWARE[name])}
@@ -72,6 +73,7 @@ def test_each_source_of_a_firmware_has_a_notice(name):
     assert expected <= set(found.values())
 
 
+@pytest.mark.thorough
 def test_each_component_has_its_licence_and_its_holders(tmp_path):
     notices.write(tmp_path / "licenses", with_rp2=True)
     texts = {path.stem: path.read_text() for path in (tmp_path / "licenses").iterdir()}

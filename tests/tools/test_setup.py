@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.tool import load_tool
 
+pytestmark = pytest.mark.check
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

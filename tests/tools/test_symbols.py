@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.check
+
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_symbols.py"
 
 REFUSED = {

@@ -36,8 +36,8 @@ static NOINLINE inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) 
     return (inside){first, end > first ? end - first : 0, place + first * dilation};
 }
 
-// Of each eight of n values the even ones, then the odd ones; zeros behind the last, or if there
-// are none.
+// Writes of each eight of n values the even ones, then the odd ones; zeros behind the last. `from`
+// may be null: n is 0 then.
 static NOINLINE void spread(int32_t *to, const int32_t *from, int32_t n) {
     const uint32x4_t even = vidupq_n_u32(0, 2);
     n = from ? n : 0;

@@ -221,7 +221,7 @@ static void sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
     }
 }
 
-// Of EXACT_TAPS to MOST_TAPS.
+// Averages windows of EXACT_TAPS to MOST_TAPS.
 static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
     enum { MOST = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
     const int32_t taps = t->rows * t->columns, channels = p->in.channels;

@@ -607,7 +607,7 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
     "bne 11b\n\t"                                       \
     "15:\n\t"
 
-// Of up to eight channels.
+// A tap of up to eight channels.
 #define PT_EIGHT_TAP                                    \
     "vpstt\n\t"                                         \
     "vldrbt.s16 q4, [r1, q7]\n\t"                       \

@@ -16,7 +16,7 @@ typedef struct pt_lanes_pixel {
 
 PT_SIZE(pt_lanes_pixel, 16);
 
-// How the taps of 16 neighbouring channels are taken.
+// Ways to take the taps of 16 neighbouring channels.
 typedef enum pt_lanes_kind {
     PT_SIXTEEN = 16,      // with the input's offset added
     PT_SIXTEEN_FULL = 17, // without it

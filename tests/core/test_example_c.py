@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
 MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
 BOARD = "mps2-an386"
-MOST_SMALL, MOST = 52 * 1024, 68 * 1024  # bytes of flash without the model
+MOST_SMALL, MOST = 52 * 1024 + 512, 68 * 1024  # bytes of flash without the model
 MOST_CORE = 22 * 1024 + 64  # of these without texts, for size
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MAP = "-nostartfiles -T mps2.ld -Wl,-Map="

@@ -201,7 +201,7 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
         raise fail(INTERNAL, f"the port's make built no {missing}", name, remedy=f"see {log}")
     return {"board": name, "port": board.port, "models": list(programs),
             "operators": needed_operators(programs) if programs else sorted(known_operators()),
-            "parts": sorted(parts), "frozen": {name: len(data) for name, data in frozen},
+            "parts": sorted(selected), "frozen": {name: len(data) for name, data in frozen},
             "outputs": [str(path) for path in outputs], "flash": _flash(outputs[0]),
             "available": board.flash and board.flash * 1024}
 

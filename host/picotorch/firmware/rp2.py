@@ -102,7 +102,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-             "parts": sorted(parts), "files": sorted(files)}
+             "parts": sorted(selected), "files": sorted(files)}
     write(output, pack(board, firmware, files, entry))
     return entry
 

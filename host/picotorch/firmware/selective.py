@@ -105,7 +105,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     start = load_board(board)
     mapped = None if start.full_firmware else output
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-            "parts": sorted(parts), "backends": _backends(programs), "flash": flash_bytes(output),
+            "parts": sorted(selected), "backends": _backends(programs), "flash": flash_bytes(output),
             "kernels": flash_of_operators(start, names, variant, mapped,
                                           needed_features(programs) - {*without})}
 

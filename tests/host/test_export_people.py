@@ -549,3 +549,53 @@ def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
     found = exported_module(*FLOAT_LAYERS[name]())
     assert found["checked"] == "executed" and found["int8"]["layers"] > 0
     assert found["outputs"][0]["sqnr"] > 25
+
+
+class Constants(nn.Module):
+    """Two constants whose operators get the same name, one before and one after a second export."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.pos, self.gain = nn.Parameter(torch.randn(8)), nn.Parameter(torch.rand(8) + 1)
+        self._forward = forward
+
+    def forward(self, x):
+        return self._forward(self, x)
+
+
+def positions_and_attention(m, x):
+    x = m.linear(x + m.pos.reshape(1, 1, 8))
+    return F.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
+# {name: (forward, sizes of the input)}
+CONSTANTS = {
+    "one_name_twice": (lambda m, x: F.relu(m.linear(x + m.pos.reshape(1, 8))) * m.gain, (1, 8)),
+    "positions_and_a_mask": (positions_and_attention, (1, 4, 8)),
+    "changed_in_place": (lambda m, x: F.linear(x, m.linear.weight.clamp(-0.2, 0.2))
+                         + torch.full((8,), 0.5).mul_(2), (1, 8)),
+    "a_view_is_changed": (lambda m, x: m.linear(x) + _filled(m.pos), (1, 8)),
+    "mean_of_all": (lambda m, x: m.linear(x).mean((0, 1)) + m.pos, (1, 8)),
+    "mean_without_dims": (lambda m, x: m.linear(x).mean(dim=None) + m.pos, (1, 8)),
+}
+
+
+def _filled(pos):
+    copy = pos.clone()
+    copy[:4].fill_(1.0)
+    return copy
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_keep_their_values(name):
+    forward, sizes = CONSTANTS[name]
+    torch.manual_seed(0)
+    found = exported_module(Constants(forward), sizes)
+    assert found["outputs"][0]["sqnr"] > 25
+
+
+def test_a_constant_that_is_changed_leaves_the_others_folded():
+    torch.manual_seed(0)
+    found = exported_module(Constants(CONSTANTS["changed_in_place"][0]), (1, 8))
+    assert {layer["dtype"] for layer in found["layers"] if "linear" in layer["operator"]} == {"int8"}

@@ -13,7 +13,7 @@ import operator
 
 import torch
 
-from .preparing import constant
+from .preparing import add_buffer, constant
 
 _ATEN = torch.ops.aten
 _CONVOLUTIONS = (
@@ -100,8 +100,7 @@ def _scale_and_shift(graph, node):
 
 
 def _new_constant(graph, name, value, like):
-    graph.register_buffer(name, value.contiguous())
-    made = graph.graph.get_attr(name)
+    made = graph.graph.get_attr(add_buffer(graph, name, value.contiguous()))
     made.meta = {"val": value} | {"nn_module_stack": like.meta.get("nn_module_stack", {})}
     return made
 

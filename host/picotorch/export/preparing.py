@@ -123,19 +123,41 @@ def fold_constants(graph: torch.fx.GraphModule) -> None:
                     for one in node.all_input_nodes)
         if _nbytes(value) <= max(limit, _LARGEST_CONSTANT):
             values[node], limits[node] = value, limit
-    if any(_changes(user) for node in values for user in node.users):
-        return
+    values = _without_changed(graph, values)
     for node, value in values.items():
         if not isinstance(value, torch.Tensor) or all(user in values for user in node.users):
             continue
-        name = f"_constant_{node.name}"
-        graph.register_buffer(name, value.detach().clone())
+        name = add_buffer(graph, f"_constant_{node.name}", value.detach().clone())
         with graph.graph.inserting_before(node):
             folded = graph.graph.get_attr(name)
         folded.meta = dict(node.meta)
         node.replace_all_uses_with(folded, lambda user: user not in values)
     graph.graph.eliminate_dead_code()
     graph.recompile()
+
+
+def _without_changed(graph, values):
+    """Leave out values whose bytes an operator changes in place, and what is computed from them."""
+    def bytes_of(node):
+        return _storages(values[node] if node in values else constant(graph, node))
+
+    changed = set()
+    for node in graph.graph.nodes:
+        if any(_changes(user) for user in node.users) and (
+                node in values or _is_tensor(graph.graph, node)):
+            changed |= bytes_of(node)
+    kept: dict = {}
+    for node, value in values.items():
+        sources = [one for one in node.all_input_nodes if one not in kept]
+        if not (_storages(value) & changed or any(
+                one in values or bytes_of(one) & changed for one in sources)):
+            kept[node] = value
+    return kept
+
+
+def _storages(value):
+    return {one.untyped_storage().data_ptr() for one in torch.utils._pytree.tree_leaves(value)
+            if isinstance(one, torch.Tensor) and one.numel()}
 
 
 def _nbytes(value):
@@ -159,6 +181,14 @@ def _is_tensor(graph, node):
 def _given(graph, arguments, values):
     return torch.fx.node.map_arg(
         arguments, lambda node: values[node] if node in values else constant(graph, node))
+
+
+def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor) -> str:
+    """Register a constant by this name, or by another where the name is taken. Return the name."""
+    while hasattr(graph, name):
+        name += "_"
+    graph.register_buffer(name, value)
+    return name
 
 
 def constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.Tensor:

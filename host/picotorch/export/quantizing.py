@@ -121,13 +121,15 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     preparing.fold_constants(graph)
     in_float = set()  # names of nodes that no int8 program can hold
+    first = None
     while True:
         try:
             return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float)
         except refusals.Refused as refused:
+            first = first or refused.error
             found = refused.names - in_float
             if not found or len(in_float) >= _MAX_REFUSED:
-                raise refused.error from refused.error.__cause__
+                raise first from first.__cause__
             in_float |= found
 
 
@@ -240,8 +242,8 @@ def _put_steps(graph, node):
     with graph.graph.inserting_before(node):
         for step in steps.graph.nodes:
             if step.op == "get_attr":
-                name = f"_constant_of_{node.name}_{step.name}"
-                graph.register_buffer(name, getattr(steps, step.target))
+                name = preparing.add_buffer(graph, f"_constant_of_{node.name}_{step.name}",
+                                            getattr(steps, step.target))
                 copies[step] = graph.graph.get_attr(name)
             elif step.op == "call_function":
                 step.target = _SAFE.get(step.target, step.target)

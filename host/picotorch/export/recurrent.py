@@ -8,7 +8,7 @@ import operator
 
 import torch
 
-from .preparing import constant
+from .preparing import add_buffer, constant
 
 _ATEN = torch.ops.aten
 
@@ -158,8 +158,8 @@ def quantize_weights(graph: torch.fx.GraphModule) -> None:
                     for position, name, value in (
                             (i, "weight", (weight / scale[:, None]).round().to(torch.int8)),
                             (i + _SCALES_OF, "scale", scale)):
-                        graph.register_buffer(f"_{name}_{i}_of_{node.name}", value)
-                        node.update_arg(position, graph.graph.get_attr(f"_{name}_{i}_of_{node.name}"))
+                        stored = add_buffer(graph, f"_{name}_{i}_of_{node.name}", value)
+                        node.update_arg(position, graph.graph.get_attr(stored))
     graph.graph.eliminate_dead_code()
     graph.recompile()
 

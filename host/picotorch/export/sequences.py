@@ -48,7 +48,7 @@ def _average(graph, node):
     """Replace the mean over a sequence's length by an average over one window."""
     x, dims, keepdim = [*node.args, False][:3]
     value = x.meta["val"]
-    if value.dim() != _SEQUENCE_DIMS or list(dims) not in ([-1], [_SEQUENCE_DIMS - 1]):
+    if value.dim() != _SEQUENCE_DIMS or list(dims or ()) not in ([-1], [_SEQUENCE_DIMS - 1]):
         return
     with graph.inserting_before(node):
         average = graph.call_function(_ATEN.avg_pool1d.default, (x, [value.shape[-1]]))
@@ -115,8 +115,8 @@ class _Images:
         """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
         if node.target not in self.weights:
             weight = preparing.constant(self.graph, node)
-            self.weights[node.target] = f"_image_{len(self.weights)}_of_weight"
-            self.graph.register_buffer(self.weights[node.target], weight.detach().unsqueeze(_HEIGHT))
+            self.weights[node.target] = preparing.add_buffer(
+                self.graph, f"_image_{len(self.weights)}_of_weight", weight.detach().unsqueeze(_HEIGHT))
         image = self.graph.graph.get_attr(self.weights[node.target])
         image.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT) if "val" in node.meta else None
         return image

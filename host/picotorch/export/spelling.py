@@ -5,7 +5,7 @@ Importing it imports torch.
 
 import torch
 
-from .preparing import call, constant, takes_images
+from .preparing import add_buffer, call, constant, takes_images
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
@@ -90,7 +90,7 @@ def _windows(node):
     sizes, counts = sizes[-len(counts):], [
         size if count is None else count for size, count in zip(
             sizes[-len(counts):], counts, strict=True)]
-    if any(size % count for size, count in zip(sizes, counts, strict=True)):
+    if not all(counts) or any(size % count for size, count in zip(sizes, counts, strict=True)):
         return None
     return [size // count for size, count in zip(sizes, counts, strict=True)]
 
@@ -115,8 +115,10 @@ def _pool_mean(graph, node):
     """Replace the mean over height or width of an image by an average over one window."""
     x, dims, keepdim = [*node.args, False][:3]
     value = x.meta["val"]
-    dims = [dim % value.dim() for dim in dims or ()]
-    if value.dim() != _IMAGE_DIMS or len(dims) != 1 or dims[0] < 2 or node.kwargs:
+    if value.dim() != _IMAGE_DIMS or node.kwargs:
+        return
+    dims = [dim % _IMAGE_DIMS for dim in dims or ()]
+    if len(dims) != 1 or dims[0] < 2:
         return
     windows = [value.shape[2], 1] if dims[0] == 2 else [1, value.shape[3]]
     if keepdim:
@@ -146,8 +148,8 @@ def _multiply_and_add(graph, node):
 
 
 def _transposed(graph, node, matrix):
-    value, name = constant(graph, matrix).detach().t().contiguous(), f"_transposed_of_{node.name}"
-    graph.register_buffer(name, value)
+    value = constant(graph, matrix).detach().t().contiguous()
+    name = add_buffer(graph, f"_transposed_of_{node.name}", value)
     with graph.graph.inserting_before(node):
         made = graph.graph.get_attr(name)
     made.meta = {"val": matrix.meta["val"].t().contiguous(),

@@ -37,9 +37,9 @@ def run(expression, arguments, environment=None):
 
 def main():
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("-m", dest="expression", default="")
+    parser.add_argument("-m", dest="expressions", action="append", default=[])
     known, arguments = parser.parse_known_args()
-    given = f"({known.expression}) and " if known.expression else ""
+    given = "".join(f"({one}) and " for one in known.expressions)
     keep_bytecode()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     environment = sanitized.environment()

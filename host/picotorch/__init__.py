@@ -42,3 +42,4 @@ if sys.implementation.name != "micropython":
     from .host.adapters import adapt
 
     adapt(globals())
+    del adapt

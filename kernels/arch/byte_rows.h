@@ -68,7 +68,7 @@ static inline void pt_clamp_row(int8_t low, int8_t high, int8_t *out, const int8
                 "sel %[x], %[x], %[low]\n\t"
                 "ssub8 %[d], %[high], %[x]\n\t"
                 "sel %[x], %[x], %[high]"
-                : [x] "+r"(values), [d] "=&r"(differences)
+                : [x] "+&r"(values), [d] "=&r"(differences)
                 : [low] "r"(lows), [high] "r"(highs)
                 : "cc");
         *(pt_four_bytes *)(void *)out = values;

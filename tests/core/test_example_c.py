@@ -120,7 +120,7 @@ def test_its_memories_are_those_that_the_model_needs():
 CONSUMER = """\
 cmake_minimum_required(VERSION 3.14)
 project(consumer LANGUAGES C)
-find_package(picotorch REQUIRED)
+find_package(picotorch 0.1 REQUIRED)
 add_executable(consumer main.c)
 target_link_libraries(consumer picotorch::picotorch)
 """

@@ -33,7 +33,7 @@ static NOINLINE inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) 
     if (rest <= dilation * (end - 1)) {
         end = rest > 0 ? (rest + dilation - 1) / dilation : 0;
     }
-    return (inside){first, end > first ? end - first : 0, place + first * dilation};
+    return end > first ? (inside){first, end - first, place + first * dilation} : (inside){0};
 }
 
 // Writes of each eight of n values the even ones, then the odd ones; zeros behind the last. `from`

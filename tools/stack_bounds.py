@@ -144,10 +144,12 @@ class Program:
 
     def _read(self, listing):
         function = None
+        objects = {start for start, _ in self.image.objects}  # some are listed as if they were code
         for line in listing.splitlines():
             if match := _FUNCTION.match(line):
                 start = int(match[1], 16)
-                function = self.functions.setdefault(start, Function(match[2], start))
+                function = None if start in objects else self.functions.setdefault(
+                    start, Function(match[2], start))
             elif (match := _INSTRUCTION.match(line)) and function is not None:
                 self._add(function, int(match[1], 16), match[2], match[3] or "")
 

@@ -94,7 +94,7 @@ def test_all_kernels_run_from_flash_as_on_the_twin(mpremote):
 
 
 def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
-    """By --port: parity and profile send no model, and deploy copies no module."""
+    """By --port: parity and profile send no model, and deploy copies neither module nor model."""
     status, out, error = call("parity", MODEL, "--port", port, "--json")
     assert (status, error) == (0, "")
     entry = json.loads(out)
@@ -106,7 +106,7 @@ def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
     status, out, _ = call("deploy", MODEL, "--port", port, "--json")
     entry = json.loads(out)
     assert (status, entry["installed"], entry["lacked"]) == (0, [], [])
-    on_pico.mpremote(port)("fs", "rm", f":{entry['path']}")
+    assert (entry["path"], entry["copied"]) == ("picotorch_models.model", False)
 
 
 def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):

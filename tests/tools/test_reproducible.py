@@ -130,7 +130,7 @@ def check_installed(wheel, folder):
     assert "nrf52840 " in call("boards", "--chips")
     on_chip = call("size", model, "--chip", "nrf52840")
     assert "\ncore and kernels" in on_chip and "counted on mps2-an386" in on_chip
-    assert "not measured; make firmware" in call("size", model, "--chip", "rp2040")
+    assert "not measured: no firmware is built" in call("size", model, "--chip", "rp2040")
     missing = call("run", model, "--board", OTHER_BOARD)
     assert f"NotFound (0x20): {OTHER_BOARD}: the firmware is not built" in missing
     assert "--firmware" in missing

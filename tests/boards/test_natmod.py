@@ -152,7 +152,7 @@ def test_the_module_of_one_model_is_small(call, package):
     assert len(entry["operators"]) == 8
     assert entry["modules"]["armv7emsp"] == (output / "armv7emsp" / "_picotorch.mpy").stat().st_size
     assert entry["heap"]["armv7emsp"] <= 78_800
-    assert native_module.heap_of(stock.make_module("armv7emsp")) <= 227 * 1024
+    assert native_module.heap_of(stock.make_module("armv7emsp")) <= 228 * 1024
     parts = entry["parts"]["armv7emsp"]
     assert set(parts) == {"binding", "library", "kernels", "compiler's library", "texts"}
     assert all(parts.values()) and 0.95 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1

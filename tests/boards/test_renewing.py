@@ -113,7 +113,8 @@ def test_all_kernels_are_not_taken_where_they_lack_a_feature(call, board, has):
     (installing.BUILD / "armv7emsp-fast").mkdir()
     (installing.BUILD / "armv7emsp-fast" / built.name).write_bytes(built.read_bytes())
     has(MODULE, [])
-    assert call("deploy", ADD, "--port", board.port)[0] == 0
+    status, _, err = call("deploy", ADD, "--port", board.port)
+    assert status == 0, err
     assert on_board(board, MODULE) == checksum(built.read_bytes())
     has(MODULE, [])
     model = FOLDER / "fft2" / "model.pte"

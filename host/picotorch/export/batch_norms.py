@@ -13,7 +13,7 @@ import operator
 
 import torch
 
-from .preparing import add_buffer, constant
+from .preparing import constant, new_constant
 
 _ATEN = torch.ops.aten
 _CONVOLUTIONS = (
@@ -99,19 +99,12 @@ def _scale_and_shift(graph, node):
     return scale, shift if bias is None else shift + bias
 
 
-def _new_constant(graph, name, value, like):
-    made = graph.graph.get_attr(add_buffer(graph, name, value.contiguous()))
-    made.meta = {"val": value} | {"nn_module_stack": like.meta.get("nn_module_stack", {})}
-    return made
-
-
 def _as_convolution(graph, node):
     scale, shift = _scale_and_shift(graph, node)
     channels, dims = scale.numel(), _rank(node) - 2
-    with graph.graph.inserting_before(node):
-        kernels = scale.reshape(channels, 1, *dims * [1])
-        kernels = _new_constant(graph, f"_{node.name}_kernels", kernels, node)
-        bias = _new_constant(graph, f"_{node.name}_bias", shift, node)
+    kernels = new_constant(graph, node, f"_{node.name}_kernels",
+                           scale.reshape(channels, 1, *dims * [1]))
+    bias = new_constant(graph, node, f"_{node.name}_bias", shift)
     node.target = _DEPTHWISE[_rank(node)]
     node.args = (node.args[0], kernels, bias, dims * [1], dims * [0], dims * [1], channels)
 
@@ -121,9 +114,8 @@ def _into_linear(graph, node, linear):
     weight = constant(graph, linear.args[1]).detach() * scale[:, None]
     if len(linear.args) > 2 and linear.args[2] is not None:
         shift = shift + constant(graph, linear.args[2]).detach() * scale
-    with graph.graph.inserting_before(node):
-        weight = _new_constant(graph, f"_{node.name}_weight", weight, node)
-        bias = _new_constant(graph, f"_{node.name}_bias", shift, node)
+    weight = new_constant(graph, node, f"_{node.name}_weight", weight)
+    bias = new_constant(graph, node, f"_{node.name}_bias", shift)
     node.target, node.args = _ATEN.linear.default, (linear.args[0], weight, bias)
 
 
@@ -138,9 +130,8 @@ def _into_convolution(graph, node, convolution):
         scaled = weight * scale.reshape(-1, *(weight.dim() - 1) * [1])
     if len(convolution.args) > 2 and convolution.args[2] is not None:
         shift = shift + constant(graph, convolution.args[2]).detach() * scale
-    with graph.graph.inserting_before(convolution):
-        weight = _new_constant(graph, f"_{node.name}_weight", scaled, convolution)
-        bias = _new_constant(graph, f"_{node.name}_bias", shift, convolution)
+    weight = new_constant(graph, convolution, f"_{node.name}_weight", scaled)
+    bias = new_constant(graph, convolution, f"_{node.name}_bias", shift)
     convolution.args = (convolution.args[0], weight, bias, *convolution.args[3:])
     node.replace_all_uses_with(convolution)
     graph.graph.erase_node(node)

@@ -191,6 +191,16 @@ def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor) -> s
     return name
 
 
+def new_constant(graph: torch.fx.GraphModule, node: torch.fx.Node, name: str, value: torch.Tensor
+                 ) -> torch.fx.Node:
+    """Insert a constant before a node, for the same module."""
+    value = value.contiguous()
+    with graph.graph.inserting_before(node):
+        made = graph.graph.get_attr(add_buffer(graph, name, value))
+    made.meta = {"val": value, "nn_module_stack": node.meta.get("nn_module_stack", {})}
+    return made
+
+
 def constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.Tensor:
     """Return the weight or buffer that a get_attr node names."""
     value = graph

@@ -5,7 +5,7 @@ Importing it imports torch.
 
 import torch
 
-from .preparing import add_buffer, call, constant, takes_images
+from .preparing import call, constant, new_constant, takes_images
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
@@ -148,10 +148,5 @@ def _multiply_and_add(graph, node):
 
 
 def _transposed(graph, node, matrix):
-    value = constant(graph, matrix).detach().t().contiguous()
-    name = add_buffer(graph, f"_transposed_of_{node.name}", value)
-    with graph.graph.inserting_before(node):
-        made = graph.graph.get_attr(name)
-    made.meta = {"val": matrix.meta["val"].t().contiguous(),
-                 "nn_module_stack": node.meta.get("nn_module_stack", {})}
-    return made
+    value = constant(graph, matrix).detach().t()
+    return new_constant(graph, node, f"_transposed_of_{node.name}", value)

@@ -86,8 +86,8 @@ static int run_windows(pooling *p, const pt_tensor *to,
 // that rounding errors decide. Each of the n taps is at most 255 from the zero point; a product and
 // each sum round once, two quotients do at the end: by n + 2 roundings the result is off by at most
 // 255 * (n + 2) / (1 - (n + 2) / 2^24) / 2^24. In windows of at most EXACT_TAPS this is less than
-// from half-way to the next average, and above MOST_TAPS errors could decide everywhere.
-enum { EXACT_TAPS = 128, MOST_TAPS = 1 << 15 };
+// from half-way to the next average, and above MAX_TAPS errors could decide everywhere.
+enum { EXACT_TAPS = 128, MAX_TAPS = 1 << 15 };
 
 // Twice n times the largest rounding error of the reference, rounded down.
 static uint32_t bound_of(uint32_t n) {
@@ -113,7 +113,7 @@ static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *
     return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
 }
 
-// The average of n taps of one channel, at most MOST_TAPS, from the sum of their values plus 128.
+// The average of n taps of one channel, at most MAX_TAPS, from the sum of their values plus 128.
 static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
@@ -221,15 +221,15 @@ static void sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
     }
 }
 
-// Averages windows of EXACT_TAPS to MOST_TAPS.
+// Averages windows of EXACT_TAPS to MAX_TAPS.
 static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
-    enum { MOST = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
+    enum { MAX = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
     const int32_t taps = t->rows * t->columns, channels = p->in.channels;
     const bool by_four = PT_AVERAGES == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0;
     const int32_t most = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
     pt_taps some = *t;
     for (int32_t o = 0, n; o < channels && goes_on(p, taps); o += n, some.in += n) {
-        uint32_t sums[MOST] = {0};
+        uint32_t sums[MAX] = {0};
         n = channels - o < most ? channels - o : most;
         sum_window(&some, n, sums);
         for (int32_t i = 0; i < n; i++) {
@@ -242,7 +242,7 @@ static void average(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t n = t->rows * t->columns, channels = p->in.channels;
     if (n == 0) {
         memset(out, p->zero_point, (size_t)channels);
-    } else if (n > MOST_TAPS) {
+    } else if (n > MAX_TAPS) {
         for (int32_t o = 0; o < channels && !p->error; o++) {
             int32_t result = average_as_reference(p, t, t->in + o);
             out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);

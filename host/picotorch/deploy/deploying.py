@@ -63,7 +63,8 @@ def _deploy(link, files, path, folder, to_romfs, needed, tell):
     place, in_place = None, False
     if folder is None and not to_romfs and len(files) == 1:
         place, in_place = frozen_model(link, path.name, main)
-    needed -= len(main) if in_place and needed else 0
+    if in_place and needed:  # 0 is not asked for
+        needed -= len(main)
     if needed > free:
         remedy = ("take a smaller model, or a board with more memory" if to_romfs
                   else "deploy it with --romfs, where it is used in place")

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from picotorch.boards.boards import BOARDS_DIR, load_board
 from picotorch.run import emulator
 from support.renode_double import spans
+from support.tiers import with_prompt
 from support.tool import load_tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -380,7 +381,7 @@ def double(tmp_path, monkeypatch):
     return str(program)
 
 
-@pytest.mark.parametrize("name", ["mps2-an386", "mps2-an505", "netduinoplus2"])
+@pytest.mark.parametrize("name", with_prompt(["mps2-an386", "mps2-an505", "netduinoplus2"]))
 def test_the_suites_pass_around_renode(name, double, tmp_path):
     renode.run_board(double, name, tmp_path / name)
 

@@ -6,16 +6,22 @@ and the objects that it is given. It imports nothing of picotorch: numpy, torch 
 are the matter of the packages above it.
 """
 
-import collections
 import functools
 import math
 import operator
 import struct
 import threading
 import weakref
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from _picotorch_c import ffi, lib
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+    from .contract import MethodOwner, Owner, Tensor
 
 (VALUES, INPUTS, OUTPUTS, OPERATORS, DELEGATES, PLANNED_BUFFERS, INSTRUCTIONS,
  DELEGATE_ARGUMENTS) = range(8)
@@ -23,20 +29,25 @@ FIND, INIT, EXECUTE, DESTROY, KEPT = range(5)  # requests to `on_request` of a M
 SMALL_INT_MAX = 2**30 - 1
 EVENT_BYTES = ffi.sizeof("pt_event")
 
+_CData: TypeAlias = Any  # a struct, a pointer or a function of the library: cffi has no types
+_Range: TypeAlias = tuple[int, int]  # start and end address of a memory
+_Ranges: TypeAlias = tuple[Sequence[_Range], Sequence[_Range]]  # of planned memory, of temp memory
+_Found = TypeVar("_Found")
+
 # ---- buffers
 
 
-def _address(pointer):
+def _address(pointer: _CData) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-def _start(buffer):
+def _start(buffer: "ReadableBuffer") -> int:
     """Address of a buffer. What exports it is in no variable: where an interrupt ends this function,
     the garbage collector could not clear the view."""
     return _address(ffi.from_buffer(buffer))
 
 
-def nbytes(buffer):
+def nbytes(buffer: Any) -> int:
     """Bytes of a buffer; -1 for anything but a contiguous buffer, for a view that was released, and for
     references to Python's objects, which are no bytes to write."""
     try:
@@ -46,7 +57,7 @@ def nbytes(buffer):
     return view.nbytes if view.c_contiguous and "O" not in view.format else -1
 
 
-def buffer(buffer):
+def buffer(buffer: Any) -> tuple[int, bool, bool]:
     """Typecode of a buffer's elements, as of the array module, a character's number, 1 for anything but
     numbers in the byte order of this machine; whether it can be written; whether it starts at a
     multiple of 8 bytes. What is `l` or `L` in Python is `i`, `q`, `I` or `Q` by its size."""
@@ -57,7 +68,8 @@ def buffer(buffer):
             view.nbytes == 0 or _start(view) % lib.PT_ALIGNMENT == 0)
 
 
-def view(view, buffer, offset, size, dtype, writable=True):
+def view(view: memoryview | None, buffer: Any, offset: int, size: int, dtype: int,
+         writable: bool = True) -> memoryview:
     """`size` bytes of a buffer, elements of a ScalarType; read-only where the buffer is or `writable`
     is false. ValueError where the bytes lie outside."""
     data = memoryview(buffer)
@@ -67,7 +79,7 @@ def view(view, buffer, offset, size, dtype, writable=True):
     return _typed(data[offset : offset + size], dtype, writable)
 
 
-def _typed(data, dtype, writable=True):
+def _typed(data: memoryview, dtype: int, writable: bool = True) -> memoryview:
     code = lib.pt_typecode(dtype).decode()
     if len(data) % struct.calcsize(code):
         raise ValueError
@@ -79,25 +91,26 @@ def _typed(data, dtype, writable=True):
 class _Memory:
     """The memory of a buffer: as long as this lives, Python leaves it where it is."""
 
-    def __init__(self, buffer):
+    def __init__(self, buffer: "ReadableBuffer") -> None:
         self.view = memoryview(buffer)  # the caller may release the one handed over
         self.start, self.size = _start(self.view), self.view.nbytes
         self.span = {"data": ffi.cast("void *", self.start), "size": self.size,
                      "is_constant": self.view.readonly}
         self._known_arrays = self._arrays()
 
-    def _arrays(self):
+    def _arrays(self) -> list[Any]:
         """Return the addresses of the arrays with this memory: numpy moves an array that it resizes."""
-        array, found = self.view.obj, []
+        array: Any = self.view.obj
+        found = []
         while hasattr(array, "base"):
             found.append((array.__array_interface__["data"], array.nbytes))
             array = array.base
         return found
 
-    def has_moved(self):
+    def has_moved(self) -> bool:
         return bool(self._known_arrays) and self._arrays() != self._known_arrays
 
-    def part(self, pointer, size):
+    def part(self, pointer: _CData, size: int) -> memoryview | None:
         """A memoryview of the bytes at a pointer; None where they lie elsewhere."""
         at = _address(pointer) - self.start
         return self.view.cast("B")[at : at + size] if 0 <= at <= self.size - size else None
@@ -105,19 +118,24 @@ class _Memory:
 
 # ---- values
 
-Kept = collections.namedtuple("Kept", "tensor list")  # a Tensor, a ValueList or None, for one value
+
+class Kept(NamedTuple):
+    """The objects for one value: a Tensor, and a ValueList or None."""
+
+    tensor: Any
+    list: Any
 
 
-def heap_locked():
+def heap_locked() -> bool:
     return False
 
 
-def element_size(dtype):
+def element_size(dtype: int) -> int:
     """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
-def number(item, dtype):
+def number(item: int, dtype: int) -> Any:
     """The number that an item of a tensor's data is: of float16 and bfloat16 the item is its bits."""
     if dtype == lib.PT_DTYPE_BFLOAT16:
         return struct.unpack("<f", struct.pack("<I", item << 16))[0]
@@ -126,37 +144,39 @@ def number(item, dtype):
     return item
 
 
-def has_operator(number):
+def has_operator(number: int) -> bool:
     """Return whether this build has a kernel for the operator of a number."""
-    return lib.pt_operator_kernel(number) != ffi.NULL
+    found: bool = lib.pt_operator_kernel(number) != ffi.NULL
+    return found
 
 
-def argument_name(number, i):
+def argument_name(number: int, i: int) -> str:
     """Name of argument i of an operator; "" where there is none."""
     length = ffi.new("uint32_t *")
     name = lib.pt_operator_argument(number, _index(i), length)
-    return ffi.unpack(name, length[0]).decode()
+    found: str = ffi.unpack(name, length[0]).decode()
+    return found
 
 
-def _utf8(text):
+def _utf8(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # other surrogates, which no file has
         return text.encode("utf-8", "surrogatepass")
 
 
-def _text(text):
+def _text(text: _CData) -> bytes:
     return bytes(ffi.buffer(text.data, text.length)) if text.length else b""
 
 
-def _number(scalar):
+def _number(scalar: _CData) -> float | bool:
     if scalar.type == lib.PT_TYPE_DOUBLE:
-        return getattr(scalar, "as").d
-    value = getattr(scalar, "as").i
+        return float(getattr(scalar, "as").d)
+    value = int(getattr(scalar, "as").i)
     return value != 0 if scalar.type == lib.PT_TYPE_BOOL else value
 
 
-def _item(value):
+def _item(value: Any) -> dict[str, Any]:
     """The pt_item of an object as an input that is not a tensor; of no type what is none of those."""
     if value is None:
         return {"type": lib.PT_TYPE_NULL}
@@ -171,7 +191,7 @@ def _item(value):
     return {"type": lib.PT_TYPE_NONE}
 
 
-def _tensor(info):
+def _tensor(info: _CData) -> tuple[Any, ...]:
     """Return the contract's TENSOR_FIELDS."""
     sizes, dim_order = [tuple(ffi.unpack(items, info.rank)) if info.rank else ()
                         for items in (info.sizes, info.dim_order)]
@@ -189,22 +209,23 @@ _PYTHON = {ffi.typeof(kind): function for kind, function in (
     ("void **", operator.itemgetter(0)))}
 
 
-def _python(found):
+def _python(found: Any) -> Any:
     """Return a value of the library as a Python object, if there is one."""
     convert = _PYTHON.get(ffi.typeof(found)) if isinstance(found, ffi.CData) else None
     return convert(found) if convert else found
 
 
-def _index(value):
+def _index(value: Any) -> int:
     """An index or a size, clamped: what does not fit is out of range for the library, too, as what is
     negative is. TypeError for anything but an int."""
     value = operator.index(value)
     if not -(2**31) <= value < 2**31:
         value = -1 if value < 0 else 2**31 - 1
-    return value & 0xFFFFFFFF
+    found: int = value & 0xFFFFFFFF
+    return found
 
 
-def _function(function):
+def _function(function: _CData) -> Callable[..., Any]:
     """A function of the library as one of a class that asks it."""
     return lambda self, *arguments: self.ask(function, *arguments)
 
@@ -212,14 +233,21 @@ def _function(function):
 class _Caller:
     """Call the library, and report failures to its owner."""
 
-    def __init__(self, owner):
+    def __init__(self, owner: "Owner") -> None:
         self._owner = owner
-        self._raised = {}  # by thread, what a function raised that the library called, see _keep
+        # By thread, what a function raised that the library called, see _keep
+        self._raised: dict[int, BaseException] = {}
 
-    def call(self, function, *arguments):
+    @property
+    def c(self) -> _CData:
+        """The struct that `ask` passes to the functions of the library."""
+        raise NotImplementedError
+
+    def call(self, function: _CData, *arguments: Any) -> Any:
         """Calls a function of the library. What it finds, and a pt_error, are its last parameters, for
         which no argument is given. Returns what it finds, or else answers."""
-        given, parameters = [], _type_of(function).args
+        given: list[Any] = []
+        parameters = _type_of(function).args
         for each in arguments:
             kind = parameters[len(given)]
             if kind is _TEXT:
@@ -237,41 +265,41 @@ class _Caller:
         found = [_python(each) for each in found[:-1] or [answer]]
         return found[0] if len(found) == 1 else found
 
-    def _text(self, value):
+    def _text(self, value: Any) -> bytes:
         if not isinstance(value, str):
             self._refuse_type("give a str")
         return _utf8(value)
 
-    def _int(self, value):
+    def _int(self, value: Any) -> int:
         try:
             return _index(value)
         except TypeError:
             self._refuse_type("give an int")
 
-    def _flag(self, value):
+    def _flag(self, value: Any) -> bool:
         try:
             return bool(value)
         except ValueError:  # an array
             self._refuse_type("give a bool")
 
-    def _refuse_type(self, remedy):
+    def _refuse_type(self, remedy: str) -> NoReturn:
         self._refuse(lib.PT_ERROR_INVALID_TYPE, lib.PT_SUBJECT_ARGUMENT, -1,
                      f"has the wrong type; {remedy}")
 
-    def ask(self, function, *arguments):
+    def ask(self, function: _CData, *arguments: Any) -> Any:
         """Calls one on what this object stands for, whose memory is where it was."""
         return self.call(function, self.c, *arguments)
 
-    def _report(self, e):
-        sizes = [-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
-                 for size in (e.requested, e.available)]
-        self._owner.on_error(e.code, e.subject, min(e.index, SMALL_INT_MAX), e.argument, *sizes,
-                             ffi.string(e.what).decode() if e.what else "")
+    def _report(self, e: _CData) -> NoReturn:
+        requested, available = [-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
+                                for size in (e.requested, e.available)]
+        self._owner.on_error(e.code, e.subject, min(e.index, SMALL_INT_MAX), e.argument,
+                             requested, available, ffi.string(e.what).decode() if e.what else "")
 
-    def _refuse(self, code, subject, index, what):
+    def _refuse(self, code: int, subject: int, index: int, what: str) -> NoReturn:
         self._owner.on_error(code, subject, index, -1, -1, -1, what)
 
-    def _memory(self, buffer, subject, index=-1):
+    def _memory(self, buffer: Any, subject: int, index: int = -1) -> _Memory:
         size = nbytes(buffer)
         if size < 0:
             self._refuse(lib.PT_ERROR_INVALID_TYPE, subject, index,
@@ -288,15 +316,19 @@ class _Caller:
 class _File(_Caller):
     """A file that is open: `memory` is its buffer's."""
 
-    _c = memory = None
+    _c: _CData = None
+    memory: _Memory  # from open on
+    _kind: str  # of `_c`
+    _open: _CData
+    _subject: int
 
-    def open(self, buffer, verification):
+    def open(self, buffer: Any, verification: int) -> None:
         memory, c = self._memory(buffer, self._subject), ffi.new(self._kind)
         self.call(self._open, c, memory.span["data"], memory.size, verification)
         self.memory, self._c = memory, c
 
     @property
-    def c(self):
+    def c(self) -> _CData:
         """The pt_program or pt_data. InvalidState before it is open, and where the file's memory was
         resized since."""
         if self._c is None:
@@ -307,9 +339,11 @@ class _File(_Caller):
                          "it again")
         return self._c
 
-    def _part(self, span):
+    def _part(self, span: _CData) -> memoryview:
         """A read-only memoryview of bytes of the file."""
-        return self.memory.part(span.data, span.size).toreadonly()
+        part = self.memory.part(span.data, span.size)
+        assert part is not None  # the library returns parts of the file only
+        return part.toreadonly()
 
 
 class Program(_File):
@@ -330,41 +364,43 @@ class Program(_File):
     key = _function(lib.pt_named_data_key)
     find_key = _function(lib.pt_named_data_find)
 
-    def ask(self, function, *arguments):
+    def ask(self, function: _CData, *arguments: Any) -> Any:
         """Call a function; for a function of a plan, the first argument is the number of a method."""
         if _type_of(function).args[0] is not ffi.typeof("pt_plan *"):
             return super().ask(function, *arguments)
-        plan, *arguments = arguments
-        return self.call(function, self.plan(plan), *arguments)
+        plan, *further = arguments
+        return self.call(function, self.plan(plan), *further)
 
-    def plan(self, number):
+    def plan(self, number: int) -> _CData:
         """The pt_plan of a method."""
         plan = ffi.new("pt_plan *")
         self.call(lib.pt_plan_at, plan, self.c, number)
         return plan
 
-    def find(self, name):
+    def find(self, name: str) -> int:
         """Number of the method of a name."""
         plan = ffi.new("pt_plan *")
         self.call(lib.pt_plan_find, plan, self.c, name)
-        return plan.index
+        found: int = plan.index
+        return found
 
-    def item(self, plan, what, i):
+    def item(self, plan: int, what: int, i: int) -> tuple[int, int, Any, bool]:
         """Describe a value, an input or an output: which of the method's values it is, its KernelTypes,
         the number or string, as bytes, that the program has there, or None, and True for a tensor with
         a fully qualified name."""
         plan = self.plan(plan)
         value, item = self.call(lib.pt_plan_item, plan, what, i)
-        constant = _text(item.text) if item.type == lib.PT_TYPE_STRING else None
+        constant: Any = _text(item.text) if item.type == lib.PT_TYPE_STRING else None
         if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE:
             constant = _number(item.number)
         return value, item.type, constant, lib.pt_has_name(plan, item)
 
-    def tensor(self, plan, what, i):
+    def tensor(self, plan: int, what: int, i: int) -> tuple[Any, ...]:
         """Return the program's facts of a tensor, see _tensor."""
-        return self.ask(lib.pt_plan_tensor, plan, self.value(plan, what, i)[1])
+        found: tuple[Any, ...] = self.ask(lib.pt_plan_tensor, plan, self.value(plan, what, i)[1])
+        return found
 
-    def views(self, plan):
+    def views(self, plan: int) -> list[int]:
         """The values that instructions make views of others."""
         plan, values = self.plan(plan), []
         walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
@@ -372,28 +408,31 @@ class Program(_File):
             values.append(lib.pt_plan_walk_view(walk))
         return [value for value in values if value >= 0]
 
-    def has_backend(self, plan, i, name):
-        return self.backend(plan, i) == _utf8(name)
+    def has_backend(self, plan: int, i: int, name: str) -> bool:
+        found: bool = self.backend(plan, i) == _utf8(name)
+        return found
 
-    def processed(self, plan, i, view=None):
+    def processed(self, plan: int, i: int, view: memoryview | None = None) -> memoryview:
         return self._part(self.delegate(plan, i).processed)
 
-    def num_specs(self, plan, i):
-        return self.delegate(plan, i).n_specs
+    def num_specs(self, plan: int, i: int) -> int:
+        found: int = self.delegate(plan, i).n_specs
+        return found
 
-    def spec(self, plan, i, k):
+    def spec(self, plan: int, i: int, k: int) -> tuple[bytes, memoryview]:
         """Key and value of compile spec k."""
         key, value = ffi.new("pt_text *"), ffi.new("pt_span *")
         self.ask(lib.pt_compile_spec, plan, self.delegate(plan, i), k, key, value)
         return _text(key), self._part(value)
 
-    def find_spec(self, plan, i, key, view=None):
+    def find_spec(self, plan: int, i: int, key: str,
+                  view: memoryview | None = None) -> memoryview | None:
         """Value of the first compile spec of a key, or None."""
         value = ffi.new("pt_span *")
         found = self.ask(lib.pt_find_spec, plan, self.delegate(plan, i), key, value)
         return self._part(value) if found else None
 
-    def data(self, i, view=None):
+    def data(self, i: int, view: memoryview | None = None) -> memoryview:
         return self._part(self.ask(lib.pt_named_data, i))
 
 
@@ -406,18 +445,19 @@ class Data(_File):
     find_key = _function(lib.pt_data_find)
     tensor = _function(lib.pt_data_tensor)
 
-    def data(self, i, view=None):
+    def data(self, i: int, view: memoryview | None = None) -> memoryview:
         return self._part(self.ask(lib.pt_data_bytes, i))
 
 
 # ---- what the library calls
 
 
-def _method_of(m):
-    return ffi.from_handle(m.c.owner)()
+def _method_of(m: _CData) -> "Method":
+    found: Method = ffi.from_handle(m.c.owner)()
+    return found
 
 
-def _keep(kind, error, traceback):
+def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
     """Keeps what a function raised that the library calls, for when the library has returned. Destroys
     what an interrupt has kept from being destroyed, or the library from knowing that it is ready."""
     arguments = traceback.tb_frame.f_locals
@@ -427,15 +467,15 @@ def _keep(kind, error, traceback):
         method._owner.on_request(DESTROY, arguments["delegate"])
 
 
-@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
-def handle_signals(m):
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)  # type: ignore[untyped-decorator]  # cffi has no types
+def handle_signals(m: _CData) -> int:
     """Called now and then while a method runs: Python handles signals where it calls a function. What a
     handler raises, KeyboardInterrupt for ctrl-C, ends the execution."""
     return 0
 
 
-@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
-def ask(m, what, delegate, error):
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)  # type: ignore[untyped-decorator]  # cffi has no types
+def ask(m: _CData, what: int, delegate: int, error: _CData) -> int:
     """Called for a delegate."""
     method = _method_of(m)
     try:
@@ -453,15 +493,15 @@ def ask(m, what, delegate, error):
 class _Call(NamedTuple):
     thread: int
     method: "Method"
-    planned: list  # (start, end) of each memory that it may read or write
-    temp: list  # its temp memory, the same
+    planned: Sequence[_Range]  # each memory that it may read or write
+    temp: Sequence[_Range]  # its temp memory
     pool: object  # MemoryAllocator of a load or an unload
 
 
 _calls: dict[object, _Call] = {}  # under way, the oldest first
 
 
-def _check_alone(key):
+def _check_alone(key: object) -> None:
     """Raise InvalidState where an older call than that of the key uses its method or its memory."""
     calls = _calls.copy()
     call = calls[key]
@@ -481,7 +521,11 @@ def _check_alone(key):
                                      "own memory, or call them one after the other")
 
 
-def _share_memory(call, older):
+def _ranges(*memories: _Memory | None) -> list[_Range]:
+    return [(memory.start, memory.start + memory.size) for memory in memories if memory]
+
+
+def _share_memory(call: _Call, older: _Call) -> bool:
     """Return whether two calls use the same bytes.
 
     A delegate of the older call may run a method in temp memory: in bytes that it has allocated
@@ -495,7 +539,7 @@ def _share_memory(call, older):
     return _overlap(used, [*older.planned, *theirs])
 
 
-def _overlap(ranges, others):
+def _overlap(ranges: Iterable[_Range], others: Collection[_Range]) -> bool:
     return any(start < other_end and other < end and start < end and other < other_end
                for start, end in ranges for other, other_end in others)
 
@@ -519,23 +563,24 @@ class Method(_Caller):
     call. planned: number of buffers; under MicroPython a locked heap has no room for more than eight
     others."""
 
+    _owner: "MethodOwner"
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
 
-    def __init__(self, owner, most, most_arguments, planned):
+    def __init__(self, owner: "MethodOwner", most: int, most_arguments: int, planned: int) -> None:
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
         self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
         self.threads = 1  # that share the large loops of execute
-        self._delegate_thread = None  # in which the library is calling a delegate
+        self._delegate_thread: int | None = None  # in which the library is calling a delegate
         self._m = ffi.new("pt_method *")
         self._m.c.owner = self._handle = ffi.new_handle(weakref.ref(self))
         self._m.c.poll = ffi.addressof(lib, "pt_poll")
         self._release()
 
     @property
-    def c(self):
+    def c(self) -> _CData:
         """The pt_method. InvalidState where a memory was resized since it was handed over."""
         moved = self._m.state in (lib.PT_LOADED, lib.PT_LOADING) and self._moved()
         if moved:
@@ -544,35 +589,35 @@ class Method(_Caller):
 
     # ---- memories
 
-    def _release(self):
-        self._structs = ()  # that the library refers to while the method is loaded
-        self._own = [], []  # of a _Call: planned buffers and events, and temp memory
-        self._held = {}  # memories of load, by their numbers
+    def _release(self) -> None:
+        self._structs: tuple[Any, ...] = ()  # that the library refers to while the method is loaded
+        self._own: _Ranges = [], []  # of a _Call; those of events are planned memory here
+        self._held: dict[int, _Memory] = {}  # memories of load, by their numbers
         # Others, the oldest first: they are here before the library refers to them, whatever number it
         # will give them, since an interrupt may come at any time.
-        self._given = []
+        self._given: list[_Memory] = []
 
-    def _memories(self):
+    def _memories(self) -> dict[int, _Memory]:
         """The memories by their numbers."""
         external = range(self._m.first_external, self._m.end_external) if self._given else ()
         given = {i: self._given_at(self._m.c.memory[i], self._m.c.memory_size[i]) for i in external}
         return self._held | {i: memory for i, memory in given.items() if memory}
 
-    def _given_at(self, pointer, size):
+    def _given_at(self, pointer: _CData, size: int) -> _Memory | None:
         """The memory given at an address. One that the library refused may begin there, too."""
         for memory in self._given:
             if memory.start == _address(pointer) and memory.size >= size:
                 return memory
         return None
 
-    def _moved(self):
+    def _moved(self) -> int:
         """Number of the first memory that was moved or resized; 0 for none."""
         for i, memory in self._memories().items():
             if memory.has_moved():
                 return i
         return 0
 
-    def _part(self, pointer, size):
+    def _part(self, pointer: _CData, size: int) -> memoryview:
         """A memoryview of bytes where they lie."""
         if not size:
             return memoryview(bytearray())
@@ -580,11 +625,13 @@ class Method(_Caller):
             part = memory.part(pointer, size)
             if part is not None:
                 return part
+        raise ValueError
 
-    def _refuse_call(self, what, subject=lib.PT_SUBJECT_METHOD):
+    def _refuse_call(self, what: str, subject: int = lib.PT_SUBJECT_METHOD) -> NoReturn:
         self._refuse(lib.PT_ERROR_INVALID_STATE, subject, -1, what)
 
-    def alone(self, function, *arguments, own=((), ()), pool=None):
+    def alone(self, function: Callable[..., _Found], *arguments: Any,
+              own: _Ranges = ((), ()), pool: object = None) -> _Found:
         """Call a function while no other thread uses this method, nor any call one that has memory of
         `own` or the pool, an object. Raises InvalidState: the call that came first goes on."""
         key = object()
@@ -596,12 +643,14 @@ class Method(_Caller):
             _calls.pop(key, None)
         return found
 
-    def _ask_alone(self, function, *arguments):
+    def _ask_alone(self, function: _CData, *arguments: Any) -> Any:
         return self.alone(self.ask, function, *arguments, own=self._own)
 
     # ---- loading
 
-    def load(self, program, plan, pool, size, used, planned, temp, files, prepare, events):
+    def load(self, program: Program, plan: int, pool: "WriteableBuffer", size: int, used: int,
+             planned: "Sequence[WriteableBuffer]", temp: "WriteableBuffer | None",
+             files: list[Data] | None, prepare: Any, events: "WriteableBuffer | None") -> int:
         """Loads a method. `pool`: of its `size` bytes the first `used` are taken. planned: list of
         buffers. temp, events: buffers, or None. files: list of Data, or None. Returns how many bytes of
         the pool are taken afterwards."""
@@ -609,67 +658,72 @@ class Method(_Caller):
         if self._m.state != lib.PT_UNLOADED:
             self.call(lib.pt_load, self._m, found, [{}], [{}])  # is refused
         self._release()
-        pool = self._memory(pool, lib.PT_SUBJECT_POOL)
-        planned = [self._memory(buffer, lib.PT_SUBJECT_PLANNED_BUFFER, i)
-                   for i, buffer in enumerate(planned[: program.count(plan, PLANNED_BUFFERS)])]
-        temp, events = [buffer if buffer is None else self._memory(buffer, subject)
-                        for buffer, subject in ((temp, lib.PT_SUBJECT_TEMP),
-                                                (events, lib.PT_SUBJECT_EVENT_TRACER))]
-        spans = ffi.new("pt_span[]", [memory.span for memory in planned])
+        pool_memory = self._memory(pool, lib.PT_SUBJECT_POOL)
+        planned_memories = [
+            self._memory(buffer, lib.PT_SUBJECT_PLANNED_BUFFER, i)
+            for i, buffer in enumerate(planned[: program.count(plan, PLANNED_BUFFERS)])]
+        scratch, tracer = [
+            buffer if buffer is None else self._memory(buffer, subject)
+            for buffer, subject in ((temp, lib.PT_SUBJECT_TEMP), (events, lib.PT_SUBJECT_EVENT_TRACER))]
+        spans = ffi.new("pt_span[]", [memory.span for memory in planned_memories])
         data = ffi.new("pt_data *[]", [file.c for file in files])
-        memories = {"pool": pool.span | {"size": min(size, pool.size)}, "pool_used": used,
-                    "planned": spans, "n_planned": len(planned), "temp": temp.span if temp else {},
+        memories = {"pool": pool_memory.span | {"size": min(size, pool_memory.size)}, "pool_used": used,
+                    "planned": spans, "n_planned": len(planned_memories),
+                    "temp": scratch.span if scratch else {},
                     "data": data, "n_data": len(files)}
         options = {"prepare": self._flag(prepare), "core": self.core, "delegates": self._delegates,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
-                   "events": events.span if events else {}}
+                   "events": tracer.span if tracer else {}}
         self._structs = program, files, spans, data
-        self._own = [[(memory.start, memory.start + memory.size) for memory in memories if memory]
-                     for memories in ((*planned, events), (temp,))]
-        others = [*planned, *[file.memory for file in files]]
+        self._own = _ranges(*planned_memories, tracer), _ranges(scratch)
+        others = [*planned_memories, *[file.memory for file in files]]
         self._held = {
-            lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool,
+            lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool_memory,
             **dict(enumerate(others, lib.PT_MEMORY_PLANNED)),
-            **{lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}}
+            **{lib.PT_MEMORIES + i: found for i, found in enumerate([scratch, tracer]) if found}}
         self.alone(self.call, lib.pt_load, self._m, found, [memories], [options], own=self._own)
-        return self._m.end
+        result: int = self._m.end
+        return result
 
-    def unload(self):
+    def unload(self) -> None:
         self.alone(self._unload)
 
-    def _unload(self):
+    def _unload(self) -> None:
         try:
             self.call(lib.pt_unload, self._m)
         finally:
             if self._m.state == lib.PT_UNLOADED:
                 self._release()
 
-    def end(self):
+    def end(self) -> int:
         """Return its end in its pool; -1 while it is not loaded."""
         return self._m.end if self._m.state == lib.PT_LOADED else -1
 
-    def count(self, what):
+    def count(self, what: int) -> int:
         """Count as Program.count does, in the loaded method."""
         self.check()
-        return lib.pt_plan_count(ffi.addressof(self._m, "plan"), what)
+        found: int = lib.pt_plan_count(ffi.addressof(self._m, "plan"), what)
+        return found
 
-    def is_running(self):
+    def is_running(self) -> bool:
         """True while execute or step runs, in this thread or in another."""
-        return self._m.is_running
+        found: bool = self._m.is_running
+        return found
 
-    def usage(self):
+    def usage(self) -> tuple[int, int, int, int]:
         """Bytes of the pool that the method holds, how many of them are behind its records, bytes of
         temp memory that were needed so far, and those with which the core's kernels are at their
         best."""
         usage = lib.pt_get_usage(self._m)
         return usage.pool, usage.prepared, usage.temp, usage.temp_wished
 
-    def wide_forms(self):
+    def wide_forms(self) -> int:
         """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP
         extension."""
-        return self._m.c.wide_forms
+        found: int = self._m.c.wide_forms
+        return found
 
-    def restore_once(self, memory):
+    def restore_once(self, memory: memoryview) -> None:
         """Let convolutions keep there what they restore of weights that are prepared for a core, until
         the method is loaded again: not in each call. memory: starts at a multiple of 8."""
         self._restored = memory
@@ -678,14 +732,14 @@ class Method(_Caller):
 
     # ---- inputs, outputs, attributes
 
-    def _give(self, function, key, value, subject, index):
+    def _give(self, function: _CData, key: int | str, value: Any, subject: int, index: int) -> None:
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
                          "is a tensor; give a buffer or a Tensor")
         shaped = hasattr(value, "sizes_view")
         memory = self._memory(value.data if shaped else value, subject, index)
-        given = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
+        given: dict[str, Any] = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
         if shaped:
             # copies: a view that is exported could not be cleared by the garbage collector
             order = tuple(value.dim_order_view)
@@ -694,7 +748,7 @@ class Method(_Caller):
                       "dim_order": ffi.new("uint8_t[]", order)}
         self.alone(self._ask_with, memory, function, key, [given], own=self._own)
 
-    def _ask_with(self, memory, function, *arguments):
+    def _ask_with(self, memory: _Memory, function: _CData, *arguments: Any) -> Any:
         self._given = [*self._given, memory]
         try:
             self.ask(function, *arguments)
@@ -702,7 +756,7 @@ class Method(_Caller):
             used = self._memories()
             self._given = [each for each in self._given if each in used.values()]
 
-    def set_input(self, value, index):
+    def set_input(self, value: Any, index: int) -> None:
         """Set an input. The owner may have another object for a value that cannot be one."""
         item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and not _is_tensor(value) and \
@@ -714,13 +768,13 @@ class Method(_Caller):
         else:
             self._ask_alone(lib.pt_set_constant_input, index, [item])
 
-    def set_output(self, buffer, i):
+    def set_output(self, buffer: Any, i: int) -> None:
         self._give(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
 
-    def set_attribute(self, buffer, name):
+    def set_attribute(self, buffer: Any, name: str) -> None:
         self._give(lib.pt_set_attribute, name, buffer, lib.PT_SUBJECT_ATTRIBUTE, -1)
 
-    def _object(self, view, kept):
+    def _object(self, view: _CData, kept: Kept) -> Any:
         """A value as an object; a tensor or a list as that of a Kept, pointed to it."""
         if view.type == lib.PT_TYPE_TENSOR:
             return self._show(view, kept.tensor)
@@ -736,7 +790,7 @@ class Method(_Caller):
             return _number(view.number)
         return kept.list.point_to(view.value, view.list.count)
 
-    def _show(self, view, tensor):
+    def _show(self, view: _CData, tensor: "Tensor") -> "Tensor":
         t, constant = view.tensor, lib.pt_is_constant_memory(self._m, view.memory)
         tensor.data = _typed(self._part(t.data, view.nbytes), t.dtype, not constant)
         tensor.dtype_number = t.dtype
@@ -744,28 +798,28 @@ class Method(_Caller):
         tensor.dim_order_view = self._part(t.dim_order, t.rank).toreadonly()
         return tensor
 
-    def get_output(self, index):
+    def get_output(self, index: int) -> Any:
         """An output as an object: the Tensor or list of its Kept, pointed to it."""
         return self.alone(self._get_output, index, own=self._own)
 
-    def _get_output(self, index):
+    def _get_output(self, index: int) -> Any:
         view = self.ask(lib.pt_output, index)
         if index >= len(self._owner.kept):
             self._owner.on_request(KEPT, index)
         return self._object(view, self._owner.kept[index])
 
-    def item(self, value, i, kept):
+    def item(self, value: int, i: int, kept: Kept) -> Any:
         """Item i of value number `value`, a list."""
         self.check()
         plan = ffi.addressof(self._m, "plan")
         _, list = self.call(lib.pt_plan_item, plan, VALUES, value)
         return self._object(self.ask(lib.pt_list_view, list, i), kept)
 
-    def attribute(self, name, kept):
+    def attribute(self, name: str, kept: Kept) -> Any:
         """The parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
         return self._show(self._ask_alone(lib.pt_attribute, name), kept.tensor)
 
-    def tensor(self, value):
+    def tensor(self, value: int) -> tuple[int, list[int], list[int], bytes]:
         """(dtype, sizes, dim order, bytes), now, of value number `value`, a tensor that is written."""
         c = ffi.addressof(self._m, "c")
         t = lib.pt_get_tensor(c, lib.pt_find_value(c, value))
@@ -775,31 +829,32 @@ class Method(_Caller):
 
     # ---- executing
 
-    def reset_state(self):
+    def reset_state(self) -> None:
         self._ask_alone(lib.pt_reset_state)
 
-    def seed(self, seed):
+    def seed(self, seed: int) -> None:
         self._ask_alone(lib.pt_seed, (seed + 2**31 & 0xFFFFFFFF) - 2**31)
 
-    def restart(self):
+    def restart(self) -> None:
         self._ask_alone(lib.pt_restart)
 
-    def execute(self):
+    def execute(self) -> None:
         self._ask_alone(lib.pt_execute_by_threads, self.threads)
 
-    def step(self):
+    def step(self) -> None:
         self._ask_alone(lib.pt_step)
 
     # ---- for delegates
 
-    def argument_count(self):
+    def argument_count(self) -> int:
         """Arguments of the delegate call that runs."""
-        return self._m.n_call
+        found: int = self._m.n_call
+        return found
 
-    def argument(self, i, kept):
+    def argument(self, i: int, kept: Kept) -> Any:
         return self._object(self.ask(lib.pt_argument, i), kept)
 
-    def resize_argument(self, i, sizes):
+    def resize_argument(self, i: int, sizes: Any) -> None:
         """Gives one of dynamic shape other sizes, a buffer of int32."""
         if nbytes(sizes) < 0 or buffer(sizes)[0] != ord("i"):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, lib.PT_SUBJECT_SIZES, -1,
@@ -807,21 +862,22 @@ class Method(_Caller):
         sizes = memoryview(sizes).tolist()
         self.ask(lib.pt_resize_argument, i, len(sizes), sizes)
 
-    def allocate(self, size, alignment, view=None):
+    def allocate(self, size: int, alignment: int, view: memoryview | None = None) -> memoryview:
         """Allocate bytes of the pool in INIT, of the temp memory in EXECUTE."""
         is_pool = self._m.state == lib.PT_LOADING
         function = lib.pt_allocate if is_pool else lib.pt_allocate_temp
         return self._part(self.ask(function, size, alignment), size)
 
-    def instruction(self):
+    def instruction(self) -> int:
         """Number of the instruction that runs."""
-        return self._m.c.instruction
+        found: int = self._m.c.instruction
+        return found
 
 
 # ---- what is given
 
 
-def _is_tensor(value):
+def _is_tensor(value: Any) -> bool:
     """True for a buffer, be it released, and for a Tensor."""
     try:
         memoryview(value)

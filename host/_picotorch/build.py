@@ -26,7 +26,7 @@ FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-W
          "-U__ARM_FEATURE_SAT"]
 
 
-def declarations(header):
+def declarations(header: str) -> str:
     """Return the declarations of a header for cffi, without comments, preprocessor lines and inline
     functions. The compiler knows the values of constants and the lengths of arrays."""
     text = re.sub(r"//.*", "", (ROOT / "kernels" / header).read_text())
@@ -37,7 +37,7 @@ def declarations(header):
     return re.sub(r"\[[^\]]*[A-Z][^\]]*\]", "[...]", text)
 
 
-def _names(constants):
+def _names(constants: str) -> str:
     return ", ".join(re.findall(r"(?m)(?:^|,)\s*([A-Z]\w*)", constants))
 
 
@@ -154,8 +154,8 @@ def build(folder: pathlib.Path | str, objects: pathlib.Path | str) -> pathlib.Pa
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
 
-    class BuildExtension(build_ext):
-        def build_extensions(self):
+    class BuildExtension(build_ext):  # type: ignore[misc]  # without types
+        def build_extensions(self) -> None:
             """Leave the folders of this machine's Python out of the extension: it needs libc only."""
             linker = self.compiler.linker_so
             self.compiler.linker_so = [word for word in linker if not word.startswith("-Wl,-rpath")]

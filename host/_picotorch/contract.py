@@ -92,7 +92,7 @@ MICROPYTHON = {"clear_traceback", "text"}
 CPYTHON = {"CORES", "WISHING_CORES"}
 # Functions that CPython's classes have besides, for programs on computers
 CPYTHON_FUNCTIONS = {
-    "Program": {"c", "call", "ask", "plan", "value", "delegate", "check_data", "memory"},
-    "Data": {"c", "call", "ask", "memory"},
+    "Program": {"c", "call", "ask", "plan", "value", "delegate", "check_data"},
+    "Data": {"c", "call", "ask"},
     "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "wide_forms", "restore_once"},
 }

@@ -7,7 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 from picotorch import Error
+from picotorch.host.inputs import checked_inputs
 from picotorch.host.npz import SPARE, read_npz
+from picotorch.host.twin import open_program
 from picotorch.memory import LIMIT
 from support import fixture_store
 from support.calling import assert_error
@@ -126,3 +128,22 @@ def test_arrays_as_numpy_writes_them(tmp_path):
         save(tmp_path / "in.npz", **{f"in{i}": array for i, array in enumerate(arrays)})
         for array, read in zip(arrays, read_npz(tmp_path / "in.npz", [0]), strict=True):
             np.testing.assert_array_equal(array, read, strict=True)
+
+
+class OfTorch:
+    """Stand in for a tensor of torch of dtype bfloat16."""
+
+    dtype = "torch.bfloat16"
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+
+@pytest.mark.parametrize("quantize", [False, True])
+def test_bfloat16_for_another_dtype(quantize):
+    """Name both dtypes, also if floats become integers."""
+    meta = open_program(MODEL.read_bytes()).method_meta("forward")
+    with pytest.raises(Error, match="Float expected, bfloat16 given"):
+        checked_inputs(meta, [OfTorch()], quantize)

@@ -33,7 +33,7 @@ def adapt(package: dict[str, Any]) -> None:
     package["__dir__"] = lambda: sorted({*package, *public})
 
 
-def _add(cls: type, **functions: Callable) -> None:
+def _add(cls: type, **functions: Callable[..., Any]) -> None:
     for name, function in functions.items():
         setattr(cls, name, function)
 
@@ -69,11 +69,11 @@ _WRONG = {"__getitem__": ("index", "give an int, or one for each dim"),
           "_place": ("sizes or dim_order", "give a list of ints, and each dim once")}
 
 
-def _named_errors(function: Callable, subject: str, remedy: str) -> Callable:
+def _named_errors(function: Callable[..., Any], subject: str, remedy: str) -> Callable[..., Any]:
     """A method of Tensor that raises InvalidArgument for arguments of wrong types or values."""
 
     @functools.wraps(function)
-    def checked(self, *arguments, **named):
+    def checked(self: Tensor, *arguments: Any, **named: Any) -> Any:
         try:
             return function(self, *arguments, **named)
         except (TypeError, ValueError, LookupError, OverflowError) as error:
@@ -89,7 +89,7 @@ def _named_errors(function: Callable, subject: str, remedy: str) -> Callable:
 # ---- methods of Method
 
 
-def as_inputs(self: Method, values: Sequence) -> list:
+def as_inputs(self: Method, values: Sequence[Any]) -> list[Any]:
     """Return the inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
     picotorch.runtime checks them; all others as they are."""
     from .inputs import check_count
@@ -111,17 +111,17 @@ def as_input(self: Method, value: Any, index: int) -> Any:
     return as_tensor(checked, meta.input_tensor_meta(index)) if _is_array(checked) else checked
 
 
-def _is_array(value):
+def _is_array(value: Any) -> bool:
     """True for an array of numpy, a tensor of torch and the like; not for a class, nor a Tensor, whose
     sizes set_input takes itself."""
     return hasattr(value, "__array__") and not isinstance(value, (type, Tensor))
 
 
-def _alone(function: Callable) -> Callable:
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make load or unload a method for one thread at a time, as the calls of its library are."""
 
     @functools.wraps(function)
-    def alone(self, *arguments, **named):
+    def alone(self: Method, *arguments: Any, **named: Any) -> Any:
         return self.library.alone(functools.partial(function, self, *arguments, **named),
                                   pool=self.manager.method_allocator)
 
@@ -131,17 +131,17 @@ def _alone(function: Callable) -> Callable:
 # ---- FileDataLoader
 
 
-def _without_devices(function: Callable) -> Callable:
+def _without_devices(function: Callable[..., Any]) -> Callable[..., None]:
     """A constructor that raises NotSupported for a FIFO, a device or a socket: to open one may take
     forever."""
 
     @functools.wraps(function)
-    def checked(self, path, *arguments, **named):
+    def checked(self: FileDataLoader, path: Any, *arguments: Any, **named: Any) -> None:
         name = path.__fspath__() if hasattr(path, "__fspath__") else path
         if isinstance(name, str) and os.path.exists(name):
             from .files import check_input
 
             check_input(name)
-        return function(self, path, *arguments, **named)
+        function(self, path, *arguments, **named)
 
     return checked

@@ -1,6 +1,11 @@
 """Memories that start at a multiple of 16 bytes, as a linker places a board's."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 ALIGNMENT = 16
 
@@ -12,7 +17,7 @@ def aligned(size: int) -> memoryview:
     return storage[start : start + size].data
 
 
-def aligned_copy(data) -> memoryview:
+def aligned_copy(data: "ReadableBuffer") -> memoryview:
     """The bytes of a buffer."""
     source = memoryview(data).cast("B")
     copy = aligned(source.nbytes)

@@ -41,18 +41,18 @@ def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> An
     return value
 
 
-def _digest(text):
+def _digest(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-def _file_of(what, parts):
+def _file_of(what: str, parts: Iterable[bytes]) -> Path:
     found = hashlib.sha256(what.encode())
     for part in parts:
         found.update(hashlib.sha256(part).digest())
     return folder() / f"{found.hexdigest()}.json"
 
 
-def _keep(file, text):
+def _keep(file: Path, text: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     files = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
     for path in files[: max(len(files) - MOST + 1, 0)]:

@@ -7,16 +7,17 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 _PATIENCE, _PAUSE = 2, 0.02  # seconds
 
 
-def _kill(process):
+def _kill(process: subprocess.Popen[Any]) -> None:
     process.kill()
     process.wait()
 
 
-def kill_group(process: subprocess.Popen) -> None:
+def kill_group(process: subprocess.Popen[Any]) -> None:
     """Kill a process that leads a group, and what it started there, and wait for it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -24,8 +25,8 @@ def kill_group(process: subprocess.Popen) -> None:
 
 
 @contextlib.contextmanager
-def started(command: Sequence[str], end: Callable[[subprocess.Popen], None] = _kill,
-            **options) -> Iterator[subprocess.Popen]:
+def started(command: Sequence[str], end: Callable[[subprocess.Popen[Any]], None] = _kill,
+            **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Give the process of a command; when the block ends, end it.
 
     end: ends it and waits for it, kills it by default; options: as subprocess.Popen takes them. Raises
@@ -38,7 +39,7 @@ def started(command: Sequence[str], end: Callable[[subprocess.Popen], None] = _k
         yield process
 
 
-def run(command: Sequence[str], **options) -> subprocess.CompletedProcess:
+def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[Any]:
     """Run a command that starts others, make for instance, without input. ctrl-C and SIGTERM end all
     of them.
 
@@ -49,7 +50,7 @@ def run(command: Sequence[str], **options) -> subprocess.CompletedProcess:
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def _end_group(process):
+def _end_group(process: subprocess.Popen[Any]) -> None:
     """End what a process started where it did not end itself: make and compilers remove what they have
     begun to write, if they are given the time."""
     if process.returncode is not None:
@@ -67,7 +68,7 @@ def _end_group(process):
 
 
 @contextlib.contextmanager
-def _held_signals():
+def _held_signals() -> Iterator[None]:
     """Hold ctrl-C and SIGTERM back until the block ends. Only the main thread gets them."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -82,5 +83,5 @@ def _held_signals():
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for missed in came:
+            signal.raise_signal(missed)

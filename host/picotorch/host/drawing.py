@@ -1,6 +1,7 @@
 """Drawings as files: SVG, and PNG by resvg."""
 
 from pathlib import Path
+from typing import Any
 
 from picotorch.errors import NOT_FOUND, NOT_SUPPORTED, fail
 
@@ -36,13 +37,13 @@ def check_png() -> None:
                    remedy=f"install one of {FONTS}, or give a name that ends in .svg")
 
 
-def _render(svg, **how):
+def _render(svg: str, **how: Any) -> bytes:
     import resvg_py
 
     return resvg_py.svg_to_bytes(svg_string=svg, **how)
 
 
-def _png(svg):
+def _png(svg: str) -> bytes:
     try:
         return _render(svg, zoom=_SCALE)
     except ValueError as error:

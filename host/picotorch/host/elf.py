@@ -32,14 +32,14 @@ def section_bytes(path: Path, names: list[str]) -> int:
                if data[at + header[0] : data.index(b"\0", at + header[0])].decode() in names)
 
 
-def _read(path):
+def _read(path: Path) -> bytes:
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x01\x01":
         raise ValueError(f"{path} is not a 32-bit little-endian ELF file")
     return data
 
 
-def _loaded(path):
+def _loaded(path: Path) -> list[tuple[int, int]]:
     """(address, bytes) of each part."""
     data = _read(path)
     (start,) = struct.unpack_from("<I", data, 28)

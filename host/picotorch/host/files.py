@@ -56,7 +56,7 @@ def about(path: Path | str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _named(path):
+def _named(path: Path | str) -> Iterator[None]:
     """Turn an OSError into AccessFailed."""
     try:
         yield
@@ -64,7 +64,7 @@ def _named(path):
         raise access_failed(error, path) from None
 
 
-def _check_kind(path: Path | str, remedy: str):
+def _check_kind(path: Path | str, remedy: str) -> None:
     """Raise NotSupported for a FIFO, a device or a socket, OSError for a folder or a missing file."""
     try:
         mode = os.stat(path).st_mode
@@ -125,7 +125,7 @@ def check_output(path: Path | str, make_folder: bool = False) -> None:
         os.unlink(_part_of(target))
 
 
-def _part_of(path):
+def _part_of(path: str) -> str:
     """Make an empty file beside a path."""
     handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)[:100]}.",
                                     dir=os.path.dirname(path))
@@ -152,7 +152,7 @@ def writing(path: Path | str) -> Iterator[BinaryIO]:
             raise
 
 
-def _mode_of(path, new=0o666):
+def _mode_of(path: Path | str, new: int = 0o666) -> int:
     """Return the rights of the file that is replaced, or those of a new one."""
     if os.path.exists(path):
         return stat.S_IMODE(os.stat(path).st_mode)

@@ -82,6 +82,6 @@ def c_source(models: list[tuple[str, bytes]]) -> str:
     return _BEGIN + "".join(parts) + _END.format(entries=entries, module=MODULE)
 
 
-def _numbers(data):
+def _numbers(data: bytes) -> str:
     return "\n".join("    " + "".join(f"{byte}," for byte in data[i : i + _PER_LINE])
                      for i in range(0, len(data), _PER_LINE))

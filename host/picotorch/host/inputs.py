@@ -8,6 +8,7 @@ An input of a number, bool or string is a Python value, that with which the prog
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from picotorch.errors import (
     fail,
 )
 from picotorch.method_meta import MethodMeta
+from picotorch.tensor import TensorInfo
 
 from . import program_schema as schema
 from .npz import read_npz
@@ -30,14 +32,14 @@ SEED = 0
 # ---- files
 
 
-def read_inputs(path: Path, meta: MethodMeta, quantize: bool = False) -> list:
+def read_inputs(path: Path, meta: MethodMeta, quantize: bool = False) -> list[Any]:
     """The checked inputs of a method from an .npz file. Raises AccessFailed, and what checked_inputs
     raises; InvalidArgument for a file that unpacks to more than the method takes."""
     wanted = [_largest(meta, i, quantize) for i in range(meta.num_inputs())]
     return checked_inputs(meta, read_npz(path, wanted), quantize)
 
 
-def _largest(meta, i, quantize):
+def _largest(meta: MethodMeta, i: int, quantize: bool) -> int:
     """The most bytes that an array for input `i` may have."""
     if meta.input_tag(i) != TENSOR:
         return 0
@@ -48,7 +50,7 @@ def _largest(meta, i, quantize):
 # ---- checks
 
 
-def checked_inputs(meta: MethodMeta, given: Sequence, quantize: bool = False) -> list:
+def checked_inputs(meta: MethodMeta, given: Sequence[Any], quantize: bool = False) -> list[Any]:
     """The inputs as a run takes them: arrays, and the exported values of numbers.
 
     quantize: floats for an input of integers become those integers, by the program's scale and zero
@@ -61,19 +63,22 @@ def checked_inputs(meta: MethodMeta, given: Sequence, quantize: bool = False) ->
     return [checked_input(meta, i, value) for i, value in enumerate(given)]
 
 
-def check_count(meta: MethodMeta, given: Sequence) -> None:
+def check_count(meta: MethodMeta, given: Sequence[Any]) -> None:
     """Raises InvalidArgument for another number of inputs than a method takes."""
     if len(given) != meta.num_inputs():
         raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} expected, {len(given)} given", "inputs",
                    remedy=_signature(meta))
 
 
-def _quantized(meta, i, value):
-    array = _as_array(value, i)
-    parameters = meta.input_quantization(i)
-    if parameters is None or array.dtype.kind != "f" or meta.input_tag(i) != TENSOR:
+def _quantized(meta: MethodMeta, i: int, value: Any) -> Any:
+    if meta.input_tag(i) != TENSOR:
         return value
-    dtype = numpy_dtype(meta.input_tensor_meta(i))
+    info = meta.input_tensor_meta(i)
+    array = _as_array(value, i, info.scalar_type())
+    parameters = meta.input_quantization(i)
+    if parameters is None or array.dtype.kind != "f":
+        return value
+    dtype = numpy_dtype(info)
     if dtype.kind not in "iu":
         return value
     if not 0 < np.float32(parameters[0]) < np.inf:
@@ -87,7 +92,7 @@ def quantize_array(array: np.ndarray, scale: float, zero_point: int, dtype: np.d
     inverse = np.float32(1) / np.float32(scale)
     rounded = np.nan_to_num(np.rint(array.astype(np.float32) * inverse) + np.float32(zero_point))
     limits = np.iinfo(dtype)
-    return np.clip(rounded, limits.min, limits.max).astype(dtype)
+    return np.asarray(np.clip(rounded, limits.min, limits.max), dtype)
 
 
 def dequantize_array(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
@@ -95,7 +100,7 @@ def dequantize_array(array: np.ndarray, scale: float, zero_point: int) -> np.nda
     return (array.astype(np.int64) - zero_point).astype(np.float32) * np.float32(scale)
 
 
-def _signature(meta):
+def _signature(meta: MethodMeta) -> str:
     wanted = []
     for i in range(meta.num_inputs()):
         if meta.input_tag(i) == TENSOR:
@@ -107,7 +112,7 @@ def _signature(meta):
     return "the method takes " + (", ".join(wanted) or "none")
 
 
-def checked_input(meta: MethodMeta, i: int, value):
+def checked_input(meta: MethodMeta, i: int, value: Any) -> Any:
     """Input `i` as checked_inputs gives it."""
     if meta.input_tag(i) != TENSOR:
         return _checked_number(meta, i, value)
@@ -121,7 +126,7 @@ def checked_input(meta: MethodMeta, i: int, value):
     return array
 
 
-def _check_sizes(info, sizes, i):
+def _check_sizes(info: TensorInfo, sizes: tuple[int, ...], i: int) -> None:
     """Raises NotSupported, as ExecuTorch's resize_tensor, for other sizes than those of a static input,
     and for those that a dynamic one cannot take."""
     if not info.is_dynamic():
@@ -135,7 +140,7 @@ def _check_sizes(info, sizes, i):
                           f"{list(info.sizes())} at most")
 
 
-def _conversion(meta, i, wanted, from_torch):
+def _conversion(meta: MethodMeta, i: int, wanted: np.dtype, from_torch: bool) -> str:
     parameters = meta.input_quantization(i)
     scalar_type = meta.input_tensor_meta(i).scalar_type()
     if from_torch and parameters is None:
@@ -148,7 +153,7 @@ def _conversion(meta, i, wanted, from_torch):
             "(--quantize does)")
 
 
-def _as_array(value, i, scalar_type=None):
+def _as_array(value: Any, i: int, scalar_type: int) -> np.ndarray:
     try:
         return as_array(value, scalar_type)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -156,7 +161,7 @@ def _as_array(value, i, scalar_type=None):
                    remedy="give an array of numpy or a tensor of torch") from None
 
 
-def _checked_number(meta, i, value):
+def _checked_number(meta: MethodMeta, i: int, value: Any) -> float | str | None:
     wanted = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
@@ -166,14 +171,14 @@ def _checked_number(meta, i, value):
     return wanted
 
 
-def _same(value, wanted):
+def _same(value: Any, wanted: Any) -> bool:
     """A float may be as far off as ExecuTorch lets it."""
     if isinstance(wanted, float) and isinstance(value, int | float):
         return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
     return isinstance(value, int | float | str | None) and value == wanted
 
 
-def exported_value(meta: MethodMeta, index: int):
+def exported_value(meta: MethodMeta, index: int) -> float | str | None:
     """The int, float, bool, string or None with which the program was exported as input `index`."""
     kind = meta.input_tag(index)
     if kind == schema.KERNEL_TYPES_NULL:
@@ -192,7 +197,7 @@ def exported_value(meta: MethodMeta, index: int):
 
 
 def random_inputs(meta: MethodMeta, seed: int = SEED,
-                  shapes: dict[int, tuple[int, ...]] | None = None) -> list:
+                  shapes: dict[int, tuple[int, ...]] | None = None) -> list[Any]:
     """Inputs for a method, the same for the same seed: floats from -1 to 1, bytes over their range,
     bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported.
 
@@ -210,9 +215,11 @@ def random_inputs(meta: MethodMeta, seed: int = SEED,
             for i in range(meta.num_inputs())]
 
 
-def _random_tensor(generator, info, sizes):
+def _random_tensor(generator: np.random.Generator, info: TensorInfo,
+                   sizes: tuple[int, ...] | None) -> np.ndarray:
     dtype = numpy_dtype(info)
     sizes = info.sizes() if sizes is None else sizes
+    values: np.ndarray
     if dtype.kind == "f":
         values = generator.uniform(-1, 1, sizes)
     elif info.scalar_type() == BFLOAT16:
@@ -226,6 +233,6 @@ def _random_tensor(generator, info, sizes):
 
 
 def request_inputs(meta: MethodMeta, path: Path | None, seed: int, quantize: bool,
-                   sizes: dict) -> list:
+                   sizes: dict[int, tuple[int, ...]]) -> list[Any]:
     """Returns the inputs that a file has for a method, or random ones without a file."""
     return random_inputs(meta, seed, sizes) if path is None else read_inputs(path, meta, quantize)

@@ -1,7 +1,7 @@
 """The instructions of a method, with the values that they name."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from _picotorch_c import ffi, lib
 
@@ -52,7 +52,7 @@ def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
     return found
 
 
-def _instruction(meta, names, walk):
+def _instruction(meta: MethodMeta, names: list[str], walk: Any) -> Instruction:
     index, kind, target, other = walk.index, walk.kind, walk.target, walk.other
     arguments = [lib.pt_plan_walk_argument(walk, k) for k in range(walk.n_args)]
     if kind == KERNEL_CALL:
@@ -84,7 +84,7 @@ def scratch_of(instruction: Instruction) -> list[int]:
             if letter == SCRATCH]
 
 
-def _split(arguments, name):
+def _split(arguments: list[int], name: str) -> tuple[list[int], list[int]]:
     """(arguments, outputs). A program names the outputs once more behind the arguments."""
     signature = _signature(name)
     if signature is None:
@@ -96,7 +96,7 @@ def _split(arguments, name):
 
 
 @functools.cache
-def _signature(name):
+def _signature(name: str) -> str | None:
     """The letters of an operator that this build knows, see operators.def; else None."""
     number = built_operators().get(name)
     return None if number is None else operator_signature(number)

@@ -4,8 +4,9 @@ import contextlib
 import math
 import re
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from . import files
 SPARE = 1 << 20  # bytes beyond those wanted, for arrays whose sizes a later check names
 _HEADER = 1 << 10  # and for each array, of what .npy files begin with
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of np.savez and np.savez_compressed
+_Members: TypeAlias = dict[str, zipfile.ZipInfo]  # by name
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -42,7 +44,7 @@ def read_named_npz(path: Path, limit: int, prefix: str = "in") -> dict[str, np.n
 
 
 @contextlib.contextmanager
-def _opened(path):
+def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, _Members]]:
     """(archive, members by name). Raises AccessFailed, InvalidArgument."""
     try:
         with files.reading(path) as file, zipfile.ZipFile(file) as archive:
@@ -57,7 +59,7 @@ def _opened(path):
                    remedy="write it with numpy.savez") from None
 
 
-def _numbered(members, prefix):
+def _numbered(members: _Members, prefix: str) -> _Members:
     """The members, with those that numpy.savez named arr_0, arr_1 ... as prefix0, prefix1 ..."""
     n = sum(re.fullmatch(r"arr_\d+", name) is not None for name in members)
     names = {f"arr_{i}": f"{prefix}{i}" for i in range(n)}
@@ -66,14 +68,14 @@ def _numbered(members, prefix):
     return {names.get(name, name): member for name, member in members.items()}
 
 
-def _check_names(members, path, prefix):
+def _check_names(members: _Members, path: Path, prefix: str) -> None:
     unknown = sorted(set(members) - {f"{prefix}{i}" for i in range(len(members))})
     if unknown:
         raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
                    remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
 
 
-def _check_size(members, limit, path):
+def _check_size(members: _Members, limit: int, path: Path) -> None:
     """Raises InvalidArgument by what the archive's directory says. No more than that is unpacked of a
     member, whatever is packed there."""
     unpacked = sum(member.file_size for member in members.values())
@@ -85,7 +87,7 @@ def _check_size(members, limit, path):
                    remedy="write it with numpy.savez")
 
 
-def _array(archive, member):
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     """The array of a member. ValueError for one whose header tells of another size."""
     with archive.open(member) as file:
         shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
@@ -96,14 +98,14 @@ def _array(archive, member):
     return np.array(None) if dtype.kind == "V" else array
 
 
-def write_npz(path: Path, arrays: list) -> None:
+def write_npz(path: Path, arrays: list[Any]) -> None:
     """Writes out0, out1 ... Raises AccessFailed."""
     with files.writing(path) as file:
         named: dict[str, Any] = {f"out{i}": storable(array) for i, array in enumerate(arrays)}
         np.savez(file, **named)
 
 
-def storable(array) -> np.ndarray:
+def storable(array: Any) -> np.ndarray:
     """An array as a file can keep it: None as one of no type."""
     array = np.asarray(array)
     return np.empty(0, "V1") if array.dtype == object else array

@@ -2,12 +2,13 @@
 
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import _picotorch
 from _picotorch_c import ffi, lib
 
+from picotorch.data import DataMap
 from picotorch.errors import OPERATOR_MISSING, Error, fail
 from picotorch.method_meta import MethodMeta
 from picotorch.module import load_with_exact_memories
@@ -78,7 +79,8 @@ def built_operators() -> dict[str, int]:
 
 def operator_signature(number: int) -> str:
     """A letter for each argument of an operator, see operators.def."""
-    return ffi.string(lib.pt_operator_signature(number)).decode()
+    signature: str = ffi.string(lib.pt_operator_signature(number)).decode()
+    return signature
 
 
 @functools.cache
@@ -90,7 +92,7 @@ def feature_kernels() -> dict[str, dict[str, str]]:
             for name, switch in FEATURES.items()}
 
 
-def _tensors(programs):
+def _tensors(programs: dict[str, Program]) -> Iterator[TensorInfo]:
     """Yield all tensors of all methods of the programs."""
     for program in programs.values():
         library = program.library
@@ -159,7 +161,7 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
     return features
 
 
-def wide_forms(program: Program, data_map=None) -> set[str]:
+def wide_forms(program: Program, data_map: DataMap | None = None) -> set[str]:
     """The forms of convolutions that a program gains by where their scratch is there. All where that is
     not known, since external data or a backend is missing."""
     forms = 0

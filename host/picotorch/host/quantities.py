@@ -54,7 +54,7 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
-def _parsed(text, number, ending, units, complaint):
+def _parsed(text: str, number: str, ending: str, units: dict[str, int], complaint: str) -> int:
     letters = "".join(units)
     found = re.fullmatch(rf"({number}) ?([{letters}]?){ending}", text.lower())
     amount = float(found[1]) * units[found[2]] if found else 0.5

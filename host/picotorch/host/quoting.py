@@ -33,7 +33,7 @@ def shell(*words: Path | str) -> str:
                     for word in map(str, words))
 
 
-def _dollar_quoted(word):
+def _dollar_quoted(word: str) -> str:
     return "$'" + "".join(chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\{byte:03o}"
                           for byte in os.fsencode(word)) + "'"
 
@@ -59,7 +59,7 @@ def robot(path: Path | str) -> str:
     return _plain(path, "Renode's monitor reads it as several words or as a variable")
 
 
-def _plain(path, reason):
+def _plain(path: Path | str, reason: str) -> str:
     text = operand(path)
     if not _PLAIN.fullmatch(text):
         found = next(c for c in text if not _PLAIN.fullmatch(c))

@@ -39,7 +39,7 @@ class Request:
 
     model: bytes
     name: str
-    inputs: list
+    inputs: list[Any]
     method: str = "forward"
     pool_size: int | None = POOL_SIZE
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
@@ -50,7 +50,7 @@ class Request:
     firmware: Path | None = None
     bare: bool = False
     data: list[bytes] = dataclasses.field(default_factory=list)
-    further: list[list] = dataclasses.field(default_factory=list)
+    further: list[list[Any]] = dataclasses.field(default_factory=list)
     patience: float | None = None
     planned_fill: int = 0
     threads: int = 1
@@ -104,7 +104,7 @@ class Connected:
     ticks: str = "us"
     beside: str | None = None
     clock_hz: int | None = None
-    estimated: dict | None = None
+    estimated: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass
@@ -144,6 +144,6 @@ class Result:
     connected: Connected | None = None
 
     @property
-    def status(self):
+    def status(self) -> str:
         """ "ok", or the name of the error."""
         return "ok" if self.code == 0 else ERROR_NAMES.get(self.code, "Unknown")

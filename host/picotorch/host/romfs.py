@@ -6,7 +6,7 @@ behind its name, at any address. Here data come first, each at a multiple of ALI
 readers skip; files point there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from . import quoting
 
@@ -32,13 +32,13 @@ def build(files: Files) -> bytes:
     return image
 
 
-def _records(files, data, payload, start):
+def _records(files: Files, data: bytearray, payload: int, start: int) -> bytes:
     """The records of these files; their data go behind `data`, which begins at `start` of the image."""
     records = b""
     for name, content in sorted(files.items()):
         encoded = quoting.utf8(name).encode()
         entry = _number(len(encoded)) + encoded
-        if isinstance(content, dict):
+        if isinstance(content, Mapping):
             records += _record(_DIRECTORY, entry + _records(content, data, payload, start))
             continue
         data += bytes(-(start + len(data)) % ALIGNMENT)
@@ -48,11 +48,11 @@ def _records(files, data, payload, start):
     return records
 
 
-def _record(kind, payload):
+def _record(kind: int, payload: bytes) -> bytes:
     return bytes((kind,)) + _number(len(payload)) + payload
 
 
-def _number(value, count=1):
+def _number(value: int, count: int = 1) -> bytes:
     """A number in `count` bytes, or as many as it takes."""
     digits = [value & 0x7F]
     while value := value >> 7:
@@ -75,7 +75,7 @@ def size_of(head: bytes) -> int:
     return start + size
 
 
-def read(image: bytes) -> Files:
+def read(image: bytes) -> dict[str, "bytes | Files"]:
     """The files of an image, of this builder or of mpremote. ValueError for what is none."""
     if not image.startswith(_FILESYSTEM):
         raise ValueError("no ROMFS")
@@ -85,7 +85,7 @@ def read(image: bytes) -> Files:
     return _files(image, start, start, start + size)
 
 
-def _read_number(image, position, end):
+def _read_number(image: bytes, position: int, end: int) -> tuple[int, int]:
     """(value, position behind it)"""
     value = 0
     while position < end:
@@ -97,7 +97,7 @@ def _read_number(image, position, end):
     raise ValueError("the ROMFS is not whole")
 
 
-def _read_records(image, position, end):
+def _read_records(image: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
     """(kind, begin and end of the payload) of each record."""
     while position < end:
         kind, position = _read_number(image, position, end)
@@ -108,19 +108,19 @@ def _read_records(image, position, end):
         position += size
 
 
-def _files(image, payload, position, end):
+def _files(image: bytes, payload: int, position: int, end: int) -> dict[str, "bytes | Files"]:
     """The entries of a folder's records; pointers are offsets from `payload` on."""
-    files = {}
+    files: dict[str, bytes | Files] = {}
     for kind, begin, stop in _read_records(image, position, end):
         if kind in (_DIRECTORY, _FILE):
             length, begin = _read_number(image, begin, stop)
             name = image[begin : begin + length].decode()
-            content = _files if kind == _DIRECTORY else _data
-            files[name] = content(image, payload, begin + length, stop)
+            place = image, payload, begin + length, stop
+            files[name] = _files(*place) if kind == _DIRECTORY else _data(*place)
     return files
 
 
-def _data(image, payload, position, end):
+def _data(image: bytes, payload: int, position: int, end: int) -> bytes:
     for kind, begin, stop in _read_records(image, position, end):
         if kind == _VERBATIM:
             return image[begin:stop]

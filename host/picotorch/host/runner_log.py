@@ -1,12 +1,14 @@
 """Write the log of a run: the lines that users of ExecuTorch's arm_executor_runner know."""
 
 import math
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from picotorch.program import BufferDataLoader, Program
 from picotorch.schema import ERROR_NAMES, KERNEL_TYPES_TENSOR
-from picotorch.tensor import Tensor, from_blob
+from picotorch.tensor import Tensor, TensorInfo, from_blob
 
 from .aligned import aligned_copy
 from .request import Request, Result, Usage
@@ -31,17 +33,17 @@ def log_of(request: Request, result: Result) -> list[str]:
     return lines
 
 
-def _info(lines):
+def _info(lines: Iterable[str]) -> list[str]:
     return ["I [picotorch] " + line for line in lines]
 
 
-def _failed(what, request, result):
+def _failed(what: str, request: Request, result: Result) -> str:
     name = ERROR_NAMES.get(result.code, "Unknown")
     return (f"E [picotorch] {what} of method {request.method} failed with status "
             f"0x{result.code:x} ({name})")
 
 
-def _loading(request, program):
+def _loading(request: Request, program: Program) -> Iterator[str]:
     meta = program.method_meta(request.method)
     yield f"Model PTE file loaded. Size: {len(request.model)} bytes."
     yield f"Model buffer loaded, has {program.num_methods()} methods"
@@ -54,7 +56,7 @@ def _loading(request, program):
     yield "Loading method."
 
 
-def _run(request, result, program):
+def _run(request: Request, result: Result, program: Program) -> list[str]:
     if result.method_pool is None:
         return [_failed("Loading", request, result)]
     lines = _info([f"Method '{request.method}' loaded.", "Preparing inputs..."])
@@ -63,7 +65,7 @@ def _run(request, result, program):
     return [*lines, *_info(_executed(request, result)), *_outputs(result, program)]
 
 
-def _executed(request, result):
+def _executed(request: Request, result: Result) -> Iterator[str]:
     yield "Input prepared."
     yield "Starting the model execution..."
     yield "Model executed successfully."
@@ -77,7 +79,8 @@ def _executed(request, result):
     yield _usage("temp_allocator_used:       ", result.temp)
 
 
-def _usage(label, usage: Usage):
+def _usage(label: str, usage: Usage | None) -> str:
+    assert usage is not None  # the method was loaded
     percent = 100 * usage.taken // usage.size if usage.size else 0
     return (f"{label}{usage.taken} / {usage.size}  free: {usage.size - usage.taken} "
             f"( used: {percent} % )")
@@ -86,7 +89,7 @@ def _usage(label, usage: Usage):
 # ---- outputs
 
 
-def _outputs(result, program):
+def _outputs(result: Result, program: Program) -> list[str]:
     meta = program.method_meta(result.method)
     lines = _info([f"{len(result.outputs)} outputs:"])
     for i, array in enumerate(result.outputs):
@@ -97,13 +100,13 @@ def _outputs(result, program):
     return lines
 
 
-def _stored(info, array: np.ndarray) -> Tensor:
+def _stored(info: TensorInfo, array: np.ndarray) -> Tensor:
     """An output with its elements in the order in which the program keeps them."""
     data = aligned_copy(to_stored(array, info.dim_order()))
     return from_blob(data, list(array.shape), info.scalar_type(), info.dim_order())
 
 
-def _elements(i, tensor):
+def _elements(i: int, tensor: Tensor) -> list[str]:
     kind = _KINDS.get(tensor.dtype)
     count = math.prod(tensor.sizes())
     if kind is None:
@@ -115,7 +118,7 @@ def _elements(i, tensor):
     return lines
 
 
-def _text(dtype, value):
+def _text(dtype: str, value: Any) -> str:
     if dtype == "Bool":
         return "true" if value else "false"
     if dtype in _COMPLEX:

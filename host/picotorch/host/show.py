@@ -8,8 +8,9 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +20,7 @@ from picotorch.errors import Error
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
 
 
-def entry(found: dict, is_json: bool, show_text: Callable, *arguments) -> None:
+def entry(found: dict[str, Any], is_json: bool, show_text: Callable[..., Any], *arguments: Any) -> None:
     """Print the result of a command: as JSON, or by show_text for people."""
     if is_json:
         as_json(found)
@@ -27,23 +28,23 @@ def entry(found: dict, is_json: bool, show_text: Callable, *arguments) -> None:
         show_text(found, *arguments)
 
 
-def as_json(entry: dict) -> None:
+def as_json(entry: dict[str, Any]) -> None:
     """Print one line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
     click.echo(json.dumps(_finite(entry), allow_nan=False))
 
 
-def error(code: int | None, name: str, message: str) -> dict:
+def error(code: int | None, name: str, message: str) -> dict[str, Any]:
     """Return an error as JSON has it, the same for every command."""
     return {"name": name, "code": code, "message": message}
 
 
-def with_entry(error: Error, entry: dict) -> Error:
+def with_entry(error: Error, entry: dict[str, Any]) -> Error:
     """Attach to an error what a command knows besides: its JSON has the fields of both."""
     vars(error)["entry"] = entry
     return error
 
 
-def _finite(entry):
+def _finite(entry: Any) -> Any:
     if isinstance(entry, dict):
         return {key: _finite(value) for key, value in entry.items()}
     if isinstance(entry, list | tuple):
@@ -85,7 +86,7 @@ def heading(text: str) -> None:
     click.secho(printable(text), bold=True)
 
 
-def table(columns: list[str], rows: list[list]) -> None:
+def table(columns: list[str], rows: list[list[Any]]) -> None:
     """Columns whose name ends in ">" are aligned to the right."""
     rows = [[printable(str(cell)) for cell in row] for row in rows]
     names = [name.rstrip(">") for name in columns]
@@ -103,11 +104,11 @@ def size(count: int) -> str:
     return f"{count:,} B"
 
 
-def sizes(values) -> str:
+def sizes(values: Iterable[int]) -> str:
     return "[" + ", ".join(map(str, values)) + "]"
 
 
-def tensor(entry: dict) -> str:
+def tensor(entry: dict[str, Any]) -> str:
     """A tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
     bound = "up to " if entry.get("dynamic") else ""
     text = f"{entry['dtype']} {bound}{sizes(entry['sizes'])}"

@@ -5,14 +5,19 @@ float8s of uint8, quantized types of their integers. to_bfloat16 and from_bfloat
 """
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from picotorch import schema
 from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, fail
-from picotorch.tensor import from_blob
+from picotorch.tensor import Tensor, from_blob
 
 from .aligned import aligned_copy
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 HALF, COMPLEX_HALF, BFLOAT16 = 5, 8, 15  # ScalarTypes
 # numpy dtypes by ScalarType; types that are not here are seen as bytes
@@ -24,24 +29,32 @@ _NAMES = {"complex32": COMPLEX_HALF, "bfloat16": BFLOAT16, "bits16": 22, "float8
           "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26}
 
 
-def numpy_dtype(info):
+class Described(Protocol):
+    """A Tensor, or what describes one."""
+
+    def scalar_type(self) -> int: ...
+    def sizes(self) -> tuple[int, ...]: ...
+    def dim_order(self) -> tuple[int, ...]: ...
+
+
+def numpy_dtype(info: Described) -> np.dtype:
     """The numpy dtype of a TensorInfo's elements."""
     return np.dtype(DTYPES.get(info.scalar_type(), "uint8"))
 
 
-def to_bfloat16(array):
+def to_bfloat16(array: Any) -> np.ndarray:
     """The bits (uint16) of numbers rounded to bfloat16: to nearest, halves to even."""
     bits = np.asarray(array, np.float32).view(np.uint32)
     rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
     return np.asarray(np.where(np.isnan(array), 0x7FC0, rounded)).astype(np.uint16)
 
 
-def from_bfloat16(bits):
+def from_bfloat16(bits: Any) -> np.ndarray:
     """The float32 array of an array of bfloat16's bits."""
     return (np.asarray(bits, np.uint32) << 16).astype(np.uint32).view(np.float32)
 
 
-def as_numbers(array, scalar_type):
+def as_numbers(array: np.ndarray, scalar_type: int) -> np.ndarray:
     """An output as real numbers that can be compared: those of bfloat16 as float32, of complex ones
     real and imaginary part in a last dim."""
     if scalar_type == COMPLEX_HALF or array.dtype.kind == "c":
@@ -50,7 +63,7 @@ def as_numbers(array, scalar_type):
     return from_bfloat16(array) if scalar_type == BFLOAT16 else array
 
 
-def output_array(value, index):
+def output_array(value: Any, index: int) -> np.ndarray:
     """An output as an array. Raises NotSupported for a list of tensors of different sizes, or where
     some are left out."""
     try:
@@ -59,7 +72,7 @@ def output_array(value, index):
         raise fail(NOT_SUPPORTED, "is a list of tensors of different sizes", "output", index) from None
 
 
-def as_array(value, scalar_type):
+def as_array(value: Any, scalar_type: int) -> np.ndarray:
     """An input as an array; of bits where it is a tensor of torch or an array of ml_dtypes of a type
     that numpy has not. Raises InvalidArgument where the program's type is another, and ValueError for
     a tensor without data."""
@@ -80,24 +93,25 @@ def as_array(value, scalar_type):
     return as_bits(value, bits)
 
 
-def as_bits(tensor, dtype):
+def as_bits(tensor: Any, dtype: str) -> np.ndarray:
     """A tensor of torch on the CPU as an array of numpy's dtype, with the same bits."""
-    return tensor.view(getattr(sys.modules["torch"], dtype)).numpy()
+    bits: np.ndarray = tensor.view(getattr(sys.modules["torch"], dtype)).numpy()
+    return bits
 
 
-def is_torch(value):
+def is_torch(value: object) -> bool:
     """True for a tensor of torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def torch_name(scalar_type):
+def torch_name(scalar_type: int) -> str:
     """The name of torch's dtype; of a quantized type, that of its integers."""
     names = {number: name for name, number in _NAMES.items()}
     return names.get(scalar_type) or DTYPES.get(scalar_type, "uint8")
 
 
-def as_torch(array, scalar_type):
+def as_torch(array: np.ndarray, scalar_type: int) -> Any:
     """An output as a tensor of torch, which has its own bytes. Quantized types stay integers."""
     try:
         import torch
@@ -107,19 +121,20 @@ def as_torch(array, scalar_type):
     return flat.view(getattr(torch, torch_name(scalar_type))).reshape(array.shape)
 
 
-def as_tensor(array, info):
+def as_tensor(array: np.ndarray, info: Described) -> Tensor:
     """A Tensor of an array's sizes and of its bytes in the dim order of a TensorInfo."""
     data = aligned_copy(to_stored(array, info.dim_order()))
     return from_blob(data, array.shape, info.scalar_type(), info.dim_order())
 
 
-def to_stored(array, dim_order):
+def to_stored(array: Any, dim_order: Sequence[int]) -> bytes:
     """The bytes of an array in a dim order."""
     array = np.asarray(array)
     return np.ascontiguousarray(array.transpose(dim_order)).tobytes()
 
 
-def from_stored(data, info, sizes=None):
+def from_stored(data: "ReadableBuffer", info: Described,
+                sizes: Sequence[int] | None = None) -> np.ndarray:
     """The array of a tensor's bytes, which a TensorInfo describes; `sizes` are those of a dynamic one
     if they are not the most that they may be. Copies."""
     sizes = info.sizes() if sizes is None else sizes

@@ -7,7 +7,7 @@ from _picotorch import CORES, WISHING_CORES
 from _picotorch_c import ffi, lib
 
 from picotorch import schema
-from picotorch.data import FlatTensorDataMap, MergedDataMap
+from picotorch.data import DataMap, FlatTensorDataMap, MergedDataMap
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, Error, fail
 from picotorch.memory import LIMIT, HierarchicalAllocator, MemoryAllocator, MemoryManager
 from picotorch.method import Method
@@ -18,7 +18,7 @@ from picotorch.tracer import EventTracer
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
-from .request import HOST_MEMORY, Request, Result, Usage, read_events
+from .request import HOST_MEMORY, Event, Request, Result, Usage, read_events
 from .runner_log import log_of
 from .tensors import as_tensor, from_stored, output_array
 
@@ -38,7 +38,7 @@ def open_program(model: Any) -> Program:
 
 def is_image(model: Any) -> bool:
     """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
-    return bytes(model[:3]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")[:3]
+    return bytes(model[:3]) == int(lib.PT_IMAGE_MAGIC).to_bytes(4, "little")[:3]
 
 
 def runs_on(model: bytes, core: int) -> bool:
@@ -46,7 +46,8 @@ def runs_on(model: bytes, core: int) -> bool:
     if not is_image(model):
         return True
     made_for = _core_of(model)
-    return not made_for & lib.PT_IMAGE_OWN_CORE or made_for & ~lib.PT_IMAGE_OWN_CORE == core
+    own: int = lib.PT_IMAGE_OWN_CORE
+    return not made_for & own or made_for & ~own == core
 
 
 def has_prepared(model: bytes, core: str) -> bool:
@@ -54,8 +55,8 @@ def has_prepared(model: bytes, core: str) -> bool:
     return is_image(model) and core in CORES and _core_of(model) & ~lib.PT_IMAGE_OWN_CORE == CORES[core]
 
 
-def _core_of(image):
-    return ffi.cast("pt_image_header *", ffi.from_buffer(image)).core
+def _core_of(image: bytes) -> int:
+    return int(ffi.cast("pt_image_header *", ffi.from_buffer(image)).core)
 
 
 def open_data(files: Sequence[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
@@ -75,7 +76,7 @@ def run(request: Request) -> Result:
     return result
 
 
-def _run(request, result):
+def _run(request: Request, result: Result) -> None:
     program, data_map = open_program(request.model), open_data(request.data)
     meta = program.method_meta(request.method)
     manager = _memories(meta, request)
@@ -109,16 +110,17 @@ def prepare_for(method: Method, core: str | None) -> None:
     method.library.core = WISHING_CORES.get(core, 0)
 
 
-def wished_temp(method: Method, core: str | None, prepare: bool = False, data_map=None) -> int:
+def wished_temp(method: Method, core: str | None, prepare: bool = False,
+                data_map: DataMap | None = None) -> int:
     """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
     program, name = method.method_meta().program, method.name
     method.unload()
     prepare_for(method, core)
     method.load(program, name, prepare, data_map)
-    return method.memory_report()["temp"]["wished"]
+    return int(method.memory_report()["temp"]["wished"])
 
 
-def least_temp(method: Method, prepare: bool = False, data_map=None) -> int:
+def least_temp(method: Method, prepare: bool = False, data_map: DataMap | None = None) -> int:
     """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
     that works."""
     program, name = method.method_meta().program, method.name
@@ -161,7 +163,8 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _measure(method, meta, tracer, request):
+def _measure(method: Method, meta: MethodMeta, tracer: EventTracer,
+             request: Request) -> list[list[Event]]:
     """The events of as many executions, each measured by itself with the inputs set again. The one
     before has warmed caches."""
     measured = []
@@ -173,7 +176,7 @@ def _measure(method, meta, tracer, request):
     return measured
 
 
-def _report(method, request, result):
+def _report(method: Method, request: Request, result: Result) -> None:
     report = method.memory_report()
     result.method_pool = Usage(**report["method_pool"])
     result.planned = [Usage(**usage) for usage in report["planned"]]
@@ -182,14 +185,14 @@ def _report(method, request, result):
     result.pool = _pool(method, request)
 
 
-def _pool(method, request):
+def _pool(method: Method, request: Request) -> bytes:
     """The bytes of the pool that a board has, too: without a core, of any."""
     pool = method.manager.method_allocator
     left_out = method.memory_report()["prepared"] if request.core is None else 0
-    return bytes(pool.buffer[: pool.used - left_out])
+    return bytes(memoryview(pool.buffer)[: pool.used - left_out])
 
 
-def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
+def set_inputs(method: Method, meta: MethodMeta, inputs: list[Any]) -> None:
     """Sets checked inputs; the method keeps the memory of those that it uses in place."""
     for i, value in enumerate(inputs):
         if meta.input_tag(i) == _TENSOR:
@@ -207,13 +210,13 @@ def attach_outputs(method: Method, meta: MethodMeta) -> None:
         method.set_attribute_data_ptr(aligned(info.nbytes()), info.name())
 
 
-def outputs(method: Method, meta: MethodMeta) -> list:
+def outputs(method: Method, meta: MethodMeta) -> list[Any]:
     """The outputs: new arrays of the logical sizes, numbers as arrays without dims. Raises NotSupported
     for a list that makes no array."""
     return [output_array(output(method, meta, i), i) for i in range(method.outputs_size())]
 
 
-def output(method: Method, meta: MethodMeta, index: int):
+def output(method: Method, meta: MethodMeta, index: int) -> Any:
     """A tensor as a new array of the logical sizes; all else as Python has it."""
     value = method.get_output(index)
     if meta.output_tag(index) == _TENSOR:
@@ -221,8 +224,8 @@ def output(method: Method, meta: MethodMeta, index: int):
     return _plain(value)
 
 
-def _plain(output):
+def _plain(output: Any) -> Any:
     """Lists of tensors as lists of lists of their elements."""
     if isinstance(output, ValueList):
-        return [_plain(item) for item in output]
+        return [_plain(output[i]) for i in range(len(output))]
     return list(output.data) if isinstance(output, Tensor) else output

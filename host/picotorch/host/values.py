@@ -2,6 +2,7 @@
 
 import functools
 import struct
+from typing import Any
 
 import _picotorch
 from _picotorch_c import ffi, lib
@@ -31,21 +32,22 @@ def kind_name(kind: int) -> str:
 class Values:
     """The values of method number `plan`. Raises InvalidProgram where the file leads outside."""
 
-    def __init__(self, program: Program, plan: int):
+    def __init__(self, program: Program, plan: int) -> None:
         self.program = program
         self.plan = plan
         self.written: set[int] = set()  # those whose numbers are not the program's, shown by name
         self._library = program.library
-        self._known: dict[int, tuple] = {}  # what was read of a value
+        self._known: dict[int, tuple[Any, ...]] = {}  # what was read of a value
 
-    def __len__(self):
-        return self._library.count(self.plan, _picotorch.VALUES)
+    def __len__(self) -> int:
+        count: int = self._library.count(self.plan, _picotorch.VALUES)
+        return count
 
     def kind(self, index: int) -> int:
         """KernelTypes number."""
         return self._item(index)[1]
 
-    def _item(self, index):
+    def _item(self, index: int) -> tuple[int, int, Any, bool]:
         if index not in self._known:
             self._known[index] = self._library.item(self.plan, _picotorch.VALUES, index)
         return self._known[index]
@@ -53,11 +55,11 @@ class Values:
     def tensor(self, index: int) -> TensorInfo:
         return TensorInfo(self._library.tensor(self.plan, _picotorch.VALUES, index))
 
-    def number(self, index: int):
+    def number(self, index: int) -> int | float | None:
         """The int, float or bool; None for one that is empty or of another kind."""
         return self._constant(index) if self.is_number(index) else None
 
-    def _constant(self, index):
+    def _constant(self, index: int) -> Any:
         return self._item(index)[2]
 
     def is_number(self, index: int) -> bool:
@@ -67,7 +69,7 @@ class Values:
         """True for a number, a string and None."""
         return self.kind(index) in (*_NUMBERS, schema.KERNEL_TYPES_STRING, schema.KERNEL_TYPES_NULL)
 
-    def plain(self, index: int):
+    def plain(self, index: int) -> int | float | str | None:
         """The number, string or None."""
         return (self.string(index) if self.kind(index) == schema.KERNEL_TYPES_STRING
                 else self.number(index))
@@ -96,7 +98,7 @@ class Values:
         """The text of a string."""
         return text_of(self._constant(index))
 
-    def _entries(self, index, most):
+    def _entries(self, index: int, most: int) -> list[Any]:
         """The first items, `most` at most, of a list: indexes of values, bools, or floats."""
         _, item = self._library.value(self.plan, _picotorch.VALUES, index)
         plan = self._library.plan(self.plan)
@@ -105,16 +107,19 @@ class Values:
             return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
         return [entry != 0 for entry in found] if item.type == schema.KERNEL_TYPES_BOOL_LIST else found
 
-    def _has_numbers(self, index):
+    def _has_numbers(self, index: int) -> bool:
         """True for a list of ints of an image, whose entries are the numbers themselves."""
-        return self._library.value(self.plan, _picotorch.VALUES, index)[1].has_numbers
+        return bool(self._library.value(self.plan, _picotorch.VALUES, index)[1].has_numbers)
 
     def ints(self, index: int) -> list[int | None]:
         """The items of a list of ints; None for those that an instruction may write."""
         items = self._entries(index, LIMIT)
-        return items if self._has_numbers(index) else [self.number(i) for i in items]
+        if self._has_numbers(index):
+            return items
+        numbers: list[Any] = [self.number(i) for i in items]
+        return numbers
 
-    def _items(self, index, kind):
+    def _items(self, index: int, kind: int) -> list[str]:
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
             return [kind_name(kind)]
         items = self._entries(index, _MOST_ITEMS + 1)

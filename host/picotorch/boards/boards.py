@@ -3,6 +3,7 @@
 import functools
 import tomllib
 from dataclasses import dataclass
+from typing import Any
 
 from ..host.sources import ROOT
 
@@ -115,7 +116,7 @@ def load_board(name: str) -> Board:
         raise BoardError(f"boards/{name}/board.toml: {error}") from error
 
 
-def _from_toml(name: str, toml: dict) -> Board:
+def _from_toml(name: str, toml: dict[str, Any]) -> Board:
     memories = {key: Memory(key, **entry) for key, entry in toml["memories"].items()}
     job = memories[toml["place"]["job"]]
     emulator = toml["emulator"]

@@ -4,6 +4,7 @@ import functools
 import re
 import tomllib
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -49,14 +50,14 @@ def load_chips() -> dict[str, Chip]:
     return {name: _from_toml(name, entry) for name, entry in toml.items()}
 
 
-def _from_toml(name, entry):
+def _from_toml(name: str, entry: dict[str, Any]) -> Chip:
     return Chip(name, entry["title"], entry["core"], parse_clock(entry["clock"]),
                 parse_bytes(entry["flash"]),
                 {region: parse_bytes(size) for region, size in entry["ram"].items()},
                 entry["on"], entry["source"], entry["checked"])
 
 
-def chips() -> list[dict]:
+def chips() -> list[dict[str, Any]]:
     """The chips as plain data."""
     return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
              "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source,
@@ -64,7 +65,7 @@ def chips() -> list[dict]:
             for chip in load_chips().values()]
 
 
-def show_text(found: dict) -> None:
+def show_text(found: dict[str, Any]) -> None:
     show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
         [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
          _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]]
@@ -72,5 +73,5 @@ def show_text(found: dict) -> None:
     click.echo("\n--json adds the data sheets, and what the figures were compared with.")
 
 
-def _kib(count):
+def _kib(count: int) -> str:
     return f"{count // 1024} K"

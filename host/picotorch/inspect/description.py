@@ -1,18 +1,20 @@
 """Describe a program as plain dicts and lists: for `inspect`, for people and as JSON."""
 
+from typing import Any
+
 from picotorch import MethodMeta, Program, TensorInfo
 from picotorch.delegates import CompileSpecs, get_backend
 
-from ..host.instructions import MOVE_CALL, read_instructions
+from ..host.instructions import MOVE_CALL, Instruction, read_instructions
 from ..host.values import TENSOR, Values, kind_name
 
 
-def describe(program: Program, names: list[str]) -> list[dict]:
+def describe(program: Program, names: list[str]) -> list[dict[str, Any]]:
     """The methods of these names. Raises NotFound, InvalidProgram."""
     return [_method(program, name) for name in names]
 
 
-def constant_methods(program: Program) -> dict:
+def constant_methods(program: Program) -> dict[str, Any]:
     """Return the values of methods without inputs and instructions, by the method's name: a
     number, string or None, or a list of them; without those that return a tensor."""
     found = {}
@@ -27,13 +29,13 @@ def constant_methods(program: Program) -> dict:
     return found
 
 
-def _meta(program, name):
+def _meta(program: Program, name: str) -> MethodMeta:
     """Do what Program.method_meta does, without looking at all names each time."""
     plan = program.find_plan(name)
     return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
 
 
-def _method(program, name):
+def _method(program: Program, name: str) -> dict[str, Any]:
     meta = _meta(program, name)
     values = Values(program, meta.plan)
     return {
@@ -51,7 +53,7 @@ def _method(program, name):
     }
 
 
-def delegate_list(meta: MethodMeta) -> list[dict]:
+def delegate_list(meta: MethodMeta) -> list[dict[str, Any]]:
     """The delegates of a method: backend, bytes of processed data and where they lie, compile specs
     (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
     library, found = meta.program.library, []
@@ -72,7 +74,7 @@ def partitioners(backends: list[str]) -> str:
     return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
 
 
-def named_data_list(program: Program) -> list[dict]:
+def named_data_list(program: Program) -> list[dict[str, Any]]:
     """Keys and sizes of a program's named data."""
     named = program.get_named_data_map()
     return [{"key": named.get_key(i), "nbytes": len(program.library.data(i))}
@@ -84,21 +86,21 @@ def planned_buffers(meta: MethodMeta) -> list[int]:
     return [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
 
 
-def _compile_specs(meta, i):
+def _compile_specs(meta: MethodMeta, i: int) -> list[list[str]]:
     specs = CompileSpecs(meta, i)
     return [[specs[k].key, bytes(specs[k].value).hex()] for k in range(len(specs))]
 
 
-def tensor_entry(info: TensorInfo) -> dict:
+def tensor_entry(info: TensorInfo) -> dict[str, Any]:
     return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
             "nbytes": info.nbytes(), **({"dynamic": True} if info.is_dynamic() else {})}
 
 
-def _attributes(meta):
+def _attributes(meta: MethodMeta) -> list[TensorInfo]:
     return [meta.attribute_tensor_meta(i) for i in range(meta.num_attributes())]
 
 
-def _input(meta, values, i):
+def _input(meta: MethodMeta, values: Values, i: int) -> dict[str, Any]:
     tag = meta.input_tag(i)
     if tag != TENSOR:
         return {"type": kind_name(tag), "value": values.plain(meta.input_value(i))}
@@ -107,11 +109,11 @@ def _input(meta, values, i):
             "quantization": _quantization(meta.input_quantization(i))}
 
 
-def _quantization(parameters):
+def _quantization(parameters: tuple[float, int] | None) -> dict[str, float] | None:
     return dict(zip(("scale", "zero_point"), parameters, strict=True)) if parameters else None
 
 
-def _output(meta, i):
+def _output(meta: MethodMeta, i: int) -> dict[str, Any]:
     tag = meta.output_tag(i)
     if tag != TENSOR:
         return {"type": kind_name(tag)}
@@ -120,14 +122,14 @@ def _output(meta, i):
             "quantization": _quantization(meta.output_quantization(i))}
 
 
-def operator_list(meta: MethodMeta) -> list[dict]:
+def operator_list(meta: MethodMeta) -> list[dict[str, Any]]:
     """The operators in the program's order, each with whether this build has a kernel for it."""
     missing = set(meta.missing_operators())
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
     return [{"name": name, "kernel": name not in missing} for name in names]
 
 
-def _tensor(values, i):
+def _tensor(values: Values, i: int) -> dict[str, Any]:
     info = values.tensor(i)
     memory, offset = values.location(i)
     return {"value": i, **tensor_entry(info), "memory": memory, "offset": offset,
@@ -148,7 +150,7 @@ def constant_bytes(values: Values) -> int:
 # ---- instructions
 
 
-def _instructions(meta, values):
+def _instructions(meta: MethodMeta, values: Values) -> list[dict[str, Any]]:
     instructions = read_instructions(meta, values)
     values.written = {value for i in instructions for value in i.outputs}
     return [{"index": i.index, "call": i.call,
@@ -157,7 +159,7 @@ def _instructions(meta, values):
             for i in instructions]
 
 
-def _target(instruction, values):
+def _target(instruction: Instruction, values: Values) -> list[str]:
     """Return the destination of a control flow instruction, as text."""
     if instruction.kind == MOVE_CALL:
         return [values.text(instruction.outputs[0])]

@@ -1,5 +1,7 @@
 """picotorch inspect: what a program holds."""
 
+from typing import Any
+
 import click
 
 from ..host import show
@@ -11,7 +13,7 @@ from .description import constant_methods, describe, named_data_list
 _ARGUMENT_WIDTH = 70
 
 
-def inspect(model: bytes, name: str, method: str | None = None) -> dict:
+def inspect(model: bytes, name: str, method: str | None = None) -> dict[str, Any]:
     """The program of a .pte or .bpte as plain data; all methods, or the one asked for."""
     bundle = bundled.read(model) if bundled.is_bundled(model) else None
     program = open_program(model if bundle is None else bundle.program)
@@ -26,20 +28,20 @@ def inspect(model: bytes, name: str, method: str | None = None) -> dict:
     return entry
 
 
-def _test_set(case):
+def _test_set(case: bundled.Case) -> dict[str, Any]:
     return {"method": case.method, "index": case.index,
             "inputs": [_bundled_value(value) for value in case.inputs],
             "expected_outputs": [_bundled_value(value) for value in case.expected]}
 
 
-def _bundled_value(value):
+def _bundled_value(value: Any) -> dict[str, Any]:
     if isinstance(value, bundled.BundledTensor):
         return {"type": "Tensor", "dtype": value.dtype, "sizes": list(value.sizes()),
                 "dim_order": list(value.dim_order()), "nbytes": len(value.data)}
     return {"type": {int: "Int", bool: "Bool", float: "Double"}[type(value)], "value": value}
 
 
-def _show_method(entry: dict) -> None:
+def _show_method(entry: dict[str, Any]) -> None:
     show.heading(f"Method {entry['name']}")
     show.table(["", "type", "bytes>", ""], [
         [f"{kind} {i}", _value(value), value.get("nbytes", ""), _notes(value)]
@@ -57,13 +59,13 @@ def _show_method(entry: dict) -> None:
         for call in entry["instructions"]])
 
 
-def _value(value):
+def _value(value: dict[str, Any]) -> str:
     if value["type"] == "Tensor":
         return show.tensor(value)
     return f"{value['type']} {value['value']}" if "value" in value else value["type"]
 
 
-def _notes(value):
+def _notes(value: dict[str, Any]) -> str:
     notes = ["unplanned"] if value.get("planned") is False else []
     quantization = value.get("quantization")
     if quantization:
@@ -71,7 +73,7 @@ def _notes(value):
     return "; ".join(notes)
 
 
-def _show_operators(entry):
+def _show_operators(entry: dict[str, Any]) -> None:
     operators = entry["operators"]
     without = [operator for operator in operators if not operator["kernel"]]
     show.heading(f"{len(operators)} operators, {len(without)} without a kernel")
@@ -79,7 +81,7 @@ def _show_operators(entry):
         [operator["name"], "yes" if operator["kernel"] else "MISSING"] for operator in operators])
 
 
-def _show_delegates(entry):
+def _show_delegates(entry: dict[str, Any]) -> None:
     if entry["delegates"]:
         show.heading(f"{len(entry['delegates'])} delegates")
         show.table(["", "backend", "bytes>", "stored", "compile specs", ""], [
@@ -89,7 +91,7 @@ def _show_delegates(entry):
             for i, delegate in enumerate(entry["delegates"])])
 
 
-def _show_memory(entry):
+def _show_memory(entry: dict[str, Any]) -> None:
     show.heading("Memory plan")
     show.table(["memory", "bytes>"], [
         *[[f"planned buffer {i}", size] for i, size in enumerate(entry["planned_buffers"])],
@@ -101,12 +103,12 @@ def _show_memory(entry):
         for value in entry["tensors"]])
 
 
-def _cut(arguments):
+def _cut(arguments: list[str]) -> str:
     text = ", ".join(arguments)
     return text if len(text) <= _ARGUMENT_WIDTH else text[: _ARGUMENT_WIDTH - 3] + "..."
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes'])}, "
               f"{len(entry['methods'])} method(s)")
     for method in entry["methods"]:

@@ -3,13 +3,19 @@
 import bisect
 import dataclasses
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from picotorch import MethodMeta
 
-from ..host.instructions import JUMP_FALSE_CALL, filled_by, read_instructions, scratch_of
+from ..host.instructions import JUMP_FALSE_CALL, Instruction, filled_by, read_instructions, scratch_of
 from ..host.values import Values
 
 INPUT, STATE, SCRATCH = "input", "state", "scratch"
+
+
+_Event: TypeAlias = tuple[int, int]  # instruction, kind
+_Use: TypeAlias = tuple[int, int, int]  # instruction, kind, tensor
 
 
 @dataclasses.dataclass
@@ -46,7 +52,7 @@ def lifetimes(meta: MethodMeta) -> list[Box]:
     return _joined(sorted(boxes, key=lambda box: (box.buffer, box.first, box.offset)))
 
 
-def _boxes(meta, values):
+def _boxes(meta: MethodMeta, values: Values) -> Iterator[Box]:
     instructions = read_instructions(meta, values)
     has_jumps = any(one.kind == JUMP_FALSE_CALL for one in instructions)
     for (memory, offset, nbytes), events in _by_place(
@@ -69,24 +75,25 @@ def _boxes(meta, values):
 _READ, _FILLED, _CHANGED, _SCRATCH = range(4)  # in the order in which an instruction does them
 
 
-def _by_place(events, values, has_jumps):
+def _by_place(events: dict[int, list[_Event]], values: Values,
+              has_jumps: bool) -> Iterator[tuple[tuple[int, int, int], list[_Use]]]:
     """Yield (planned buffer, offset, bytes) and what happens there, (instruction, kind, tensor). In an
     image tensors of several layers are one, and one place has several by views: what fills a place
     whole begins another content. With jumps it is not known what comes first: each tensor is by itself.
     """
-    found = defaultdict(list)
+    found: dict[tuple[tuple[int, int, int], int | None], list[_Use]] = defaultdict(list)
     for tensor, those in events.items():
         memory, offset = values.planned(tensor)
         if memory >= 0:
             place = (memory, offset, values.tensor(tensor).nbytes())
             found[place, tensor if has_jumps else None] += [(*one, tensor) for one in those]
-    for (place, _), those in found.items():
-        yield place, sorted(those)
+    for (place, _), uses in found.items():
+        yield place, sorted(uses)
 
 
-def _contents(events, has_jumps):
+def _contents(events: list[_Use], has_jumps: bool) -> list[list[_Use]]:
     """Split what happens at a place where it is filled."""
-    contents = []
+    contents: list[list[_Use]] = []
     for event in events:
         if not contents or event[1] in (_FILLED, _SCRATCH) and not has_jumps:
             contents.append([])
@@ -94,9 +101,10 @@ def _contents(events, has_jumps):
     return contents
 
 
-def _events(meta, values, instructions):
+def _events(meta: MethodMeta, values: Values,
+            instructions: list[Instruction]) -> dict[int, list[_Event]]:
     """Return the events of each tensor, (instruction, kind) in order, by the tensor's index."""
-    named = defaultdict(list)  # by value: a tensor or a list of them
+    named: dict[int, list[_Event]] = defaultdict(list)  # by value: a tensor or a list of them
     for i in range(meta.num_inputs()):
         named[meta.input_value(i)].append((-1, _READ))
     for one in instructions:
@@ -111,10 +119,10 @@ def _events(meta, values, instructions):
     return _of_tensors(values, named)
 
 
-def _of_tensors(values, named):
+def _of_tensors(values: Values, named: dict[int, list[_Event]]) -> dict[int, list[_Event]]:
     """The same of tensors as of the values that are one or a list of them. Each list is looked into
     once, however many instructions name it: of these the first and the last count."""
-    found = defaultdict(list)
+    found: dict[int, list[_Event]] = defaultdict(list)
     for value, events in named.items():
         tensors = values.tensors(value)
         if tensors != [value]:
@@ -124,10 +132,10 @@ def _of_tensors(values, named):
     return {tensor: sorted(events) for tensor, events in found.items()}
 
 
-def _joined(boxes):
+def _joined(boxes: Iterable[Box]) -> list[Box]:
     """Tensors of just the same bytes that an instruction uses together are one box, and a view, which
     no instruction writes, is one with what lay there before."""
-    found = {}
+    found: dict[tuple[int, int, int], list[Box]] = {}
     for box in boxes:
         same = found.setdefault((box.buffer, box.offset, box.nbytes), [])
         if same and (same[-1].meets(box) or box.made_by == SCRATCH):
@@ -158,7 +166,7 @@ class _Covered:
     """Counts the bytes under boxes that come and go: a segment tree over the boxes' edges. Counting one
     box takes the logarithm of their number."""
 
-    def __init__(self, boxes):
+    def __init__(self, boxes: list[Box]) -> None:
         self.edges = sorted({edge for box in boxes for edge in (box.offset, box.offset + box.nbytes)})
         self.leaves = max(len(self.edges) - 1, 1)
         self.boxes = [0] * (2 * self.leaves)  # that cover all of a node, and not all of its parent
@@ -169,10 +177,10 @@ class _Covered:
         for node in range(self.leaves - 1, 0, -1):
             self.sizes[node] = self.sizes[2 * node] + self.sizes[2 * node + 1]
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         return self.covered[1]
 
-    def count(self, box, change):
+    def count(self, box: Box, change: int) -> None:
         """Counts a box that comes (change 1) or goes (-1)."""
         first = bisect.bisect_left(self.edges, box.offset) + self.leaves
         behind = bisect.bisect_left(self.edges, box.offset + box.nbytes) + self.leaves
@@ -190,7 +198,7 @@ class _Covered:
                 node >>= 1
                 self._cover(node, 0)
 
-    def _cover(self, node, change):
+    def _cover(self, node: int, change: int) -> None:
         self.boxes[node] += change
         if self.boxes[node]:
             self.covered[node] = self.sizes[node]

@@ -7,14 +7,14 @@ colour of what writes it. Where the most bytes are live is marked. A box tells t
 import re
 from collections import Counter, defaultdict
 
-from picotorch import MethodMeta
+from picotorch import MethodMeta, TensorInfo
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..host import quoting
 from ..host.drawing import FONTS
 from ..host.instructions import Instruction, read_instructions
 from ..host.values import Values
-from .lifetimes import INPUT, SCRATCH, STATE, lifetimes, live_bytes
+from .lifetimes import INPUT, SCRATCH, STATE, Box, lifetimes, live_bytes
 
 # A palette in which neighbours can be told apart, also by people who see fewer colours.
 _COLOURS = ["#4e79a7", "#f28e2b", "#76b7b2", "#b07aa1", "#59a14f", "#d7a52b", "#ff9da7", "#9c755f"]
@@ -61,17 +61,17 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
                       f'viewBox="0 0 {width} {height}">', *parts, "</svg>", ""])
 
 
-def _escaped(text):
+def _escaped(text: str) -> str:
     """Escape text for an XML element, and leave out what XML cannot hold."""
     return "\n".join(quoting.html(line) for line in text.split("\n"))
 
 
 class _Drawing:
-    def __init__(self, meta, sizes):
+    def __init__(self, meta: MethodMeta, sizes: list[int]) -> None:
         self.values = Values(meta.program, meta.plan)
         self.instructions = read_instructions(meta, self.values)
         self.boxes = lifetimes(meta)
-        self.boxes_of = defaultdict(list)
+        self.boxes_of: dict[int, list[Box]] = defaultdict(list)
         for box in self.boxes:
             self.boxes_of[box.buffer].append(box)
         self.sizes = [(i, size) for i, size in enumerate(sizes) if size]
@@ -80,19 +80,20 @@ class _Drawing:
         self.step = max(self.step, 2.0, 600 / self.columns)
         self.width = _LEFT + self.columns * self.step + _RIGHT
         self.colours = self._colours()
-        self.parts = []
+        self.parts: list[str] = []
 
-    def _colours(self):
+    def _colours(self) -> dict[str, str]:
         """The operators that write most tensors have a colour of their own."""
         counts = Counter(self._maker(box) for box in self.boxes if box.made_by not in _KINDS)
         colours = {name: _COLOURS[i] if i < len(_COLOURS) else _OTHERS
                    for i, (name, _) in enumerate(counts.most_common())}
         return _KINDS | colours
 
-    def _maker(self, box):
-        return box.made_by if box.made_by in _KINDS else self.instructions[box.made_by].call
+    def _maker(self, box: Box) -> str:
+        made = box.made_by
+        return made if isinstance(made, str) else self.instructions[made].call
 
-    def text(self, title):
+    def text(self, title: str) -> str:
         self.width = max(self.width, 16 + len(title) * _TITLE_CHARACTER + _RIGHT)
         self._text(16, 26, title, "title")
         y = _TOP
@@ -108,25 +109,26 @@ class _Drawing:
 
     # ---- parts
 
-    def _add(self, text):
+    def _add(self, text: str) -> None:
         self.parts.append(text)
 
-    def _text(self, x, y, text, kind="", more=""):
+    def _text(self, x: float, y: float, text: str, kind: str = "", more: str = "") -> None:
         kind = f' class="{kind}"' if kind else ""
         self._add(f'<text x="{x:.1f}" y="{y:.1f}"{kind}{more}>{_escaped(text)}</text>')
 
-    def _line(self, x1, y1, x2, y2, kind):
+    def _line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         self._add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
 
-    def _rect(self, x, y, width, height, kind, more="", tooltip=""):
+    def _rect(self, x: float, y: float, width: float, height: float, kind: str, more: str = "",
+              tooltip: str = "") -> None:
         self._add(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
                   f'class="{kind}"{more}>{tooltip and f"<title>{_escaped(tooltip)}</title>"}</rect>')
 
-    def _x(self, instruction):
+    def _x(self, instruction: int) -> float:
         """Left edge of the column of an instruction; -1 is the column before the first."""
         return _LEFT + (instruction + 1) * self.step
 
-    def _panel(self, buffer, size, top):
+    def _panel(self, buffer: int, size: int, top: float) -> None:
         bottom, right = top + _PANEL, self._x(self.columns - 1)
         boxes = self.boxes_of[buffer]
         peak, most = max(live_bytes(boxes), key=lambda live: live[1], default=(-1, 0))
@@ -148,24 +150,24 @@ class _Drawing:
         self._text(right, top - 8, f"peak: {most:,} bytes live at {self._step_name(peak)}",
                    "peak-text", ' text-anchor="end"')
 
-    def _step_name(self, instruction):
+    def _step_name(self, instruction: int) -> str:
         if instruction < 0:
             return "the start"
         if instruction >= len(self.instructions):
             return "the end"
         return f"{instruction} {_short(self.instructions[instruction])}"
 
-    def _rectangle_of(self, box, size, top):
+    def _rectangle_of(self, box: Box, size: int, top: float) -> tuple[float, float, float, float]:
         """(x, y, width, height)"""
         height = max(_LEAST, box.nbytes / size * _PANEL)
         y = top + _PANEL - box.offset / size * _PANEL - height
         return self._x(box.first), y, (box.last - box.first + 1) * self.step, height
 
-    def _box(self, box, size, top):
+    def _box(self, box: Box, size: int, top: float) -> None:
         fill = f' fill="{self.colours[self._maker(box)]}"'
         self._rect(*self._rectangle_of(box, size, top), "box", fill, self._tooltip(box))
 
-    def _label(self, box, size, top):
+    def _label(self, box: Box, size: int, top: float) -> None:
         """The longest text that the box has room for."""
         x, y, width, height = self._rectangle_of(box, size, top)
         value = box.values[0]
@@ -173,7 +175,7 @@ class _Drawing:
             if height >= 14 and len(text) * _CHARACTER + 8 <= width:
                 return self._text(x + 5, y + height / 2 + 4, text, "inside")
 
-    def _tooltip(self, box):
+    def _tooltip(self, box: Box) -> str:
         """A line for each tensor, then what uses the box."""
         lines = []
         for value in box.values:
@@ -181,10 +183,12 @@ class _Drawing:
             name = f" {info.name()}" if info.name() else ""
             lines.append(f"%{value}{name}: {info.dtype} {_sizes(info)}")
         lines.append(f"{box.nbytes:,} bytes at {box.offset:,} of planned buffer {box.buffer}")
-        made = box.made_by if box.made_by in _KINDS else f"from {self._step_name(box.made_by)}"
+        made = box.made_by
+        if not isinstance(made, str):
+            made = f"from {self._step_name(made)}"
         return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
 
-    def _instruction_axis(self, y):
+    def _instruction_axis(self, y: float) -> int:
         """Indexes and names under the last panel; how high that is."""
         every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, len(self.instructions) + 1)
                      if n * self.step >= 24 or n > len(self.instructions))
@@ -199,14 +203,14 @@ class _Drawing:
                        f' text-anchor="end" transform="rotate(-60 {x:.1f} {y + 28:.1f})"')
         return 28 + _SLANT
 
-    def _legend(self, y):
+    def _legend(self, y: int) -> int:
         """Draw the meaning of the colours; return the height of the drawing."""
         present = Counter(self._maker(box) for box in self.boxes)
         entries = [(name, colour) for name, colour in self.colours.items()
                    if name in present and colour != _OTHERS]
         if any(colour == _OTHERS for colour in self.colours.values()):
             entries.append(("other operators", _OTHERS))
-        x = _LEFT
+        x: float = _LEFT
         for name, colour in entries:
             width = 34 + len(name) * _CHARACTER
             if x > _LEFT and x + width > self.width - _RIGHT:
@@ -224,13 +228,13 @@ def _short(instruction: Instruction) -> str:
     return name if len(name) <= 20 else name[:19] + "…"
 
 
-def _sizes(info):
+def _sizes(info: TensorInfo) -> str:
     return f"[{', '.join(map(str, info.sizes()))}]"
 
 
-def _marks(size):
+def _marks(size: int) -> list[int]:
     """Four to ten round numbers of bytes from 0 on."""
-    unit = 1
+    unit: float = 1
     while size / unit > 10:
         unit *= 2.5 if str(unit).startswith("2") else 2
     return [mark * int(unit) for mark in range(int(size / int(unit)) + 1)]

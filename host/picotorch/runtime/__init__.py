@@ -21,9 +21,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import picotorch
+from picotorch.data import DataMap
 from picotorch.errors import (
     ACCESS_FAILED,
     INVALID_ARGUMENT,
@@ -51,6 +52,9 @@ from .metadata import MethodMeta, TensorInfo
 from .registry import BackendRegistry, OperatorRegistry
 from .shared_state import methods_that_share
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 __all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Program", "Runtime",
            "TensorInfo", "Verification", "from_bfloat16", "to_bfloat16"]
 
@@ -65,8 +69,8 @@ class Verification(enum.Enum):
 class Method:
     """Made by Program.load_method."""
 
-    def __init__(self, method: picotorch.Method, lock: AbstractContextManager, calls: list,
-                 trace: "Trace | None" = None):
+    def __init__(self, method: picotorch.Method, lock: AbstractContextManager[Any], calls: list[Any],
+                 trace: "Trace | None" = None) -> None:
         self._method = method
         self._meta = method.method_meta()
         self._lock = lock
@@ -95,7 +99,7 @@ class Method:
             return alone(self._calls, "method", "is executing; call it afterwards", self._execute,
                          checked, torch)
 
-    def _execute(self, inputs, torch):
+    def _execute(self, inputs: list[Any], torch: bool) -> list[Any]:
         set_inputs(self._method, self._meta, inputs)
         if self._trace is None:
             self._method.execute()
@@ -126,13 +130,13 @@ class Method:
             array = from_stored(found.data, info, found.sizes())
         return as_torch(array, info.scalar_type()) if torch else array
 
-    def _output(self, i, torch):
+    def _output(self, i: int, torch: bool) -> Any:
         value = output(self._method, self._meta, i)
         if torch and self._meta.output_tag(i) == TENSOR:
             return as_torch(value, self._meta.output_tensor_meta(i).scalar_type())
         return value
 
-    def _check_contiguous(self, checked, inputs):
+    def _check_contiguous(self, checked: list[Any], inputs: Sequence[Any]) -> None:
         for i, array in enumerate(checked):
             if self._meta.input_tag(i) != TENSOR:
                 continue
@@ -153,14 +157,14 @@ class Method:
     def metadata(self) -> MethodMeta:
         return MethodMeta(self._meta)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._method)
 
 
 class Record:
     """The record of a program's executions, and the buffer for results of instructions, if any."""
 
-    def __init__(self, debug_buffer_size: int):
+    def __init__(self, debug_buffer_size: int) -> None:
         self.executions: list[Execution] = []
         self.buffer = intermediate.DebugBuffer(debug_buffer_size) if debug_buffer_size else None
 
@@ -168,7 +172,7 @@ class Record:
 class Trace:
     """Adds what each execution of a method takes and computes to the record of the program."""
 
-    def __init__(self, meta: picotorch.MethodMeta, record: Record):
+    def __init__(self, meta: picotorch.MethodMeta, record: Record) -> None:
         self.tracer = picotorch.EventTracer(bytearray(picotorch.EventTracer.nbytes(meta)))
         self._values = Values(meta.program, meta.plan)
         self._instructions = read_instructions(meta, self._values)
@@ -177,7 +181,7 @@ class Trace:
     def execute(self, method: picotorch.Method) -> None:
         self.tracer.reset()
         buffer = self._record.buffer
-        found: tuple = ()
+        found: tuple[Any, ...] = ()
         try:
             if buffer is None:
                 method.execute()
@@ -192,7 +196,7 @@ class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
     def __init__(self, program: picotorch.Program, files: Sequence[bytes] = (),
-                 record: Record | None = None, threads: int = 1):
+                 record: Record | None = None, threads: int = 1) -> None:
         self._program = program
         self._threads = threads
         self._files = files
@@ -202,7 +206,7 @@ class Program:
 
     @functools.cached_property
     @raises(RuntimeFailure)
-    def data_map(self):
+    def data_map(self) -> DataMap | None:
         """The data map of the .ptd files. Raises InvalidArgument, NotFound, InvalidExternalData."""
         return open_data(self._files)
 
@@ -234,12 +238,12 @@ class Program:
                                   for each, planned in methods_that_share(self._program, name).items()}
             return self._methods[name]
 
-    def _load(self, name, planned, calls):
+    def _load(self, name: str, planned: picotorch.HierarchicalAllocator, calls: list[object]) -> Method:
         meta = self._program.method_meta(name)
         trace = None if self._record is None else Trace(meta, self._record)
         method = load_with_exact_memories(
-            self._program, name, data_map=self.data_map, event_tracer=trace and trace.tracer,
-            planned=planned)
+            self._program, name, data_map=self.data_map, planned=planned,
+            event_tracer=None if trace is None else trace.tracer)
         method.library.threads = self._threads
         return Method(method, self._lock, calls, trace)
 
@@ -263,14 +267,14 @@ class Program:
         if self._record.buffer is not None:
             write(paths[1], bytes(self._record.buffer.data))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._program)
 
 
 class Runtime:
     """Runtime.get() is the only one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.backend_registry = BackendRegistry()
         self.operator_registry = OperatorRegistry()
 
@@ -315,17 +319,17 @@ class Runtime:
         return program
 
 
-def opened(found: bytes, files: list[bytes], verification: Verification, is_recorded: bool,
+def opened(found: "ReadableBuffer", files: list[bytes], verification: Verification, is_recorded: bool,
            debug_buffer_size: int, threads: int = 1) -> Program:
     """The program of these bytes, with those of .ptd files, which load_method opens."""
     record = Record(debug_buffer_size)
     buffer_size(found, "program")
-    loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
+    loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(bytes(found))))
     return Program(picotorch.Program.load(loader, verification.value), files,
                    record if is_recorded else None, threads)
 
 
-def _verification(value):
+def _verification(value: Any) -> Verification:
     """Takes ExecuTorch's enum as well, which has the same names."""
     name = getattr(value, "name", None)
     if not isinstance(name, str) or name not in Verification.__members__:
@@ -334,7 +338,7 @@ def _verification(value):
     return Verification[name]
 
 
-def _path(value, subject):
+def _path(value: Any, subject: str) -> Path:
     """Raises InvalidType for anything but a path, InvalidArgument for one that no system has."""
     if not isinstance(value, str | PathLike) or isinstance(os.fspath(value), bytes):
         raise fail(INVALID_TYPE, "has the wrong type", subject, remedy="give a str or a Path")
@@ -347,7 +351,7 @@ def _path(value, subject):
     return path
 
 
-def _read(data):
+def _read(data: Any) -> "ReadableBuffer":
     if isinstance(data, str | PathLike):
         return read_file(_path(data, "program"))
     if isinstance(data, bytes | bytearray | memoryview):

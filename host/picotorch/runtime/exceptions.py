@@ -8,7 +8,7 @@ from picotorch.errors import INVALID_TYPE
 
 
 class _Named(Error):
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
 
 

@@ -1,5 +1,7 @@
 """Metadata as executorch.runtime gives it, over picotorch's own."""
 
+from collections.abc import Callable
+
 from picotorch import method_meta, tensor
 from picotorch.host.values import TENSOR, kind_name
 
@@ -9,7 +11,7 @@ from .exceptions import WrongIndex, raises
 class TensorInfo:
     """Describes an input, output or attribute."""
 
-    def __init__(self, info: tensor.TensorInfo):
+    def __init__(self, info: tensor.TensorInfo) -> None:
         self._info = info
 
     def sizes(self) -> tuple[int, ...]:
@@ -25,7 +27,7 @@ class TensorInfo:
     def nbytes(self) -> int:
         return self._info.nbytes()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"TensorInfo(sizes={list(self.sizes())}, dtype={self._info.dtype}, "
                 f"is_memory_planned={self.is_memory_planned()}, nbytes={self.nbytes()})")
 
@@ -34,7 +36,7 @@ class MethodMeta:
     """Describes a method. An index that is out of range or not a tensor's raises InvalidArgument,
     an IndexError."""
 
-    def __init__(self, meta: method_meta.MethodMeta):
+    def __init__(self, meta: method_meta.MethodMeta) -> None:
         self._meta = meta
 
     def name(self) -> str:
@@ -71,7 +73,7 @@ class MethodMeta:
     def attribute_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.attribute_tensor_meta(index))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         meta = self._meta
         inputs = [self._described(meta.input_tag(i), meta.input_tensor_meta, i)
                   for i in range(self.num_inputs())]
@@ -81,5 +83,5 @@ class MethodMeta:
                 f"input_tensor_meta={inputs}, num_outputs={self.num_outputs()}, "
                 f"output_tensor_meta={outputs})")
 
-    def _described(self, tag, tensor_meta, index):
+    def _described(self, tag: int, tensor_meta: Callable[[int], tensor.TensorInfo], index: int) -> str:
         return repr(TensorInfo(tensor_meta(index))) if tag == TENSOR else kind_name(tag)

@@ -31,12 +31,12 @@ def _execute(method: Method, inputs: Any) -> list[Any]:
     return method.execute(inputs, torch=_has_torch())
 
 
-def _has_torch():
+def _has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
 class _Loaded:
-    def __init__(self, program: Program):
+    def __init__(self, program: Program) -> None:
         self._program = program
 
     def method_meta(self, method_name: str) -> MethodMeta:
@@ -70,7 +70,7 @@ class ExecuTorchModule(_Loaded):
 class ExecuTorchMethod:
     """Made by ExecuTorchProgram.load_method."""
 
-    def __init__(self, method: Method):
+    def __init__(self, method: Method) -> None:
         self._method = method
         self._inputs: Any = ()
         self._outputs: list[Any] | None = None
@@ -127,7 +127,7 @@ class ExecuTorchProgram(_Loaded):
 
 
 def _load_for_executorch(
-        program_path: str | PathLike, data_path: str | PathLike | None = None,
+        program_path: str | PathLike[str], data_path: str | PathLike[str] | None = None,
         enable_etdump: bool = False, debug_buffer_size: int = 0,
         program_verification: Verification = Verification.InternalConsistency) -> ExecuTorchModule:
     return ExecuTorchModule(_open(program_path, data_path, enable_etdump, debug_buffer_size,
@@ -147,7 +147,7 @@ def _load_for_executorch_from_buffer(
 class BundledModule:
     """Made by _load_bundled_program_from_buffer: the bytes of a .bpte file."""
 
-    def __init__(self, buffer: bytes):
+    def __init__(self, buffer: bytes) -> None:
         self.buffer = buffer
 
 
@@ -158,7 +158,7 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
 @raises(RuntimeFailure)
 def _load_for_executorch_from_bundled_program(
-        module: BundledModule, data_map_buffer: bytes | str | PathLike | None = None,
+        module: BundledModule, data_map_buffer: bytes | str | PathLike[str] | None = None,
         enable_etdump: bool = False, debug_buffer_size: int = 0) -> ExecuTorchModule:
     """data_map_buffer: the bytes of a .ptd file, or its path."""
     if isinstance(data_map_buffer, str | PathLike):
@@ -167,9 +167,9 @@ def _load_for_executorch_from_bundled_program(
                                             debug_buffer_size)
 
 
-def _load_program(path: str | PathLike, enable_etdump: bool = False, debug_buffer_size: int = 0,
+def _load_program(path: str | PathLike[str], enable_etdump: bool = False, debug_buffer_size: int = 0,
                   program_verification: Verification = Verification.Minimal,
-                  data_path: str | PathLike | None = None) -> ExecuTorchProgram:
+                  data_path: str | PathLike[str] | None = None) -> ExecuTorchProgram:
     return ExecuTorchProgram(_open(path, data_path, enable_etdump, debug_buffer_size,
                                    program_verification))
 
@@ -178,7 +178,8 @@ _load_program_from_buffer = _load_program
 
 
 @raises(RuntimeFailure)
-def _open(program, data_path, is_recorded, debug_buffer_size, verification):
+def _open(program: str | PathLike[str] | bytes, data_path: str | PathLike[str] | None,
+          is_recorded: bool, debug_buffer_size: int, verification: Verification) -> Program:
     found = program if isinstance(program, bytes | bytearray) else read_file(Path(program))
     files = [] if data_path is None else [read_file(Path(data_path))]
     return opened(found, files, Verification[verification.name], is_recorded, debug_buffer_size)

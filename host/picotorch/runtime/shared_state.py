@@ -6,12 +6,14 @@ same offset in each method. The first holds what an execution computes: no two m
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TypeAlias
 
 from picotorch import HierarchicalAllocator, MethodMeta, Program
 from picotorch.host.twin import planned_sizes
 from picotorch.host.values import TENSOR, Values
 
 Buffer = tuple[int, int]  # which planned buffer, and its bytes
+_Place: TypeAlias = tuple[int, int, int]  # offset, bytes and dtype of a tensor
 
 
 def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAllocator]:
@@ -34,11 +36,11 @@ def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAll
                                          for buffer in buffers[each]]) for each in joined}
 
 
-def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
+def _buffers(meta: MethodMeta) -> dict[Buffer, set[_Place]]:
     """The planned buffers of a method in order, with (offset, bytes, dtype) of their tensors. Loading
     refuses tensors in others."""
     sizes = planned_sizes(meta, {})
-    found: dict[Buffer, set] = {(i, size): set() for i, size in enumerate(sizes)}
+    found: dict[Buffer, set[_Place]] = {(i, size): set() for i, size in enumerate(sizes)}
     values = Values(meta.program, meta.plan)
     for value in range(len(values)):
         if values.kind(value) == TENSOR:
@@ -49,9 +51,9 @@ def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
     return found
 
 
-def _shared(methods: Iterable[dict[Buffer, set]]) -> set[Buffer]:
+def _shared(methods: Iterable[dict[Buffer, set[_Place]]]) -> set[Buffer]:
     """Return the planned buffers after the first in which no two different tensors overlap."""
-    tensors: dict[Buffer, set] = {}
+    tensors: dict[Buffer, set[_Place]] = {}
     for buffers in methods:
         for buffer, own in buffers.items():
             tensors.setdefault(buffer, set()).update(own)
@@ -59,6 +61,6 @@ def _shared(methods: Iterable[dict[Buffer, set]]) -> set[Buffer]:
             if buffer[0] > 0 and all_of_it and _apart(sorted(all_of_it))}
 
 
-def _apart(tensors):
+def _apart(tensors: list[_Place]) -> bool:
     return all(offset + nbytes <= following
                for (offset, nbytes, _), (following, *_) in pairwise(tensors))

@@ -1,6 +1,7 @@
 """picotorch boards --connected: what is attached, and which way fits."""
 
 import shutil
+from typing import Any
 
 import picotorch
 from picotorch import Error
@@ -15,7 +16,7 @@ from . import drives, flash_tools, installing
 _PATIENCE = 1.0  # seconds for an answer: a board that is silent must not hold up the list
 
 
-def attached() -> dict:
+def attached() -> dict[str, Any]:
     """Serial ports, boot loaders' drives and the tools that are installed, as plain data. Boards are
     asked what they have."""
     return {
@@ -29,7 +30,7 @@ def attached() -> dict:
     }
 
 
-def _at_port(port):
+def _at_port(port: serial_ports.Port) -> dict[str, Any]:
     """has: what it has of picotorch, in words; ways: commands that fit. Only boards are asked: another
     device might take the question for something else."""
     if serial_ports.is_probe(port):
@@ -55,7 +56,8 @@ def _at_port(port):
     return {"machine": facts["machine"], "has": has, "ways": ways}
 
 
-def _state(found, facts, unsupported):
+def _state(found: installing.Installed, facts: dict[str, Any],
+           unsupported: str | None) -> tuple[str, bool]:
     """Describe the picotorch of a board, and whether deploy has all or can copy it.
 
     unsupported: the name of the board's architecture if nothing that picotorch builds runs on it.
@@ -75,7 +77,7 @@ def _state(found, facts, unsupported):
             else "no picotorch: needs a firmware with it"), fits
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     found = [[one["port"], one["machine"] or one["board"] or "unknown", one["has"] or "", one["ways"]]
              for one in entry["ports"]]
     found += [[one["path"], one["model"] or one["board_id"], "", one["ways"]]

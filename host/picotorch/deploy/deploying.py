@@ -1,8 +1,9 @@
 """picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from picotorch.errors import (
     ACCESS_FAILED,
@@ -29,7 +30,7 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
-           patience: float | None = None) -> dict:
+           patience: float | None = None) -> dict[str, Any]:
     """Copy a model, and picotorch where the board has none or its native module lacks kernels; return
     what was done, as plain data. A model that the firmware has is not copied, unless a folder or ROMFS
     is named. `methods`: whose memories the heap must have room for, None for no matter. `data`: the
@@ -56,7 +57,8 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     return {**entry, "installed": installed, "lacked": lacked, "small": module.small}
 
 
-def _deploy(link, files, path, folder, to_romfs, needed, tell):
+def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None, to_romfs: bool,
+            needed: int, tell: Tell) -> dict[str, Any]:
     found = begin(link)
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
     main = files[path.name]
@@ -70,7 +72,7 @@ def _deploy(link, files, path, folder, to_romfs, needed, tell):
                   else "deploy it with --romfs, where it is used in place")
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
                    requested=needed, available=free, remedy=remedy)
-    data = []
+    data: list[str] = []
     if place is None:
         copy = _into_romfs if to_romfs else _into_files
         (model, *data), in_place = copy(link, files, folder, tell)
@@ -79,7 +81,7 @@ def _deploy(link, files, path, folder, to_romfs, needed, tell):
             "path": place or model, "data": data, "in_place": in_place}
 
 
-def _heap_for(files, path, methods, to_romfs):
+def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs: bool) -> int:
     """Bytes of the heap that the model needs, with the largest memories of any method."""
     in_heap = 0 if to_romfs else sum(map(len, files.values()))
     model, *data = files.values()
@@ -140,7 +142,7 @@ def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: T
     return ["/rom/" + path for path in paths], in_place
 
 
-def _put(files, path, data, board):
+def _put(files: dict[str, Any], path: str, data: bytes, board: str) -> None:
     """Adds a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
     *folders, name = path.split("/")
     for folder in folders:
@@ -153,7 +155,7 @@ def _put(files, path, data, board):
     files[name] = data
 
 
-def _rom_files(link, size):
+def _rom_files(link: Link, size: int) -> dict[str, Any]:
     """The files that are there already, {} where there is no image."""
     head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files",
                             each=bytes))
@@ -166,13 +168,13 @@ def _rom_files(link, size):
         return {}
 
 
-def _read_rom(link, length):
+def _read_rom(link: Link, length: int) -> Iterator[bytes]:
     for start in range(0, length, BLOCK):
         yield from link.do("reading the ROMFS", call("read_rom", start, min(BLOCK, length - start)),
                            "files", each=bytes)
 
 
-def _write_rom(link, image, size, block, tell):
+def _write_rom(link: Link, image: bytes, size: int, block: int, tell: Tell) -> None:
     padded = image + bytes(-len(image) % BLOCK if len(image) + BLOCK <= size else 0)
     at_once = size if block == size else max(block, _ERASED_AT_ONCE // block * block)
     for start in range(0, len(padded), at_once):
@@ -185,7 +187,7 @@ def _write_rom(link, image, size, block, tell):
                    remedy="try again; if it happens again, its flash is worn out")
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     if entry["lacked"]:
         show.line(f"the native module had no {', '.join(entry['lacked'])}: it is renewed")
     for name in entry["installed"]:

@@ -20,7 +20,7 @@ def boot_drives() -> list[Drive]:
             if (drive := _drive(folder)) is not None]
 
 
-def _roots():
+def _roots() -> list[Path]:
     """Folders in which systems mount drives; PICOTORCH_DRIVES names others."""
     named = os.environ.get("PICOTORCH_DRIVES")
     if named is not None:
@@ -31,7 +31,7 @@ def _roots():
     return [Path("/media") / user, Path("/run/media") / user, Path("/Volumes"), Path("/mnt")]
 
 
-def _folders(root):
+def _folders(root: Path) -> list[Path]:
     try:
         return [root, *sorted(path for path in root.iterdir() if path.is_dir())]
     except OSError:

@@ -13,7 +13,7 @@ from ..run.device.session import call
 Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 
-def do(link: Link, doing: str, function: str, *arguments, shape: object = NOTHING,
+def do(link: Link, doing: str, function: str, *arguments: Any, shape: object = NOTHING,
        module: str = "files") -> Any:
     """Call a function of a module in on_board/. Return the value that it says, of this shape
     (answers.py); None if it says nothing, which is the default."""
@@ -27,7 +27,8 @@ def do(link: Link, doing: str, function: str, *arguments, shape: object = NOTHIN
 
 def free_in(link: Link, folder: str) -> int | None:
     """Free bytes, None without a file system."""
-    return do(link, "reading the free space", "free", folder, shape=OneOf(None, int))
+    free: int | None = do(link, "reading the free space", "free", folder, shape=OneOf(None, int))
+    return free
 
 
 def is_there(link: Link, path: str, data: bytes) -> bool:
@@ -37,7 +38,9 @@ def is_there(link: Link, path: str, data: bytes) -> bool:
 
 def checksum(link: Link, path: str) -> tuple[int, int] | None:
     """Return size and checksum of a file on the board, None if it does not exist."""
-    return do(link, f"looking for {path}", "checksum", path, shape=OneOf(None, (int, int)))
+    found: tuple[int, int] | None = do(link, f"looking for {path}", "checksum", path,
+                                       shape=OneOf(None, (int, int)))
+    return found
 
 
 def recover(link: Link, main: str, paths: Iterable[str]) -> None:
@@ -54,7 +57,7 @@ def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> No
     do(link, "renaming the files", "replace_all", main, list(files), module="replacing")
 
 
-def _write_part(link, data, path, tell):
+def _write_part(link: Link, data: bytes, path: str, tell: Tell) -> None:
     part = path + ".part"
     do(link, f"creating {path}", "begin", part)
     link.put(f"copying {path}", data, lambda sent: tell(path, sent, len(data)))

@@ -16,8 +16,9 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
-from picotorch import Error
+from picotorch import Error, Program
 from picotorch.errors import (
     ACCESS_FAILED,
     INVALID_ARGUMENT,
@@ -35,6 +36,7 @@ from ..host.twin import open_program
 from ..run.running import read_program
 from .drives import Drive, boot_drives
 
+_Found = TypeVar("_Found")
 DRIVE = "drive"
 _WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
 _PAUSE = 0.1
@@ -50,28 +52,28 @@ class Tool:
     name: str
     key: str
     suffixes: tuple[str, ...]
-    arguments: Callable[[dict, Path], list[str]]
+    arguments: Callable[[dict[str, Any], Path], list[str]]
     remedy: str
     checks: bool = True
 
 
-def _openocd(entry, file):
+def _openocd(entry: dict[str, Any], file: Path) -> list[str]:
     address = f" {entry['address']:#x}" if file.suffix == ".bin" else ""
     files = [word for name in entry["openocd"] for word in ("-f", name)]
     return [*files, "-c", f"program {quoting.tcl(file)}{address} verify reset exit"]
 
 
-def _pyocd(entry, file):
+def _pyocd(entry: dict[str, Any], file: Path) -> list[str]:
     base = ["--base-address", f"{entry['address']:#x}"] if file.suffix == ".bin" else []
     return ["flash", "--target", entry["pyocd"], *base, quoting.operand(file)]
 
 
-def _dfu_util(entry, file):
+def _dfu_util(entry: dict[str, Any], file: Path) -> list[str]:
     address = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
     return ["-a", "0", "-d", entry["dfu"], *address, "-D", quoting.operand(file)]
 
 
-def _st_flash(entry, file):
+def _st_flash(entry: dict[str, Any], file: Path) -> list[str]:
     if file.suffix == ".hex":
         return ["--reset", "--format", "ihex", "write", quoting.operand(file)]
     return ["--reset", "write", quoting.operand(file), f"{entry['address']:#x}"]
@@ -94,7 +96,7 @@ MODELS = (".pte", ".ptm")  # suffixes of what becomes a firmware first
 
 
 @functools.cache
-def _entries() -> dict[str, dict]:
+def _entries() -> dict[str, dict[str, Any]]:
     return tomllib.loads((BOARDS_DIR / "flashing.toml").read_text(encoding="utf-8"))
 
 
@@ -107,13 +109,13 @@ def boards_with_drive(drive: Drive) -> list[str]:
     return [name for name, entry in _entries().items() if _is_drive_of(drive, entry)]
 
 
-def _is_drive_of(drive, entry):
+def _is_drive_of(drive: Drive, entry: dict[str, Any]) -> bool:
     wanted = entry.get("drive")
     return wanted is not None and (drive.board_id.startswith(wanted) or drive.model.startswith(wanted))
 
 
 def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
-          patience: float | None = None) -> dict:
+          patience: float | None = None) -> dict[str, Any]:
     """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
 
     The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
@@ -140,7 +142,8 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     return {"model": str(firmware), "build": _build_command(firmware, board, done["firmware"]), **done}
 
 
-def _flash(firmware, board, port, way, dry_run, patience):
+def _flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
+           patience: float | None) -> dict[str, Any]:
     entry = _entries()[board]
     way = way or _choose(firmware, board, entry, dry_run)
     if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
@@ -159,12 +162,12 @@ def _flash(firmware, board, port, way, dry_run, patience):
 # ---- the firmware of a model
 
 
-def _outputs(board):
+def _outputs(board: str) -> list[str]:
     """Return the names of the files that a build of the board's firmware makes."""
     return [f"{board}.uf2"] if board in rp2.BOARDS else list(ports.boards()[board].outputs)
 
 
-def _built(programs, data, board, folder):
+def _built(programs: dict[str, Program], data: bytes, board: str, folder: Path) -> list[Path]:
     """Build the firmware with a model's kernels and the model in its flash; return its files."""
     if board in rp2.BOARDS:
         (output,) = _outputs(board)
@@ -173,7 +176,7 @@ def _built(programs, data, board, folder):
     return [Path(path) for path in ports.build(board, programs, [("model", data)])["outputs"]]
 
 
-def _wanted(files, entry, way):
+def _wanted(files: list[Path], entry: dict[str, Any], way: str | None) -> Path:
     """Choose the file that a way takes: a UF2 file, or one for a tool that is installed."""
     for file in files:
         if file.suffix == ".uf2" or any(_takes(tool, file, entry) and way in (None, tool.name)
@@ -182,15 +185,15 @@ def _wanted(files, entry, way):
     return files[-1]
 
 
-def _build_command(model, board, firmware):
+def _build_command(model: Path, board: str, firmware: str) -> list[str]:
     """Return the command that builds the firmware of a model."""
-    model = quoting.operand(model)
-    return ["picotorch", "firmware", "--board", board, "--models", model,
+    operand = quoting.operand(model)
+    return ["picotorch", "firmware", "--board", board, "--models", operand,
             *(["--output", firmware] if board in rp2.BOARDS
-              else ["--frozen-model", f"{FLASHED}={model}"])]
+              else ["--frozen-model", f"{FLASHED}={operand}"])]
 
 
-def _check_file(firmware, board, entry):
+def _check_file(firmware: Path, board: str, entry: dict[str, Any]) -> None:
     """Raises AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
     if not firmware.is_file():
         raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
@@ -201,19 +204,20 @@ def _check_file(firmware, board, entry):
     except Error as error:
         raise fail(error.code, error.message, str(firmware), remedy="get it once more") from None
     if "family" in entry and not families & {entry["family"], None}:
-        named = ", ".join(f"{family:#x}" for family in sorted(families))
+        named = ", ".join(f"{family:#x}" for family in sorted(
+            family for family in families if family is not None))
         raise fail(INVALID_ARGUMENT, f"is for family {named}, not for {board}", str(firmware))
 
 
-def _takes(tool, firmware, entry):
+def _takes(tool: Tool, firmware: Path, entry: dict[str, Any]) -> bool:
     return bool(entry.get(tool.key)) and firmware.suffix in tool.suffixes
 
 
-def _takes_drive(firmware, entry):
+def _takes_drive(firmware: Path, entry: dict[str, Any]) -> bool:
     return "drive" in entry and firmware.suffix == ".uf2"
 
 
-def _choose(firmware, board, entry, dry_run):
+def _choose(firmware: Path, board: str, entry: dict[str, Any], dry_run: bool) -> str:
     """The drive for a .uf2, else the first tool that is installed, or would be."""
     tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
     installed = [name for name in tools if shutil.which(name)]
@@ -230,7 +234,7 @@ def _choose(firmware, board, entry, dry_run):
                remedy=_TOOLS[tools[0]].remedy)
 
 
-def _ways(board, entry):
+def _ways(board: str, entry: dict[str, Any]) -> str:
     drive = [".uf2 by its drive"] if "drive" in entry else []
     tools = [f"{'/'.join(tool.suffixes)} by {tool.name}" for tool in _TOOLS.values()
              if entry.get(tool.key)]
@@ -240,11 +244,12 @@ def _ways(board, entry):
 # ---- by drive
 
 
-def _by_drive(firmware, board, entry, port, way, dry_run, patience):
+def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
+              dry_run: bool, patience: float | None) -> dict[str, Any]:
     drive = _drive(entry)
     if dry_run:
-        target = str(drive.path if drive else entry["drive"])
-        return {"command": ["cp", quoting.operand(firmware), target]}
+        place = str(drive.path if drive else entry["drive"])
+        return {"command": ["cp", quoting.operand(firmware), place]}
     if drive is None and port is not None:
         _start_boot_loader(port, patience)
         drive = _wait_for(lambda: _drive(entry))
@@ -260,7 +265,7 @@ def _by_drive(firmware, board, entry, port, way, dry_run, patience):
     return {"command": ["cp", quoting.operand(firmware), str(drive.path)]}
 
 
-def _copy(firmware, target, board):
+def _copy(firmware: Path, target: Path, board: str) -> None:
     """Copies, and does not return before all is written; the drive may go away with the last block."""
     try:
         with open(target, "wb") as file:
@@ -275,7 +280,7 @@ def _copy(firmware, target, board):
                    remedy="unplug it and try again") from None
 
 
-def _is_there(path):
+def _is_there(path: Path) -> bool:
     """Tell if a folder is there. Looking fails if its drive went away without being unmounted."""
     try:
         return path.exists()
@@ -283,11 +288,11 @@ def _is_there(path):
         return False
 
 
-def _drive(entry):
+def _drive(entry: dict[str, Any]) -> Drive | None:
     return next((drive for drive in boot_drives() if _is_drive_of(drive, entry)), None)
 
 
-def _wait_for(condition):
+def _wait_for(condition: Callable[[], _Found]) -> _Found:
     """Return the first true result of the condition, or its result at the end."""
     end = time.monotonic() + _WAIT
     while not (found := condition()) and time.monotonic() < end:
@@ -295,7 +300,7 @@ def _wait_for(condition):
     return found
 
 
-def _start_boot_loader(port, patience):
+def _start_boot_loader(port: str, patience: float | None) -> None:
     from ..run.device.link import Link
     from ..run.device.serial_ports import resolve
 
@@ -305,7 +310,8 @@ def _start_boot_loader(port, patience):
 # ---- by a tool
 
 
-def _by_tool(firmware, board, entry, port, way, dry_run, patience):
+def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
+             dry_run: bool, patience: float | None) -> dict[str, Any]:
     command = [way, *_TOOLS[way].arguments(entry, firmware)]
     if dry_run:
         return {"command": command}
@@ -326,7 +332,7 @@ def _by_tool(firmware, board, entry, port, way, dry_run, patience):
 # ---- afterwards
 
 
-def _machine(port, patience):
+def _machine(port: str, patience: float | None) -> str:
     """Wait for the board's prompt, and return the name that the board has for itself."""
     from ..run.device.link import Link
     from ..run.device.serial_ports import resolve
@@ -343,7 +349,7 @@ def _machine(port, patience):
             time.sleep(_PAUSE)
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     if entry["build"] and (entry["board"] in rp2.BOARDS or not entry["done"]):
         show.line(quoting.shell(*entry["build"]))
     show.line(quoting.shell(*entry["command"]))

@@ -1,11 +1,12 @@
 """Puts picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import picotorch
-from picotorch import Program
+from picotorch import Error, Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
 from ..firmware import kernels_in_flash, native_module, rp2, selective
@@ -139,7 +140,7 @@ def is_needed(link: Link, found: Installed, wanted: Wanted) -> bool:
                remedy=_other_kernels(found, machine_of(link)))
 
 
-def _other_kernels(found, machine):
+def _other_kernels(found: Installed, machine: str) -> str:
     """The remedy where deploy cannot replace the kernels."""
     if found.path is not None and not found.flash:
         return "take it out of the ROMFS, and deploy again"
@@ -149,7 +150,7 @@ def _other_kernels(found, machine):
     return _firmware_for(machine)
 
 
-def _firmware_for(machine):
+def _firmware_for(machine: str) -> str:
     """The remedy that is right for every model. A wheel can put a model into a Pico's firmware only."""
     board = rp2.board_of(machine)
     return ("flash a firmware with its kernels: picotorch firmware "
@@ -157,7 +158,7 @@ def _firmware_for(machine):
             + ("" if board or selective.has_sources() else ", in picotorch's repository"))
 
 
-def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
+def choose(facts: dict[str, Any], found: Installed, wanted: Wanted, board: str) -> Module:
     """The module for a board with these facts (session.facts_of, of a heap without picotorch): the
     first that the heap has room for, of these: that with all kernels, if it is built and has the
     features and operators; one with the kernels for the operators, and for those that the board's
@@ -185,7 +186,7 @@ def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
     return module
 
 
-def _heap_for(module, wanted):
+def _heap_for(module: Module, wanted: Wanted) -> int:
     return module.heap + max(native_module.HEAP_BESIDE - native_module.RUNTIME, wanted.heap)
 
 
@@ -213,7 +214,7 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
     return list(files), module
 
 
-def _more_heap(found, machine):
+def _more_heap(found: Installed, machine: str) -> str:
     """The remedy where the heap is too small for the module."""
     if found.operators and selective.has_sources():
         return (f"remove {found.path}, and deploy makes one for this model alone; or "
@@ -228,12 +229,12 @@ def _more_heap(found, machine):
             "picotorch's repository")
 
 
-def architecture(facts: dict) -> int:
+def architecture(facts: dict[str, Any]) -> int:
     """Return the number of a board's architecture in sys.implementation._mpy, 0 without native code."""
     return (facts["mpy"] or 0) >> 10 & 0xF
 
 
-def arches_of(facts: dict, board: str) -> list[str]:
+def arches_of(facts: dict[str, Any], board: str) -> list[str]:
     """The architectures of the native modules that a board with these facts loads, the fastest first.
     Raises NotSupported or NotFound where it loads none."""
     mpy = facts["mpy"]
@@ -257,7 +258,8 @@ def arches_of(facts: dict, board: str) -> list[str]:
     return native_module.arches_for(number)
 
 
-def _modules(arches, runs, operators, features, small):
+def _modules(arches: Sequence[str], runs: list[str], operators: set[str], features: frozenset[str],
+             small: bool) -> Iterator[Module]:
     """Yield the modules that run there, the best first, each made when it is needed."""
     for is_small, run in [(False, runs), (True, arches if small else [])]:
         kind = native_module.Kind(features, is_small)
@@ -269,17 +271,18 @@ def _modules(arches, runs, operators, features, small):
             yield Module(native_module.link(run[0], sorted(operators), kind), is_small)
 
 
-def _built(arches, kind):
+def _built(arches: Sequence[str], kind: native_module.Kind) -> list[Path]:
     """The modules with all kernels, fast or small."""
     return [path for arch in arches if (path := BUILD / kind.folder(arch) / MODULE).is_file()]
 
 
-def _lacking(built, operators, features):
+def _lacking(built: Path, operators: set[str], features: frozenset[str]) -> list[str]:
     """Name what a module with all kernels lacks of these."""
     return in_words(operators - common_operators(), features - native_module.features_of_file(built))
 
 
-def _not_built(facts, arches, operators, features, board):
+def _not_built(facts: dict[str, Any], arches: Sequence[str], operators: set[str],
+               features: frozenset[str], board: str) -> Error:
     built = [path for small in (False, True)
              for path in _built(arches, native_module.Kind(small=small))]
     if built:
@@ -292,7 +295,7 @@ def _not_built(facts, arches, operators, features, board):
                 f"{arches[0]} is built", board, remedy=remedy + _firmware_for(facts["machine"]))
 
 
-def _check(memory, needed, free, remedy):
+def _check(memory: str, needed: int, free: int, remedy: str) -> None:
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, "", memory, requested=needed, available=free,
                    remedy=remedy)

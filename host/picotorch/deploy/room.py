@@ -1,6 +1,7 @@
 """picotorch size --port: what a method needs beside what a connected board has."""
 
 import dataclasses
+from typing import Any
 
 from picotorch import Program
 
@@ -14,7 +15,8 @@ from . import installing
 SPARE = 8192  # bytes of heap for Python's objects around a model
 
 
-def measure(need: dict, program: Program, port: str, patience: float | None = None) -> dict:
+def measure(need: dict[str, Any], program: Program, port: str,
+            patience: float | None = None) -> dict[str, Any]:
     """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
     install. "model_at" names where the board has the model already, "in_place" is True if it needs no
     heap there. Raises what deploy raises where it can install no native module."""
@@ -55,13 +57,13 @@ def measure(need: dict, program: Program, port: str, patience: float | None = No
     }
 
 
-def _is_room(need, is_room):
+def _is_room(need: dict[str, Any], is_room: bool) -> bool | None:
     """Return None for room that memory of missing backends may take."""
     is_known = all(delegate["registered"] for delegate in need["delegates"])
     return None if is_room and not is_known else is_room
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.heading(f"{entry['machine']} at {entry['port']}")
     if entry["installs"]:
         kind = "a small native module" if entry["installs"]["small"] else "the native module"
@@ -81,9 +83,9 @@ def show_text(entry: dict) -> None:
     show.table(["model in", "heap needed>", "free>", "storage needed>", "there>", ""], rows)
 
 
-def _bytes(count):
+def _bytes(count: int | None) -> int | str:
     return "none" if count is None else count
 
 
-def _fits(fits):
+def _fits(fits: bool | None) -> str:
     return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]

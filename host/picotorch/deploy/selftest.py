@@ -1,13 +1,14 @@
 """picotorch selftest: models, failures and parity on a connected board, with a report to send in."""
 
 import dataclasses
+import functools
 import json
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import picotorch
 from picotorch import Error
@@ -37,12 +38,15 @@ NO_KERNELS = ("constant_methods", "vocabulary")  # a model, and a method of it t
 _SMALL = 16  # bytes of a pool that is too small for this method
 _ABSENT = (OPERATOR_MISSING, NOT_SUPPORTED)  # what a build without a kernel or a feature reports
 
+_Run: TypeAlias = Callable[[Request], Result]
+
 
 class LeftOut(Exception):
     """A step that this board cannot run. Its text is the reason."""
 
 
-def selftest(port: str, tell: Callable[[dict], None], patience: float | None = None) -> dict:
+def selftest(port: str, tell: Callable[[dict[str, Any]], None],
+             patience: float | None = None) -> dict[str, Any]:
     """Return the report as plain data; call `tell` with each step when it is done. "passed" of a step
     is None where it was left out. The report has passed if a step has, and none failed. Raises the
     Error that explains why there is no board to test."""
@@ -55,7 +59,7 @@ def selftest(port: str, tell: Callable[[dict], None], patience: float | None = N
               "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "host": platform.platform(), "board": facts, "steps": []}
 
-    def run(request):
+    def run(request: Request) -> Result:
         return session.run(dataclasses.replace(request, patience=patience), port)
 
     for name, step in _steps(run):
@@ -66,16 +70,16 @@ def selftest(port: str, tell: Callable[[dict], None], patience: float | None = N
     return report
 
 
-def _steps(run):
+def _steps(run: _Run) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """Yield (name, function) of each step. Failures run no kernel, so that any firmware has them."""
     for name in MODELS:
-        yield f"model {name}", lambda name=name: _model(run, *_request(name))
+        yield f"model {name}", functools.partial(_named_model, run, name)
     yield "a pool that is too small", lambda: _small_pool(run)
     yield "the same, in a pool that is not", lambda: _model(run, *_no_kernels())
     yield "a damaged program", lambda: _damaged(run)
 
 
-def _done(name, step):
+def _done(name: str, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     started = time.monotonic()
     entry = {"step": name, "passed": True, "message": ""}
     try:
@@ -87,13 +91,13 @@ def _done(name, step):
     return {**entry, "seconds": round(time.monotonic() - started, 1)}
 
 
-def _is_full(error):
+def _is_full(error: Error) -> bool:
     """Return whether the heap has too little for a step. A method pool that is too small is a failure:
     its size comes from the twin."""
     return error.code == MEMORY_ALLOCATION_FAILED and error.subject == "heap"
 
 
-def _request(name) -> tuple[Request, parity.Reference]:
+def _request(name: str) -> tuple[Request, parity.Reference]:
     path = FIXTURES / name / "model.pte"
     return parity.make_request(path.read_bytes(), path, "forward", None, 0)
 
@@ -105,7 +109,11 @@ def _no_kernels() -> tuple[Request, parity.Reference]:
     return Request(model, name, [], method, None, temp_size=None), parity.Reference("none", [None])
 
 
-def _model(run, request, reference):
+def _named_model(run: _Run, name: str) -> dict[str, Any]:
+    return _model(run, *_request(name))
+
+
+def _model(run: _Run, request: Request, reference: parity.Reference) -> dict[str, Any]:
     """Return what a run took, which agrees with the twin's."""
     result = _passing(run(request))
     if not parity.agree(run_anywhere(request, HOST), result, reference):
@@ -113,6 +121,7 @@ def _model(run, request, reference):
     if result.heap_bytes_allocated:
         return {"passed": False, "message": f"{result.heap_bytes_allocated} bytes of heap were taken"}
     found = result.connected
+    assert found is not None  # session.run has set it
     return {"milliseconds": found.milliseconds, "cycles": found.cycles, "heap_free": found.heap_free,
             "stack": result.stack, "model_at": found.model_at,
             "message": "" if found.model_at is None else model_place(found)}
@@ -126,13 +135,13 @@ def _passing(result: Result) -> Result:
     return result
 
 
-def _small_pool(run):
+def _small_pool(run: _Run) -> dict[str, Any]:
     request, _ = _no_kernels()
     request.pool_size = _SMALL
     return _has_failed(run(request), MEMORY_ALLOCATION_FAILED, f"{_SMALL}B available")
 
 
-def _damaged(run):
+def _damaged(run: _Run) -> dict[str, Any]:
     """Leave out the last quarter of the file, of which only the board learns."""
     request, _ = _no_kernels()
     request.pool_size = request.temp_size = 1024
@@ -140,7 +149,7 @@ def _damaged(run):
     return _has_failed(run(request), INVALID_PROGRAM, "")
 
 
-def _has_failed(result, code, text):
+def _has_failed(result: Result, code: int, text: str) -> dict[str, Any]:
     """Return whether a call failed as it should, with its message."""
     if result.code in _ABSENT:
         _passing(result)
@@ -148,20 +157,20 @@ def _has_failed(result, code, text):
             "message": f"{result.status}: {result.message}"}
 
 
-def write(report: dict, path: Path) -> None:
+def write(report: dict[str, Any], path: Path) -> None:
     files.write(path, json.dumps(report, indent=1) + "\n")
 
 
 _VERDICTS = {True: "ok      ", False: "FAILED  ", None: "left out"}
 
 
-def show_step(step: dict) -> None:
+def show_step(step: dict[str, Any]) -> None:
     times = step.get("milliseconds") or {}
     took = f"  execute {times['execute']:,} ms" if times.get("execute") is not None else ""
     show.line(f"{_VERDICTS[step['passed']]}  {step['step']}{took}  {step['message']}".rstrip())
 
 
-def show_text(report: dict, path: Path) -> None:
+def show_text(report: dict[str, Any], path: Path) -> None:
     board, verdicts = report["board"], [step["passed"] for step in report["steps"]]
     counts = [f"{verdicts.count(verdict)} {word}" for verdict, word in
               ((True, "passed"), (None, "left out"), (False, "FAILED")) if verdict in verdicts]

@@ -1,5 +1,7 @@
 """picotorch advise."""
 
+from pathlib import Path
+
 from ..host import show
 from ..host.files import read_file
 from ..measure import advising
@@ -12,7 +14,7 @@ from .command import command
 @options.model
 @options.method
 @options.as_json
-def advise(model, method, as_json):
+def advise(model: Path, method: str, as_json: bool) -> None:
     """Show what costs most in MODEL, and what to change in the module or its export.
 
     The command compares an int8 program with what it would be in float32. It looks for constants that

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import click
 
@@ -27,7 +28,8 @@ from .command import Choice, InputFile, command
 @click.option("--firmware", multiple=True, type=InputFile(), metavar="FW.UF2",
               help="For RPI_PICO, with --listen tcp:PORT: a file that picotorch firmware wrote; by "
               "default the firmware with all kernels (make rp2). Repeat it for more files.")
-def repl(board, listen, romfs, models, firmware):
+def repl(board: str, listen: str | None, romfs: Path | None, models: tuple[Path, ...],
+         firmware: tuple[Path, ...]) -> None:
     """Open MicroPython's prompt on an emulated board, with files and picotorch.
 
     ctrl-D is a soft reset, which keeps the files. `import _board; _board.exit(0)` ends the board; so do
@@ -66,7 +68,7 @@ def repl(board, listen, romfs, models, firmware):
               help="List connected boards: ports, boot loader drives, and what to do with each.")
 @click.option("--chips", "list_chips", is_flag=True, help="List the chips that size --chip knows.")
 @options.as_json
-def boards_command(connected, list_chips, as_json):
+def boards_command(connected: bool, list_chips: bool, as_json: bool) -> None:
     """List the emulated boards, the connected ones, or chips.
 
     A connected board is asked what it has of picotorch, which ends the program that it runs.

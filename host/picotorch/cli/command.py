@@ -6,7 +6,9 @@ import difflib
 import functools
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -14,11 +16,18 @@ from picotorch import Error
 
 from ..host import files
 
+if TYPE_CHECKING:
+    ParamType: TypeAlias = click.ParamType[Any]
+    _Choice: TypeAlias = click.Choice[str]
+else:  # older releases of click have no generic types
+    ParamType = click.ParamType
+    _Choice = click.Choice
+
 
 class InputFile(click.Path):
     """Take a file that a command reads."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def file_of(self, value: Path) -> Path:
@@ -32,13 +41,14 @@ class OutputFile(click.Path):
     suffixes: endings of its name, any if there are none. make_folder: make its folder if it is missing.
     """
 
-    def __init__(self, *suffixes: str, make_folder: bool = False):
+    def __init__(self, *suffixes: str, make_folder: bool = False) -> None:
         super().__init__(path_type=Path)
         self.suffixes = suffixes
         self.make_folder = make_folder
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = super().convert(value, param, ctx)
+        assert isinstance(path, Path)
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             self.fail(f"{str(value)!r} has to end in {' or '.join(self.suffixes)}, the kind of file "
                       "to be written", param, ctx)
@@ -46,33 +56,33 @@ class OutputFile(click.Path):
         return path
 
 
-def did_you_mean(value, names) -> str:
+def did_you_mean(value: object, names: Iterable[str]) -> str:
     """Return a question with up to three similar names, a space before it; "" without any."""
     names = {name.lower(): name for name in names}
     close = [names[name] for name in difflib.get_close_matches(str(value).lower(), names, 3, 0.6)]
     return f" Did you mean {' or '.join(close)}?" if close else ""
 
 
-class Choice(click.Choice):
+class Choice(_Choice):
     """Take one of some names; for another name suggest similar ones."""
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             self.fail(error.message.rstrip(".") + "." + did_you_mean(value, self.choices), param, ctx)
 
-    def get_missing_message(self, param, ctx=None):
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"Choose from: {', '.join(self.choices)}."
 
     @staticmethod
-    def key(value):
+    def key(value: str) -> str:
         """Return what two values must not share."""
         return value
 
 
 class Command(click.Command):
-    def parse_args(self, ctx, args):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             self._check_given(ctx, list(args))
         try:
@@ -85,12 +95,12 @@ class Command(click.Command):
             self._check_files(ctx)
         return rest
 
-    def _example(self):
+    def _example(self) -> str:
         """Return the first example of the help, as a sentence; "" without any."""
         found = re.search(r"Examples?:\n\s*(.+)", self.help or "")
         return f"For example: {found[1].strip()}" if found else ""
 
-    def _check_given(self, ctx, args):
+    def _check_given(self, ctx: click.Context, args: list[str]) -> None:
         """Raise UsageError for an option given twice and for an empty value."""
         try:
             given, _, order = self.make_parser(ctx).parse_args(args=args)
@@ -99,18 +109,19 @@ class Command(click.Command):
             for parameter in self.params:
                 is_its = getattr(error, "option_name", None) in parameter.opts
                 if is_its and "requires an argument" in error.message:
-                    error.message = f"{error.message.rstrip('.')}: {parameter.make_metavar(ctx)}."
+                    text = f"{error.message.rstrip('.')}: {parameter.make_metavar(ctx)}."
+                    raise click.UsageError(text, error.ctx) from None
             raise
         for parameter, count in collections.Counter(order).items():
             values = given.get(parameter.name)
             name = _name_of(parameter, ctx)
-            if count > 1 and parameter.param_type_name == "option" and not (
+            if count > 1 and isinstance(parameter, click.Option) and not (
                     parameter.multiple or parameter.is_flag):
                 raise click.UsageError(f"{name} is given {count} times: give it once.", ctx)
             if "" in (values if isinstance(values, list | tuple) else [values]):
                 raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
 
-    def _check_keys(self, ctx):
+    def _check_keys(self, ctx: click.Context) -> None:
         """Raise UsageError for two values of the same board or input."""
         for parameter in self.params:
             if not getattr(parameter, "multiple", False) or not hasattr(parameter.type, "key"):
@@ -121,7 +132,7 @@ class Command(click.Command):
                     raise click.UsageError(f"{_name_of(parameter, ctx)} {key} is given {count} times: "
                                            "give it once.", ctx)
 
-    def _check_files(self, ctx):
+    def _check_files(self, ctx: click.Context) -> None:
         """Raise NotSupported for an input that is a FIFO or a device, AccessFailed for one that is a
         folder, UsageError for an output that is an input or another output."""
         taken = [(parameter, parameter.type.file_of(value)) for parameter in self.params
@@ -140,7 +151,7 @@ class Command(click.Command):
                             f"{path}: name another one.", ctx)
                 taken.append((parameter, path))
 
-    def invoke(self, ctx):
+    def invoke(self, ctx: click.Context) -> Any:
         """Add the program's file to an error that names no file."""
         try:
             return super().invoke(ctx)
@@ -151,7 +162,7 @@ class Command(click.Command):
             raise
 
 
-def _is_named(message, ctx):
+def _is_named(message: str, ctx: click.Context) -> bool:
     """Return whether an error names a file that was given, or begins with a board."""
     if message.startswith("board at "):  # a connected one
         return True
@@ -162,19 +173,19 @@ def _is_named(message, ctx):
                for parameter, value in given)
 
 
-def _name_of(parameter, ctx):
+def _name_of(parameter: click.Parameter, ctx: click.Context) -> str:
     """Return what the user calls a parameter: "--method", "MODEL"."""
     if parameter.param_type_name == "argument":
         return parameter.make_metavar(ctx)
     return max(parameter.opts, key=len)
 
 
-def _values(ctx, parameter):
+def _values(ctx: click.Context, parameter: click.Parameter) -> list[Any]:
     value = ctx.params.get(parameter.name)
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _same_file(one, other):
+def _same_file(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other) or (
         os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 

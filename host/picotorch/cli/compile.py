@@ -3,11 +3,16 @@
 import functools
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ..boards.boards import load_board
+from picotorch import MethodMeta
+
+from ..boards.boards import Board, load_board
+from ..boards.chips import Chip
 from ..compile import compiling, rooms, summary
+from ..compile.image_writer import Image
 from ..export.steps import Steps
 from ..host import show
 from ..host.drawing import write_drawing
@@ -52,8 +57,10 @@ from .drawing import DrawingFile
 @click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
               help="Draw the planned memory before and after, as SVG or PNG.")
 @options.as_json
-def compile_command(models, board, chip, core, files, output, folder, names, least_temp, prepare,
-                    int8_io, keep_plan, memory_map, as_json):
+def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
+                    files: tuple[Path, ...], output: Path | None, folder: Path | None,
+                    names: tuple[str, ...], least_temp: bool, prepare: bool | None, int8_io: bool,
+                    keep_plan: bool, memory_map: Path | None, as_json: bool) -> None:
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
     An image holds the records that loading the program would write to the pool, the constants, and
@@ -75,22 +82,26 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
       picotorch compile kws.pte faces.pte --c project
     """
     _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan)
-    target = load_board(board) if board else chip
+    target: Board | Chip | None = load_board(board) if board else chip
     core = target.core if target else core or "cortex-m4"
     programs = [_read(model) for model in models]
-    names = names or list(map(c_project.name_of, models))
+    called = list(names) or list(map(c_project.name_of, models))
     if folder:
-        c_project.check(names, folder)
+        c_project.check(called, folder)
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
-    has_room = target and functools.partial(rooms.has_room, target, bool(folder))
+    has_room = None if target is None else functools.partial(rooms.has_room, target, bool(folder))
     least = least_temp if least_temp or not (folder or target) else None
-    data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
+    data = running.read_data(list(files))
+    entries: list[dict[str, Any]] = []
+    images: list[Image] = []
+    drawings: list[tuple[MethodMeta, str]] = []
+    shown: list[Steps] = []
     for model, program in zip(models, programs, strict=True):
         others = sum(map(len, programs)) - len(program)
 
-        def room(image, others=others):
+        def room(image: Image, others: int = others) -> int | None:
             most = rooms.most_bytes(target, bool(folder), rooms.library_of([image.data], core))
             return most and most - others
 
@@ -107,7 +118,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     compiling.choose_temp(entries, has_room)
     for entry, image, steps in zip(entries, images, shown, strict=True):
         with steps.step("Measuring on an emulated board"):
-            summary.add_measured(entry, image, core, target and target.clock_hz)
+            summary.add_measured(entry, image, core, target.clock_hz if target else None)
     needs = [method["after"] for entry in entries for method in entry["methods"]]
     library = rooms.library_of([image.data for image in images], core)
     fit = target and rooms.fit(target, bool(folder), library, [len(image.data) for image in images],
@@ -122,12 +133,13 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
             c_project.Model(name, image.data, note=f"{model.name} for {core}", board=board, temp={
                 method["method"]: method["after"]["temp"] for method in entry["methods"]},
                             end_names=end_names.of_program(program))
-            for name, image, model, entry, program in zip(names, images, models, entries, programs,
+            for name, image, model, entry, program in zip(called, images, models, entries, programs,
                                                           strict=True)]
         found["kept"] = c_project.write(projects, folder)["kept"]
     else:
+        assert output is not None  # that of the option, or the default
         write(output, images[0].data)
-    for entry, name in zip(entries, names, strict=True):
+    for entry, name in zip(entries, called, strict=True):
         entry["output"] = str(folder / name if folder else output)
     show.entry(found, as_json, summary.show_text)
     if memory_map is not None and not as_json:
@@ -136,7 +148,9 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
         sys.exit(1)
 
 
-def _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan):
+def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
+                   output: Path | None, folder: Path | None, names: tuple[str, ...], least_temp: bool,
+                   int8_io: bool, keep_plan: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
@@ -162,7 +176,7 @@ def _check_options(models, board, chip, core, output, folder, names, least_temp,
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
 
 
-def _read(model):
+def _read(model: Path) -> bytes:
     data = running.read_program(model)
     if is_image(data):
         raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")

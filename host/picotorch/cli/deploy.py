@@ -4,6 +4,7 @@ Only these need mpremote and pyserial, so they are imported when a command is ca
 """
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,7 +28,8 @@ from .command import Choice, InputFile, OutputFile, command
 @options.patience
 @click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
 @options.as_json
-def deploy(model, port, folder, to_romfs, files, patience, force, as_json):
+def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tuple[Path, ...],
+           patience: float | None, force: bool, as_json: bool) -> None:
     """Copy MODEL to a connected board, and check the copy.
 
     If the board has no picotorch, the native module and the runtime are copied first: the module that
@@ -49,7 +51,7 @@ def deploy(model, port, folder, to_romfs, files, patience, force, as_json):
 
     data = running.read_program(model)
     methods = None if force else open_program(data).method_names
-    further = list(zip(files, running.read_data(files), strict=True))
+    further = list(zip(files, running.read_data(list(files)), strict=True))
     with _Progress(as_json) as progress:
         entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
                                  patience)
@@ -59,15 +61,15 @@ def deploy(model, port, folder, to_romfs, files, patience, force, as_json):
 class _Progress:
     """Bars on stderr: one for each file."""
 
-    def __init__(self, quiet: bool):
+    def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bar: Any = None
         self._name: str | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> "_Progress":
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.render_finish()
 
@@ -93,7 +95,8 @@ class _Progress:
 @options.patience
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @options.as_json
-def flash(firmware, board, port, tool, patience, dry_run, as_json):
+def flash(firmware: Path, board: str, port: str | None, tool: str | None, patience: float | None,
+          dry_run: bool, as_json: bool) -> None:
     """Write FIRMWARE to the flash of a board, and check what was written.
 
     For a MODEL (.pte, .ptm) a firmware is built with its kernels and the model in flash, as by
@@ -119,7 +122,7 @@ def flash(firmware, board, port, tool, patience, dry_run, as_json):
 @click.option("--report", type=OutputFile(), default="picotorch-selftest.json",
               show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
 @options.as_json
-def selftest(port, patience, report, as_json):
+def selftest(port: str, patience: float | None, report: Path, as_json: bool) -> None:
     """Test models, error handling and parity on a connected board, in about a minute.
 
     Models whose kernels the firmware lacks, or that do not fit into the board's memory, are left out,
@@ -146,14 +149,14 @@ def list_attached(as_json: bool) -> None:
     show.entry(attached.attached(), as_json, attached.show_text)
 
 
-def room_of(need: dict, model: bytes, port: str, patience: float | None) -> dict:
+def room_of(need: dict[str, Any], model: bytes, port: str, patience: float | None) -> dict[str, Any]:
     """size --port"""
     from ..deploy import room
 
     return room.measure(need, open_program(model), port, patience)
 
 
-def show_room(entry: dict) -> None:
+def show_room(entry: dict[str, Any]) -> None:
     from ..deploy import room
 
     room.show_text(entry)

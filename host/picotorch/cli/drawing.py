@@ -1,5 +1,10 @@
 """The option of a drawing's file."""
 
+from pathlib import Path
+from typing import Any
+
+import click
+
 from ..host.drawing import check_png, is_png
 from .command import OutputFile
 
@@ -7,10 +12,10 @@ from .command import OutputFile
 class DrawingFile(OutputFile):
     """Take a file for a drawing. Raise NotFound for a PNG that nothing here can draw."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(".svg", ".png")
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = super().convert(value, param, ctx)
         if is_png(path):
             check_png()

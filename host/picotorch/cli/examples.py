@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,20 +21,20 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in EXAMPLES_DIR.glob("*/main.py"))
 
 
-def examples() -> list[dict]:
+def examples() -> list[dict[str, Any]]:
     """The examples as plain data; pool, planned and temp are the bytes of RAM that the model takes."""
     return [_entry(name) for name in names()]
 
 
-def _entry(name):
+def _entry(name: str) -> dict[str, Any]:
     folder = EXAMPLES_DIR / name
-    title = ast.get_docstring(ast.parse((folder / "main.py").read_text())).split("\n")[0]
+    title = (ast.get_docstring(ast.parse((folder / "main.py").read_text())) or "").split("\n")[0]
     need = sizing.measure(running.read_program(folder / "model.pte"), name, "forward", [], "none")
     return {"example": name, "title": title, "program_bytes": need["program_bytes"],
             "method_pool": need["method_pool"], "planned": need["planned"], "temp": need["temp"]}
 
 
-def copy(name: str, folder: Path) -> dict:
+def copy(name: str, folder: Path) -> dict[str, Any]:
     """Copies an example into a new folder. Raises NotFound, AccessFailed."""
     if name not in names():
         raise fail(NOT_FOUND, "there are " + ", ".join(names()), f"example {name}",
@@ -48,7 +49,7 @@ def copy(name: str, folder: Path) -> dict:
     return {"example": name, "folder": str(folder), "files": [path.name for path in copied]}
 
 
-def show_list(found: dict) -> None:
+def show_list(found: dict[str, Any]) -> None:
     show.table(["example", "model>", "RAM>", ""], [
         [entry["example"], show.size(entry["program_bytes"]),
          show.size(entry["method_pool"] + sum(entry["planned"]) + entry["temp"]), entry["title"]]
@@ -57,7 +58,7 @@ def show_list(found: dict) -> None:
                "picotorch examples NAME copies one into a new folder.")
 
 
-def show_copied(entry: dict) -> None:
+def show_copied(entry: dict[str, Any]) -> None:
     show.line(f"{entry['folder']}: {', '.join(entry['files'])}")
     folder = quoting.operand(entry["folder"])
     show.line(f"Without a board: {quoting.shell('cd', folder)} && python main.py")

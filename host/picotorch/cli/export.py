@@ -3,8 +3,10 @@
 import functools
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from picotorch.memory import LIMIT
 
@@ -16,15 +18,16 @@ from ..host.files import check_output, read_file, write
 from ..host.npz import read_npz
 from ..run import bundled
 from . import options
-from .command import InputFile, OutputFile, command
+from .command import InputFile, OutputFile, ParamType, command
 
 
-class _Shape(click.ParamType):
+class _Shape(ParamType):
     """1,3,224,224[:dtype]: an example input."""
 
     name = "1,3,224,224[:DTYPE]"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None,
+                ctx: click.Context | None) -> np.ndarray:
         try:
             return torchscript.parse_shape(value)
         except ValueError as error:
@@ -34,7 +37,7 @@ class _Shape(click.ParamType):
 class _Model(InputFile):
     """Take a file, file.py:function or package:function."""
 
-    def file_of(self, value):
+    def file_of(self, value: Path) -> Path:
         return modules.is_function(str(value)) and modules.source_file(str(value)) or value
 
 
@@ -69,8 +72,10 @@ class _Model(InputFile):
 @click.option("--accept-unusable", is_flag=True,
               help="End with status 0 even if an output is too far from PyTorch's to be of use.")
 @options.as_json
-def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_float, shapes, inputs,
-           unconfined, accept_unusable, as_json):
+def export(model: Path, output: Path | None, quantize: Path | None, core: str | None,
+           evaluate: Path | None, int8_io: bool, fuse_rnn: bool, keep_float: tuple[str, ...],
+           shapes: tuple[np.ndarray, ...], inputs: Path | None, unconfined: bool, accept_unusable: bool,
+           as_json: bool) -> None:
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -114,8 +119,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_floa
     is_function = modules.is_function(str(model))
     if not is_function:
         modules.check_function(model)
-    data = None if is_function else read_file(model)
-    kind = None if is_function else torchscript.kind_of(data, model)
+    data = b"" if is_function else read_file(model)
+    kind = "" if is_function else torchscript.kind_of(data, model)
     if kind == torchscript.PTE:
         _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined)
     elif int8_io and quantize is None:
@@ -125,8 +130,8 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_floa
         output = _default_output(model, is_function, kind)
         check_output(output)
         replaced = output.exists()
-    wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
-                             evaluate and read_arrays(evaluate), int8_io, fuse_rnn,
+    wishes = building.Wishes(None if quantize is None else read_arrays(quantize), core or building.CORE,
+                             None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn,
                              keep_float)
     if is_function:
         if shapes or inputs is not None or unconfined:
@@ -150,7 +155,9 @@ def export(model, output, quantize, core, evaluate, int8_io, fuse_rnn, keep_floa
         sys.exit(report.UNUSABLE)
 
 
-def _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined):
+def _check_program_options(quantize: Path | None, evaluate: Path | None, fuse_rnn: bool,
+                           shapes: tuple[np.ndarray, ...], inputs: Path | None,
+                           unconfined: bool) -> None:
     if shapes or inputs is not None or unconfined:
         raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript and .pt2")
     if quantize is not None or evaluate is not None:
@@ -160,13 +167,13 @@ def _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfi
         raise click.UsageError("--fuse-rnn is for modules: a program (.pte) has lost its layers")
 
 
-def _default_output(model, is_function, kind):
+def _default_output(model: Path, is_function: bool, kind: str) -> Path:
     if kind == torchscript.PTE:
         raise click.UsageError("Missing option '-o' / '--output'.")
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text, wishes, steps):
+def _export_function(text: str, wishes: building.Wishes, steps: Steps) -> building.Built:
     torch = building.imported(steps).torch
     module, inputs = modules.call_function(text)
     return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)

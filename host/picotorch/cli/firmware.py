@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from picotorch import PARTS
+from picotorch import PARTS, Program
 
 from ..firmware import kernels_in_flash, native_module, ports, rp2, selective
 from ..host import show
@@ -42,7 +42,9 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--operators", type=OutputFile(make_folder=True), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
-def firmware(first, models, board, frozen, output, bare, parts, without, operators, as_json):
+def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, frozen: tuple[str, ...],
+             output: Path | None, bare: bool, parts: tuple[str, ...], without: tuple[str, ...],
+             operators: Path | None, as_json: bool) -> None:
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
@@ -62,15 +64,15 @@ def firmware(first, models, board, frozen, output, bare, parts, without, operato
       picotorch firmware --models a.pte --operators operators.def
       picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
     """
-    models = [*first, *models]
+    paths = [*first, *models]
     is_port, is_rp2 = board in ports.boards(), board in rp2.BOARDS
     if frozen and not is_port:
         raise click.UsageError(f"--frozen-model is not for {board}: " + (
             "models of --models are in its flash, as /rom/NAME" if is_rp2 else
             "it takes a model with each run"))
-    if not models and not is_port and not is_rp2:
+    if not paths and not is_port and not is_rp2:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
-    if without and not models:
+    if without and not paths:
         raise click.UsageError("--without: give --models; with all kernels all forms are included")
     if bare and is_rp2:
         raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
@@ -79,7 +81,7 @@ def firmware(first, models, board, frozen, output, bare, parts, without, operato
     suffix = ".uf2" if is_rp2 else ".elf"
     if output is not None and output.suffix != suffix:
         raise click.UsageError(f"--output {output}: the name has to end in {suffix}")
-    files = {str(model): running.read_program(model) for model in models}
+    files = {str(model): running.read_program(model) for model in paths}
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
         write(operators, selective.selection(programs, without))
@@ -90,7 +92,7 @@ def firmware(first, models, board, frozen, output, bare, parts, without, operato
         show.entry(entry, as_json, ports.show_text)
         return
     if is_rp2:
-        target = output or rp2.default_output(board, models)
+        target = output or rp2.default_output(board, paths)
         replaced = output is None and target.exists()
         entry = rp2.build(board, programs, files, target, parts, without) | {"replaced": replaced}
         show.entry(entry, as_json, rp2.show_text)
@@ -121,7 +123,9 @@ def firmware(first, models, board, frozen, output, bare, parts, without, operato
 @click.option("--firmware", type=InputFile(),
               metavar="FW.UF2", help="With --flash: check that this firmware leaves the flash free.")
 @options.as_json
-def natmod(first, models, small, arches, output, board, frozen, firmware, as_json):
+def natmod(first: tuple[Path, ...], models: tuple[Path, ...], small: bool | None,
+           arches: tuple[str, ...], output: Path, board: str | None, frozen: tuple[str, ...],
+           firmware: Path | None, as_json: bool) -> None:
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
     Without models it has all but rare kernels, is small and takes .pte files. With models it takes
@@ -159,12 +163,12 @@ def natmod(first, models, small, arches, output, board, frozen, firmware, as_jso
     show.entry(entry, as_json, native_module.show_text)
 
 
-def _opened(data, path):
+def _opened(data: bytes, path: Path | str) -> Program:
     with about(path):
         return open_program(data)
 
 
-def _read_frozen(texts):
+def _read_frozen(texts: tuple[str, ...]) -> list[tuple[str, bytes]]:
     """Name and bytes of each --frozen-model."""
     try:
         named = [parse_frozen(text) for text in texts]

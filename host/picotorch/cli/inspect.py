@@ -1,5 +1,7 @@
 """picotorch inspect."""
 
+from pathlib import Path
+
 import click
 
 from ..host import show
@@ -13,7 +15,7 @@ from .command import command
 @options.model
 @click.option("--method", default=None, metavar="M", help="Show only this method.")
 @options.as_json
-def inspect(model, method, as_json):
+def inspect(model: Path, method: str | None, as_json: bool) -> None:
     """List the contents of MODEL: methods, signature, operators, memory plan, instructions.
 
     \b

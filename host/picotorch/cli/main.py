@@ -9,7 +9,9 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -49,28 +51,30 @@ _COMMANDS = {
 class _Group(click.Group):
     """Import a command when somebody asks for it."""
 
-    def list_commands(self, ctx):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*_COMMANDS, *self.commands])
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return super().get_command(ctx, name)
         module, function = _COMMANDS[name]
-        return getattr(importlib.import_module(f".{module}", __package__), function)
+        command: click.Command = getattr(importlib.import_module(f".{module}", __package__), function)
+        return command
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest names that are similar to one that is not a command."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            error.message += did_you_mean(args[0], self.list_commands(ctx))
-            raise
+            text = error.message + did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(text, error.ctx) from None
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"],
                                           "max_content_width": 100})
 @click.version_option(package_name="picotorch")
-def cli():
+def cli() -> None:
     """Run PyTorch models on microcontrollers: ExecuTorch programs (.pte) on the host twin, on emulated
     boards and on connected ones.
 
@@ -84,7 +88,7 @@ def cli():
 @click.argument("name", required=False, metavar="[NAME")
 @click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
 @options.as_json
-def examples_command(name, folder, as_json):
+def examples_command(name: str | None, folder: Path | None, as_json: bool) -> None:
     """List the examples, or copy example NAME into a new FOLDER (by default NAME).
 
     \b
@@ -102,7 +106,7 @@ def examples_command(name, folder, as_json):
 
 @cli.command("completion", cls=Command)
 @click.argument("shell", type=Choice(_SHELLS), metavar="|".join(_SHELLS))
-def completion_command(shell):
+def completion_command(shell: str) -> None:
     """Print the script that makes a shell complete commands, options and boards.
 
     \b
@@ -114,13 +118,14 @@ def completion_command(shell):
     from click import shell_completion
 
     found = shell_completion.get_completion_class(shell)
+    assert found is not None  # click has one for each of _SHELLS
     click.echo(found(cli, {}, "picotorch", "_PICOTORCH_COMPLETE").source())
 
 
 # ---- errors
 
 
-def _told(error):
+def _told(error: Error) -> str:
     """Return the text of an error, with the option that helps."""
     text = error.message
     for subject, option in _HINTS.items():
@@ -132,7 +137,7 @@ def _told(error):
     return show.printable(" ".join(text.split()))
 
 
-def _complain(error, as_json):
+def _complain(error: Error, as_json: bool) -> int:
     """Print an error as one line on stderr, or as an object on stdout."""
     if as_json:
         show.as_json({**getattr(error, "entry", {}),
@@ -142,7 +147,7 @@ def _complain(error, as_json):
     return 1
 
 
-def _complain_of_usage(error, as_json):
+def _complain_of_usage(error: click.UsageError, as_json: bool) -> int:
     if as_json:
         text = " ".join(error.format_message().split()).rstrip(".")
         command = error.ctx.command_path if error.ctx else "picotorch"
@@ -152,7 +157,7 @@ def _complain_of_usage(error, as_json):
     return error.exit_code
 
 
-def _interrupted(as_json):
+def _interrupted(as_json: bool) -> int:
     if as_json:
         show.as_json({"error": show.error(None, "Interrupted", "stopped by ctrl-C or SIGTERM")})
     else:
@@ -160,7 +165,7 @@ def _interrupted(as_json):
     return INTERRUPTED
 
 
-def _drop_output():
+def _drop_output() -> None:
     """Discard the rest of stdout, on which Python would fail again at exit."""
     try:
         sys.stdout.flush()
@@ -168,12 +173,12 @@ def _drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _colour():
+def _colour() -> bool | None:
     """Return False where NO_COLOR is set (no-color.org), else None: on a terminal only."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
-def _call(arguments, as_json):
+def _call(arguments: Sequence[str], as_json: bool) -> Any:
     try:
         return cli.main(arguments, prog_name="picotorch", standalone_mode=False, color=_colour())
     except click.UsageError as error:
@@ -198,7 +203,7 @@ def _call(arguments, as_json):
 
 
 @contextlib.contextmanager
-def _signals():
+def _signals() -> Iterator[None]:
     """Make SIGTERM act like ctrl-C: as an exception that ends emulators and removes temporary folders.
     Restore the handlers at the end."""
     if threading.current_thread() is not threading.main_thread():
@@ -215,7 +220,7 @@ def _signals():
             signal.signal(number, handler)
 
 
-def _prepare_output():
+def _prepare_output() -> None:
     """Print characters that the terminal's encoding lacks as escapes, and no warnings of libraries."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -4,11 +4,13 @@ import importlib
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
-from picotorch import Error, register_backend, unregister_backend
+from picotorch import Backend, Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
 from ..boards import chips
@@ -16,19 +18,21 @@ from ..host.inputs import SEED
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
 from ..host.request import ANSWER, PATIENCE, PREPARE
 from ..host.twin import BOARD as HOST
-from .command import Choice, InputFile, did_you_mean
+from .command import Choice, InputFile, ParamType, did_you_mean
 
 LAST_PORT = 65535
+Sizes: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]  # of inputs, by their index
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # of a command
 
 
-class Quantity(click.ParamType):
+class Quantity(ParamType):
     """A number with a unit, as a function of quantities reads it."""
 
-    def __init__(self, name: str, parse: Callable[[str], float]):
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
         self.name = name
         self._parse = parse
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             return self._parse(str(value))
         except ValueError as error:
@@ -38,12 +42,12 @@ class Quantity(click.ParamType):
 class Bytes(Quantity):
     """65536, 64K, 1M: bytes, at most `most`."""
 
-    def __init__(self, most: int = LIMIT, parse: Callable[[str], int] = parse_bytes):
+    def __init__(self, most: int = LIMIT, parse: Callable[[str], int] = parse_bytes) -> None:
         super().__init__("BYTES", parse)
         self.most = most
 
-    def convert(self, value, param, ctx):
-        count = super().convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        count = int(super().convert(value, param, ctx))
         if count > self.most:
             self.fail(f"{value} is more than {self.most} bytes", param, ctx)
         return count
@@ -53,12 +57,13 @@ CLOCK = Quantity("CLOCK", parse_clock)
 MEMORY = Bytes(1 << 32, parse_memory)  # of a chip: what a core can address
 
 
-class ChipName(click.ParamType):
+class ChipName(ParamType):
     """A chip of boards/chips.toml."""
 
     name = "CHIP"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None,
+                ctx: click.Context | None) -> chips.Chip:
         found = chips.load_chips()
         if isinstance(value, str) and value.lower() in found:
             return found[value.lower()]
@@ -67,26 +72,27 @@ class ChipName(click.ParamType):
                   "--clock", param, ctx)
 
     @staticmethod
-    def key(chip):
+    def key(chip: chips.Chip) -> str:
         return chip.name
 
 
 class Core(Choice):
     """A core of chips.CORES, by any of its usual names."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(chips.CORES)
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(chips.core_of(value) or value, param, ctx)
 
 
-class PlannedSize(click.ParamType):
+class PlannedSize(ParamType):
     """I=N: N bytes for planned buffer I."""
 
     name = "I=N"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: click.Parameter | None,
+                ctx: click.Context | None) -> tuple[int, int]:
         index, equals, count = value.partition("=")
         try:
             bytes_of_buffer = parse_bytes(count)
@@ -98,54 +104,56 @@ class PlannedSize(click.ParamType):
         return int(index), bytes_of_buffer
 
     @staticmethod
-    def key(value):
+    def key(value: tuple[int, int]) -> int:
         return value[0]
 
 
-class Listen(click.ParamType):
+class Listen(ParamType):
     """pty or tcp:PORT."""
 
     name = "pty|tcp:PORT"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         found = re.fullmatch(r"pty|tcp:([0-9]{1,5})", value)
         if not found or int(found[1] or 0) > LAST_PORT:
             self.fail(f"{value!r} is not pty or tcp:PORT, PORT at most {LAST_PORT}", param, ctx)
         return value
 
 
-class InputSizes(click.ParamType):
+class InputSizes(ParamType):
     """I=2,3: sizes 2, 3 of input I."""
 
     name = "I=2,3"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: click.Parameter | None,
+                ctx: click.Context | None) -> tuple[int, tuple[int, ...]]:
         found = re.fullmatch(r"([0-9]{1,9})=(|[0-9]{1,9}(?:,[0-9]{1,9})*)", value)
         if not found:
             self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
         return int(found[1]), tuple(map(int, found[2].split(","))) if found[2] else ()
 
     @staticmethod
-    def key(value):
+    def key(value: tuple[int, tuple[int, ...]]) -> int:
         return value[0]
 
 
 class Bounded(click.FloatRange):
     """A number between bounds, and not nan."""
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not finite", param, ctx)
         return number
 
 
-class BackendClass(click.ParamType):
+class BackendClass(ParamType):
     """[NAME=]MODULE:CLASS as (name, class); the module is imported as from the working folder."""
 
     name = "[NAME=]MODULE:CLASS"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: click.Parameter | None,
+                ctx: click.Context | None) -> tuple[str, type[Backend]]:
         found = re.fullmatch(r"(?:([^=:]+)=)?([\w.]+):(\w+)", value)
         if not found:
             self.fail(f"{value!r} is not {self.name}", param, ctx)
@@ -159,7 +167,8 @@ class BackendClass(click.ParamType):
             sys.path.remove("")
 
 
-def _register(ctx, param, classes):
+def _register(ctx: click.Context, param: click.Parameter,
+              classes: tuple[tuple[str, type[Backend]], ...]) -> None:
     """Register the backends until the command ends."""
     for name, backend in classes:
         try:
@@ -171,16 +180,16 @@ def _register(ctx, param, classes):
         ctx.call_on_close(lambda name=name: unregister_backend(name))
 
 
-def model(command):
+def model(command: _Function) -> _Function:
     return click.argument("model", type=InputFile())(command)
 
 
-def method(command):
+def method(command: _Function) -> _Function:
     return click.option("--method", default="forward", show_default=True, metavar="M",
                         help="The method of the program.")(command)
 
 
-def inputs(command):
+def inputs(command: _Function) -> _Function:
     command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
                            help="Seed of random inputs.")(command)
     command = click.option("--sizes", type=InputSizes(), multiple=True,
@@ -192,51 +201,51 @@ def inputs(command):
                              "refused.")(command)
 
 
-def quantize(command):
+def quantize(command: _Function) -> _Function:
     return click.option("--quantize", is_flag=True,
                         help="Quantize float arrays for inputs that take integers, by the scale and "
                              "zero point of the program.")(command)
 
 
-def data(command):
+def data(command: _Function) -> _Function:
     return click.option("--data", "files", multiple=True, type=InputFile(),
                         metavar="WEIGHTS.PTD", help="A data file of external tensors; repeat it for "
                         "more.")(command)
 
 
-def backend(command):
+def backend(command: _Function) -> _Function:
     return click.option("--backend", type=BackendClass(), multiple=True, expose_value=False,
                         callback=_register, metavar="[NAME=]MODULE:CLASS",
                         help="Use this Python class on the twin as the backend of delegates of this "
                              "name (by default the name of the class); repeat it for more.")(command)
 
 
-def as_json(command):
+def as_json(command: _Function) -> _Function:
     return click.option("--json", "as_json", is_flag=True,
                         help="Print one JSON object instead of text.")(command)
 
 
-def prepare(command):
+def prepare(command: _Function) -> _Function:
     return click.option("--prepare", type=Choice(PREPARE), default=PREPARE[0],
                         show_default=True,
                         help="pool: kernels keep constant weights in the method pool, in a faster "
                              "encoding.")(command)
 
 
-def threads(command):
+def threads(command: _Function) -> _Function:
     return click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
                         metavar="N", help="Threads that share large layers on the twin: as many as the "
                         "computer has cores, or fewer. The outputs have the same bytes.")(command)
 
 
-def size(name, default, text):
+def size(name: str, default: int, text: str) -> Callable[[_Function], _Function]:
     """An option for bytes; None without it, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
                         help=f"{text}  [default: {default} on the host, all of an emulated board, with "
                         "--port what the method needs]")
 
 
-def firmware(command):
+def firmware(command: _Function) -> _Function:
     return click.option("--firmware", type=InputFile(), metavar="FW.ELF",
                         help="Use this firmware, built for the board by picotorch firmware.")(command)
 
@@ -244,22 +253,22 @@ def firmware(command):
 PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
 
 
-def patience(command):
+def patience(command: _Function) -> _Function:
     return click.option("--patience", metavar="S", type=Quantity("S", parse_seconds),
                         help="Time to wait for each answer of a connected board: 5, 500ms, 2min.  "
                         f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
 
 
-def port(command):
+def port(command: _Function) -> _Function:
     return click.option("--port", metavar="P", help=PORT_HELP)(patience(command))
 
 
-def bare(command):
+def bare(command: _Function) -> _Function:
     return click.option("--bare", is_flag=True,
                         help="Use the board's firmware without MicroPython.")(command)
 
 
-def boards(names, text):
+def boards(names: Sequence[str], text: str) -> Callable[[_Function], _Function]:
     return click.option("--board", "boards", multiple=True, type=Choice(names),
                         metavar="BOARD", help=text)
 
@@ -273,13 +282,14 @@ def refuse_others(allowed: set[str], what: str) -> None:
             raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
 
 
-def check_threads(threads, board, port=None):
+def check_threads(threads: int, board: str, port: str | None = None) -> None:
     """Raise UsageError for threads anywhere but on the twin."""
     if threads > 1 and (board != HOST or port is not None):
         raise click.UsageError("--threads is for the twin: leave out --board and --port")
 
 
-def check_run(firmware, bare, board, quantize, inputs, sizes):
+def check_run(firmware: Path | None, bare: bool, board: str, quantize: bool, inputs: Path | None,
+              sizes: Sizes) -> None:
     """Raise UsageError for options of a run that contradict each other."""
     if firmware is not None and board == HOST:
         raise click.UsageError("--firmware is for a board: give --board")

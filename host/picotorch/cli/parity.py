@@ -1,10 +1,12 @@
 """picotorch parity."""
 
 import sys
+from pathlib import Path
 
 import click
 
 from ..host import show
+from ..host.request import PORT
 from ..run import parity, running
 from . import options
 from .command import InputFile, command
@@ -29,8 +31,11 @@ from .command import InputFile, command
 @options.prepare
 @options.threads
 @options.as_json
-def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
-                   expected, rtol, quantize, prepare, threads, as_json):
+def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str | None,
+                   patience: float | None, firmware: Path | None, bare: bool, files: tuple[Path, ...],
+                   inputs: Path | None, sizes: options.Sizes, seed: int,
+                   expected: Path | None, rtol: float | None, quantize: bool, prepare: str,
+                   threads: int, as_json: bool) -> None:
     """Compare the outputs and the method pool of a board with the twin's, to the bit.
 
     With --expected the command compares the outputs with these too. Without --inputs it takes
@@ -43,22 +48,23 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
       picotorch parity model.pte --port auto
       picotorch parity model.pte --board host --inputs in.npz --expected out.npz --rtol 1e-4
     """
-    boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
-    options.check_run(firmware, bare, boards[0], False, inputs, sizes)
-    if (firmware is not None or bare) and boards[0].startswith(running.PORT):
+    asked = [*boards, *([] if port is None else [PORT + port])] or [running.DEFAULT_BOARD]
+    options.check_run(firmware, bare, asked[0], False, inputs, sizes)
+    if (firmware is not None or bare) and asked[0].startswith(PORT):
         raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
-    if firmware is not None and len(boards) > 1:
+    if firmware is not None and len(asked) > 1:
         raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
-                                             running.read_data(files), dict(sizes), expected, rtol)
-    boards = [name for name in boards if name != running.HOST]
-    if reference.outputs is None and (not boards or rtol is not None):
-        raise click.UsageError(f"{'--board host' if not boards else '--rtol'} is for expected outputs: "
-                               "give --expected")
+                                             running.read_data(list(files)), dict(sizes), expected,
+                                             rtol)
+    compared = [name for name in asked if name != running.HOST]
+    if reference.outputs is None and (not compared or rtol is not None):
+        option = "--rtol" if compared else "--board host"
+        raise click.UsageError(f"{option} is for expected outputs: give --expected")
     request.firmware, request.bare, request.patience = firmware, bare, patience
     request.threads = threads
     tell = (lambda entry: None) if as_json else parity.show_progress
-    entry = parity.compare(request, boards, reference, tell)
+    entry = parity.compare(request, compared, reference, tell)
     show.entry(entry, as_json, parity.show_verdict)
     sys.exit(0 if entry["agree"] else 1)

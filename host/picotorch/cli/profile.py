@@ -1,13 +1,15 @@
 """picotorch profile."""
 
 
+from pathlib import Path
+
 import click
 
 from ..host import show
 from ..host.drawing import write_drawing
 from ..host.files import write
 from ..host.inputs import request_inputs
-from ..host.request import Request
+from ..host.request import PORT, Request
 from ..host.twin import open_program
 from ..inspect import memory_map as memory_map_module
 from ..measure import etdump, intermediate, profiling
@@ -40,8 +42,12 @@ from .drawing import DrawingFile
 @click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
               help="With --etdump: write what each instruction computes, for the Inspector.")
 @options.as_json
-def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
-                    prepare, threads, files, sort, memory_map, etdump_path, debug_buffer, as_json):
+def profile_command(model: Path, method: str, board: str, port: str | None, patience: float | None,
+                    firmware: Path | None, bare: bool, inputs: Path | None,
+                    sizes: options.Sizes, seed: int, quantize: bool,
+                    prepare: str, threads: int, files: tuple[Path, ...], sort: str,
+                    memory_map: Path | None, etdump_path: Path | None, debug_buffer: Path | None,
+                    as_json: bool) -> None:
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
     processor cycles or time on a connected board.
 
@@ -57,18 +63,19 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
         raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
     if port is not None and board != running.HOST:
         raise click.UsageError("give --board or --port, not both")
-    board = board if port is None else running.PORT + port
+    board = board if port is None else PORT + port
     data = running.read_program(model)
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=running.read_data(files), patience=patience, threads=threads)
+                      bare=bare, data=running.read_data(list(files)), patience=patience,
+                      threads=threads)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
     entry, executions = profiling.profile(request, board)
     if debug_buffer is not None:
-        executions, values = intermediate.with_values(executions, request)
-        write(debug_buffer, values)
+        executions, computed = intermediate.with_values(executions, request)
+        write(debug_buffer, computed)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))
     show.entry(entry, as_json, profiling.show_text, sort)

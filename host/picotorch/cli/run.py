@@ -2,6 +2,8 @@
 
 import functools
 import sys
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -12,7 +14,7 @@ from ..host import show
 from ..host.files import read_file
 from ..host.inputs import request_inputs
 from ..host.npz import write_npz
-from ..host.request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
+from ..host.request import ATOL, PATIENCE, POOL_SIZE, PORT, RTOL, TEMP_SIZE, Request
 from ..host.twin import open_program
 from ..measure.beside import run_beside
 from ..run import bundled, running
@@ -49,8 +51,12 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--atol", type=options.Bounded(min=0), default=ATOL, show_default=True,
               metavar="A", help="See --rtol.")
 @options.as_json
-def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
-        outputs, pool_size, planned, temp_size, prepare, threads, with_script, rtol, atol, as_json):
+def run(model: Path, method: str | None, board: str, port: str | None, patience: float | None,
+        firmware: Path | None, bare: bool, files: tuple[Path, ...], inputs: Path | None,
+        sizes: options.Sizes, seed: int, quantize: bool, outputs: Path | None,
+        pool_size: int | None, planned: tuple[tuple[int, int], ...], temp_size: int | None,
+        prepare: str, threads: int, with_script: tuple[Path, ...], rtol: float, atol: float,
+        as_json: bool) -> None:
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
     With --port the method runs on a connected board with MicroPython and picotorch. If its firmware has
@@ -85,23 +91,25 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     options.check_threads(threads, board, port)
-    board, beside = (board, None) if port is None else (running.PORT + port, board)
-    memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-                "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
-                "patience": patience}
+    board, beside = (board, None) if port is None else (PORT + port, board)
+    memories: dict[str, Any] = {
+        "pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
+        "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
+        "patience": patience}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program needs --inputs")
         if sizes:
             raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
-        memories["data"] = running.read_data(files)
+        memories["data"] = running.read_data(list(files))
         _run_bundled(model, method, board, memories, rtol, atol, as_json)
     method = method or "forward"
     try:
         data = running.read_program(model)
         meta = open_program(data).method_meta(method)
         values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-        request = Request(data, str(model), values, method, **memories, data=running.read_data(files))
+        request = Request(data, str(model), values, method, **memories,
+                          data=running.read_data(list(files)))
         result = run_beside(request, board, beside)
         if result.code == 0 and outputs is not None:
             write_npz(outputs, result.outputs)
@@ -123,7 +131,8 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
 _OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json"}
 
 
-def _run_script(path, board, firmware, names, patience, as_json):
+def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path, ...],
+                patience: float | None, as_json: bool) -> NoReturn:
     """Run a script, and exit."""
     from ..run import emulator, script
 
@@ -148,7 +157,8 @@ def _run_script(path, board, firmware, names, patience, as_json):
     sys.exit(ended.status)
 
 
-def _run_bundled(model, method, board, memories, rtol, atol, as_json):
+def _run_bundled(model: Path, method: str | None, board: str, memories: dict[str, Any], rtol: float,
+                 atol: float, as_json: bool) -> NoReturn:
     """Runs the test sets, and exits."""
     from ..run import bundled_tests
 
@@ -158,8 +168,8 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     entry = bundled_tests.entry(str(model), board, rtol, atol, tested)
     if not as_json:
         bundled_tests.show_text(tested)
-    for method in tested:
-        running.check_result(method.result, entry)
+    for one in tested:
+        running.check_result(one.result, entry)
     if as_json:
         show.as_json(entry)
-    sys.exit(0 if all(method.passed for method in tested) else 1)
+    sys.exit(0 if all(one.passed for one in tested) else 1)

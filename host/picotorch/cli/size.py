@@ -2,6 +2,9 @@
 
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,8 +37,10 @@ from .command import command
 @click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
               help="Exit with status 1 if a chip or board has no room.")
 @options.as_json
-def size(model, method, chips, ram, flash, core, clock, boards, port, patience, files, prepare,
-         fail_on, as_json):
+def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
+         core: str | None, clock: int | None, boards: tuple[str, ...], port: str | None,
+         patience: float | None, files: tuple[Path, ...], prepare: str, fail_on: str | None,
+         as_json: bool) -> None:
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
     For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
@@ -56,15 +61,16 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
       picotorch size model.pte --board mps2-an386
       picotorch size model.pte --port auto
     """
-    chips = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash, "core": core,
-                           "clock_hz": clock})
-    named = chips or boards or port
+    compared = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash,
+                              "core": core, "clock_hz": clock})
+    named = compared or boards or port
     if fail_on and not named:
         raise click.UsageError("--fail-on fit is about chips or boards: name one, with --chip, --ram, "
                                "--board or --port")
-    boards = boards if named else running.board_names()[1:]
+    emulated = list(boards) if named else running.board_names()[1:]
     data = running.read_program(model)
-    entry = sizing.measure(data, str(model), method, boards, prepare, running.read_data(files), chips)
+    entry = sizing.measure(data, str(model), method, emulated, prepare, running.read_data(list(files)),
+                           compared)
     some_are_built = any(board["built"] for board in entry["boards"])
     for board in () if named or not some_are_built else entry["boards"]:
         if not board["built"] and not load_board(board["board"]).full_firmware:
@@ -80,7 +86,7 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
         sys.exit(1)
 
 
-def _chips(chips: list[Chip], said: dict) -> list[Chip]:
+def _chips(chips: Sequence[Chip], said: dict[str, Any]) -> list[Chip]:
     """The chips with what is said of them, or the one that is said."""
     said = {key: value for key, value in said.items() if value is not None}
     if said and not chips:
@@ -88,7 +94,7 @@ def _chips(chips: list[Chip], said: dict) -> list[Chip]:
     return [dataclasses.replace(chip, **said) for chip in chips]
 
 
-def _fits(entry):
+def _fits(entry: dict[str, Any]) -> bool:
     """Return whether all fit for certain."""
     connected = entry.get("connected")
     return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (

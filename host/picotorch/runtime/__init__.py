@@ -69,7 +69,7 @@ class Verification(enum.Enum):
 class Method:
     """Made by Program.load_method."""
 
-    def __init__(self, method: picotorch.Method, lock: AbstractContextManager[Any], calls: list[Any],
+    def __init__(self, method: picotorch.Method, lock: AbstractContextManager[Any], calls: list[object],
                  trace: "Trace | None" = None) -> None:
         self._method = method
         self._meta = method.method_meta()

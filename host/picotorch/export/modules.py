@@ -174,8 +174,8 @@ def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps:
                    remedy="give --inputs in.npz with arrays in0, in1 ...")
     arguments = exported.example_inputs[0] if inputs is None else _arguments(torch, inputs, name)
     module = exported.module(check_guards=False)
-    return Source(name, exported, _runner(torch, module), tuple(arguments), len(data),
-                  functools.partial(explained, name=name))
+    return Source(name, exported, functools.partial(_runner(torch), module), tuple(arguments),
+                  len(data), functools.partial(explained, name=name))
 
 
 def _check_names(paths, name):

@@ -49,7 +49,7 @@ class Exported:
     @property
     def verdict(self) -> str:
         """Return "good", "rough", "unusable" or, without a comparison, "unknown"."""
-        return self.report["verdict"]
+        return str(self.report["verdict"])
 
     def save(self, path: str | Path) -> None:
         """Writes the program whole or not at all. Raises AccessFailed; NotSupported for a FIFO or a
@@ -60,7 +60,7 @@ class Exported:
         """Prints what picotorch export prints in the end."""
         report.show_text({"output": "program", **self.report})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Exported {self.report['dtype']}, {len(self.buffer)}B>"
 
 
@@ -102,7 +102,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     return Exported(built.program, completing.complete(built, core))
 
 
-def _arrays(samples, name):
+def _arrays(samples: Any, name: str) -> dict[str, np.ndarray] | None:
     """Arrays in0, in1 ... of samples in any of their forms."""
     if samples is None:
         return None

@@ -4,12 +4,15 @@ Arguments and samples are arrays of the same dtype, of ml_dtypes where numpy has
 are real numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
 """
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 
 from ..host.tensors import as_bits, as_numbers, is_torch
 
 
-def argument(value):
+def argument(value: Any) -> Any:
     """Return an argument of forward as an array; anything but a tensor as it is."""
     if not is_torch(value):
         return value
@@ -21,7 +24,7 @@ def argument(value):
     return as_bits(value, "uint16").view(ml_dtypes.bfloat16)
 
 
-def tensor(torch, value):
+def tensor(torch: ModuleType, value: Any) -> Any:
     """Return an array as a tensor of its own, with the strides that torch gives new tensors; anything
     but an array as it is. numpy's strides may be negative, and 0 in dims of one element."""
     if not isinstance(value, np.ndarray):
@@ -32,7 +35,7 @@ def tensor(torch, value):
     return found.reshape(value.shape)
 
 
-def numbers(value):
+def numbers(value: Any) -> Any:
     """Return a result of PyTorch as an array of real numbers; anything but a tensor as it is."""
     if not is_torch(value):
         return value

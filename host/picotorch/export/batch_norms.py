@@ -10,6 +10,7 @@ Importing it imports torch.
 """
 
 import operator
+from collections.abc import Iterable
 
 import torch
 
@@ -53,7 +54,7 @@ def replace(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _keep_without_statistics(graph):
+def _keep_without_statistics(graph: torch.fx.GraphModule) -> None:
     """Give batch norms without running statistics the operator that takes none: the quantizer would
     look for them."""
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default):
@@ -66,7 +67,7 @@ def _keep_without_statistics(graph):
             node.target, node.args = operator.getitem, (norm, 0)
 
 
-def _name(graph):
+def _name(graph: torch.fx.GraphModule) -> None:
     """Replace what decompositions make of batch_norm."""
     for node in graph.graph.find_nodes(op="call_function", target=_DECOMPOSED):
         *tensors, momentum, eps = node.args
@@ -75,31 +76,32 @@ def _name(graph):
     graph.graph.eliminate_dead_code()  # the norm has to be the only one that takes its input
 
 
-def _found(graph):
+def _found(graph: torch.fx.GraphModule) -> list[torch.fx.Node]:
     return [node for node in graph.graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default)
             if not node.args[5] and _are_constants(node.args[1:5])]
 
 
-def _are_constants(nodes):
+def _are_constants(nodes: Iterable[torch.fx.Node | None]) -> bool:
     return all(node is None or node.op == "get_attr" for node in nodes)
 
 
-def _rank(node):
-    return node.meta["val"].dim()
+def _rank(node: torch.fx.Node) -> int:
+    return int(node.meta["val"].dim())
 
 
-def _scale_and_shift(graph, node):
+def _scale_and_shift(graph: torch.fx.GraphModule,
+                     node: torch.fx.Node) -> tuple[torch.Tensor, torch.Tensor]:
     """y = x * scale + shift, a value for each channel: weight / sqrt(variance + eps), and
     bias - mean * scale."""
-    weight, bias, mean, variance = (None if one is None else constant(graph, one).detach()
-                                    for one in node.args[1:5])
+    weight, bias = (None if one is None else constant(graph, one).detach() for one in node.args[1:3])
+    mean, variance = (constant(graph, one).detach() for one in node.args[3:5])
     scale = torch.rsqrt(variance + node.args[7])
     scale = scale if weight is None else scale * weight
     shift = -mean * scale
     return scale, shift if bias is None else shift + bias
 
 
-def _as_convolution(graph, node):
+def _as_convolution(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     scale, shift = _scale_and_shift(graph, node)
     channels, dims = scale.numel(), _rank(node) - 2
     kernels = new_constant(graph, node, f"_{node.name}_kernels",
@@ -109,25 +111,26 @@ def _as_convolution(graph, node):
     node.args = (node.args[0], kernels, bias, dims * [1], dims * [0], dims * [1], channels)
 
 
-def _into_linear(graph, node, linear):
+def _into_linear(graph: torch.fx.GraphModule, node: torch.fx.Node, linear: torch.fx.Node) -> None:
     scale, shift = _scale_and_shift(graph, node)
-    weight = constant(graph, linear.args[1]).detach() * scale[:, None]
+    scaled = constant(graph, linear.args[1]).detach() * scale[:, None]
     if len(linear.args) > 2 and linear.args[2] is not None:
         shift = shift + constant(graph, linear.args[2]).detach() * scale
-    weight = new_constant(graph, node, f"_{node.name}_weight", weight)
+    weight = new_constant(graph, node, f"_{node.name}_weight", scaled)
     bias = new_constant(graph, node, f"_{node.name}_bias", shift)
     node.target, node.args = _ATEN.linear.default, (linear.args[0], weight, bias)
 
 
-def _into_convolution(graph, node, convolution):
+def _into_convolution(graph: torch.fx.GraphModule, node: torch.fx.Node,
+                      convolution: torch.fx.Node) -> None:
     scale, shift = _scale_and_shift(graph, node)
-    weight = constant(graph, convolution.args[1]).detach()
+    old = constant(graph, convolution.args[1]).detach()
     if convolution.target in _TRANSPOSED:  # (inputs, outputs of a group, ...)
         groups = convolution.args[6] if len(convolution.args) > 6 else 1
-        scales = scale.reshape(groups, 1, -1, *(weight.dim() - 2) * [1])
-        scaled = (weight.reshape(groups, -1, *weight.shape[1:]) * scales).reshape(weight.shape)
+        scales = scale.reshape(groups, 1, -1, *(old.dim() - 2) * [1])
+        scaled = (old.reshape(groups, -1, *old.shape[1:]) * scales).reshape(old.shape)
     else:
-        scaled = weight * scale.reshape(-1, *(weight.dim() - 1) * [1])
+        scaled = old * scale.reshape(-1, *(old.dim() - 1) * [1])
     if len(convolution.args) > 2 and convolution.args[2] is not None:
         shift = shift + constant(graph, convolution.args[2]).detach() * scale
     weight = new_constant(graph, convolution, f"_{node.name}_weight", scaled)

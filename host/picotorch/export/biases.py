@@ -23,12 +23,11 @@ def widen_scales(prepared: torch.fx.GraphModule) -> None:
     for node in prepared.graph.nodes:
         if node.target not in _LAYERS or len(node.args) < 3 or node.args[2] is None:
             continue
-        observers = [_observer(prepared, one) for one in node.args[:2]]
-        bias = _source(node.args[2])
-        if None in observers or bias.op != "get_attr":
+        given, weights = (_observer(prepared, one) for one in node.args[:2])
+        source = _source(node.args[2])
+        if given is None or weights is None or source.op != "get_attr":
             continue
-        given, weights = observers
-        bias = constant(prepared, bias).detach().abs().to(torch.float64)
+        bias = constant(prepared, source).detach().abs().to(torch.float64)
         if weights.max_val.numel() == 1:
             bias = bias.max().reshape(weights.max_val.shape)
         largest = torch.maximum(weights.max_val, -weights.min_val)
@@ -40,12 +39,12 @@ def widen_scales(prepared: torch.fx.GraphModule) -> None:
             weights.max_val.copy_(torch.maximum(weights.max_val, least))
 
 
-def _least_weight(bias, scale):
+def _least_weight(bias: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return the largest weight whose scale is wide enough for a bias."""
     return bias / (scale.double() * 2**_BITS) * _STEPS
 
 
-def _observer(prepared, node):
+def _observer(prepared: torch.fx.GraphModule, node: torch.fx.Node) -> torch.nn.Module | None:
     """Return the observer of a value, None if it has none."""
     if node.op != "call_module":
         return None
@@ -53,7 +52,7 @@ def _observer(prepared, node):
     return observer if hasattr(observer, "calculate_qparams") else None
 
 
-def _source(node):
+def _source(node: torch.fx.Node) -> torch.fx.Node:
     while node.op == "call_module":
         node = node.args[0]
     return node

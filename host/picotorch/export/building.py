@@ -7,7 +7,8 @@ The module lowering does the work; it imports torch, and so is only imported whe
 import importlib
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,17 @@ from ..host.values import TENSOR, Values
 from ..measure import advising
 from . import arrays, differences, report, torch_errors
 from .exporting import export_file
-from .samples import Unfit, example_samples, samples_of
+from .samples import Samples, Unfit, example_samples, samples_of
 from .state import unchanged
 from .steps import Steps, quiet
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.export import ExportedProgram
+    from torch.fx import GraphModule, Node
+
+    from .causes import Cause
+    from .lowering import Lowered
 
 CORE = "cortex-m4"
 EXTRA = "pip install 'picotorch[export]'"
@@ -57,7 +66,7 @@ def explained(error: Exception, quantized: bool, name: str) -> Error:
     return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {what}", name, remedy=remedy)
 
 
-def _remedy(part, quantized):
+def _remedy(part: str, quantized: bool) -> str:
     return (f"write the {part} with other operators"
             + (", or export it without --quantize" if quantized else ""))
 
@@ -68,9 +77,9 @@ class Source(NamedTuple):
     of an exception of the lowering."""
 
     name: str
-    exported: object
-    run: Callable[[tuple], list]
-    arguments: tuple
+    exported: "ExportedProgram"
+    run: Callable[[tuple[Any, ...]], list[Any]]
+    arguments: tuple[Any, ...]
     before: int
     explain: Callable[[Exception, bool], Error]
 
@@ -80,11 +89,11 @@ class Built(NamedTuple):
     float32, to compare an int8 program with; None for any other, and where it cannot be lowered."""
 
     program: bytes
-    entry: dict
+    entry: dict[str, Any]
     float_program: bytes | None = None
 
 
-def imported(steps: Steps):
+def imported(steps: Steps) -> ModuleType:
     """lowering, which imports torch and executorch. Raises NotFound without the extra."""
     try:
         with steps.step("importing torch and executorch"):
@@ -94,7 +103,7 @@ def imported(steps: Steps):
                    remedy=EXTRA) from None
 
 
-def _quantizing():
+def _quantizing() -> ModuleType:
     try:
         with quiet():
             return importlib.import_module(".quantizing", __package__)
@@ -149,7 +158,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
     return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
 
 
-def _kept_float(lowered, names):
+def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
     """Return the numbers of the layers that keep_float names, among advising.layers."""
     if not names:
         return []
@@ -159,20 +168,22 @@ def _kept_float(lowered, names):
                 for name in names if name)]
 
 
-def _causes(lowering, lowered, evaluated, quantize, below, poor):
+def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quantize: Samples | None,
+            below: list[dict[str, Any]], poor: list[dict[str, Any]]) -> "dict[str, Cause]":
     """Return the causes of layers, which report.layer_warnings words; none of a float32 program, whose
     layers are not quantized."""
-    if lowered.fake_quantized is None:
+    if lowered.fake_quantized is None or quantize is None:
         return {}
     causes = importlib.import_module(".causes", __package__)
     with unchanged(lowering.torch, lowered.fake_quantized):
-        return causes.find(
+        found: dict[str, Cause] = causes.find(
             lowered.fake_quantized, lowered.reference, _tensors(lowering.torch, evaluated.inputs[0]),
             {layer["value"]: layer["operator"] for layer in below},
             [layer["value"] for layer in poor], quantize.inputs)
+    return found
 
 
-def _in_float(lowering, source, wishes, steps):
+def _in_float(lowering: ModuleType, source: Source, wishes: Wishes, steps: Steps) -> bytes | None:
     """Return the module's float32 program, None where ExecuTorch cannot lower it."""
     try:
         with steps.step("lowering it in float32, to compare"):
@@ -184,12 +195,12 @@ def _in_float(lowering, source, wishes, steps):
         return None
 
 
-def _warnings(quantize, evaluated):
+def _warnings(quantize: Samples | None, evaluated: Samples) -> list[str]:
     """Return the warnings on the samples, each sentence once."""
     return list(dict.fromkeys([*(quantize.warnings if quantize else ()), *evaluated.warnings]))
 
 
-def _dtypes(program):
+def _dtypes(program: bytes) -> str:
     """Return the dtypes of a program's tensors of floats, or of all tensors where it has none."""
     meta = open_program(program).method_meta("forward")
     values = Values(meta.program, meta.plan)
@@ -199,7 +210,7 @@ def _dtypes(program):
     return ", ".join(sorted(floats or found)) or "none"
 
 
-def _check_dtypes(source, wishes):
+def _check_dtypes(source: Source, wishes: Wishes) -> None:
     """Raises NotSupported for int8 of inputs and parameters that are not float32."""
     signature = source.exported.graph_signature
     names = {*signature.user_inputs, *signature.inputs_to_parameters}
@@ -211,7 +222,7 @@ def _check_dtypes(source, wishes):
                    remedy="export module.float() with inputs of float32")
 
 
-def _check_written(source, wishes):
+def _check_written(source: Source, wishes: Wishes) -> None:
     """Raises NotSupported for inputs and parameters that forward changes in place."""
     signature = source.exported.graph_signature
     changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
@@ -226,18 +237,18 @@ def _check_written(source, wishes):
                    remedy="make it a buffer, by register_buffer in the module's __init__")
 
 
-def _inputs(exported):
+def _inputs(exported: "ExportedProgram") -> "list[tuple[Node, Tensor]]":
     """The placeholders that are tensors, and their values."""
     return [(node, node.meta["val"]) for node in exported.graph.find_nodes(op="placeholder")
             if hasattr(node.meta.get("val"), "is_floating_point")]
 
 
-def _has_dynamic_inputs(exported):
+def _has_dynamic_inputs(exported: "ExportedProgram") -> bool:
     return any(not isinstance(size, int) for node in exported.graph.find_nodes(op="placeholder")
                for size in getattr(node.meta.get("val"), "shape", ()))
 
 
-def _updated_buffers(exported):
+def _updated_buffers(exported: "ExportedProgram") -> list[str]:
     """Return the names of the buffers that forward changes, itself or through views."""
     signature = exported.graph_signature
     found = set(signature.buffers_to_mutate.values())
@@ -247,7 +258,7 @@ def _updated_buffers(exported):
     return sorted(found)
 
 
-def _is_written(node):
+def _is_written(node: "Node") -> bool:
     for user in node.users:
         schema = getattr(user.target, "_schema", None)
         if schema is None:
@@ -260,7 +271,8 @@ def _is_written(node):
     return False
 
 
-def _samples(given, examples, source):
+def _samples(given: dict[str, np.ndarray] | None, examples: list[Any],
+             source: Source) -> Samples | None:
     if given is None:
         return None
     try:
@@ -269,7 +281,7 @@ def _samples(given, examples, source):
         raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
 
 
-def _classes(exported):
+def _classes(exported: "ExportedProgram") -> int | None:
     """The elements of the first output, None where they are not fixed."""
     (outputs,) = exported.graph.output_node().args
     kinds = exported.graph_signature.output_specs
@@ -279,18 +291,22 @@ def _classes(exported):
     return count if isinstance(count, int) else None
 
 
-def _lower(lowering, source, quantize, wishes, steps):
+def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, wishes: Wishes,
+           steps: Steps) -> "Lowered":
+    lowered: Lowered
     if quantize is None:
         with steps.step("lowering with ExecuTorch"):
-            return lowering.lower_float(source.exported, wishes.fuse_rnn)
+            lowered = lowering.lower_float(source.exported, wishes.fuse_rnn)
+        return lowered
     quantizing = _quantizing()
     with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {wishes.core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
-        return quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn,
-                                     wishes.keep_float)
+        lowered = quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn,
+                                        wishes.keep_float)
+    return lowered
 
 
-def _replanned(program, name, int8_io):
+def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
     """Plan the memory again, unless the program has control flow and the like."""
     try:
         return export_file(program, name, int8_io)[0]
@@ -300,7 +316,7 @@ def _replanned(program, name, int8_io):
         return program
 
 
-def _loaded(program, lowered, wishes):
+def _loaded(program: bytes, lowered: "Lowered", wishes: Wishes) -> dict[str, Any]:
     """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
     names the layer."""
     try:
@@ -315,7 +331,7 @@ def _loaded(program, lowered, wishes):
                    remedy=_remedy("layer", wishes.quantize is not None)) from None
 
 
-def _memory(program):
+def _memory(program: bytes) -> dict[str, Any]:
     meta = open_program(program).method_meta("forward")
     missing = meta.missing_operators()
     planned = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
@@ -326,21 +342,23 @@ def _memory(program):
     return entry
 
 
-def _unknown(reason):
+def _unknown(reason: str) -> dict[str, Any]:
     return {"checked": reason, "samples": 0, "layer_samples": 0, "layers": [], "outputs": [],
             "accuracy": None, "verdict": "unknown"}
 
 
-def _compared(lowering, source, lowered, evaluated):
-    def values_of(graph):
-        return graph and (lambda sample, wanted: lowering.float_values(
-            graph, _tensors(lowering.torch, sample), wanted))
+def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
+              evaluated: Samples) -> dict[str, Any]:
+    def values_of(graph: "GraphModule") -> differences.ValuesOf:
+        return lambda sample, wanted: lowering.float_values(
+            graph, _tensors(lowering.torch, sample), wanted)
 
     try:
         with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
             layers = differences.layers(
                 lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
-                values_of(lowered.reference), values_of(lowered.fake_quantized))
+                values_of(lowered.reference),
+                None if lowered.fake_quantized is None else values_of(lowered.fake_quantized))
         outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
     except _OtherSizes as error:
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
@@ -356,14 +374,16 @@ class _OtherSizes(Exception):
     """Outputs of other sizes, or of another number, than PyTorch's."""
 
 
-def _sizes(outputs):
+def _sizes(outputs: list[Any]) -> str:
     return ", ".join(str(list(np.shape(value))) for value in outputs) or "no output"
 
 
-def _outputs(torch, source, program, evaluated):
+def _outputs(torch: ModuleType, source: Source, program: bytes,
+             evaluated: Samples) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
     """The difference of each output, and of how many samples the class is right."""
     stepper = differences.Stepper(program)
-    found, right = {}, [0, 0]
+    found: dict[int, differences.Difference] = {}
+    right = [0, 0]
     for k, sample in enumerate(evaluated.inputs):
         wanted = source.run(_tensors(torch, sample))
         given = stepper.run(sample)
@@ -383,5 +403,5 @@ def _outputs(torch, source, program, evaluated):
     return entries, accuracy
 
 
-def _tensors(torch, sample):
+def _tensors(torch: ModuleType, sample: list[Any]) -> tuple[Any, ...]:
     return tuple(arrays.tensor(torch, value) for value in sample)

@@ -8,7 +8,7 @@ Importing it imports torch.
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
@@ -47,12 +47,13 @@ class _Site(NamedTuple):
     dequantizers: tuple[torch.fx.Node, ...]
     limits: tuple[float, float, float]  # lowest, highest, step
 
-    def users(self):
+    def users(self) -> list[torch.fx.Node]:
         return [user for one in self.dequantizers for user in one.users]
 
 
-def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule, arguments: tuple,
-         below: dict[str, str], poor: Iterable[str], calibration: list) -> dict[str, Cause]:
+def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule,
+         arguments: tuple[Any, ...], below: dict[str, str], poor: Iterable[str],
+         calibration: list[list[Any]]) -> dict[str, Cause]:
     """Return the cause for each of these values.
 
     fake_quantized, reference: graphs of lowering.Lowered. arguments: of forward. below: {value:
@@ -65,7 +66,7 @@ def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule, 
         name: _cause(trial, name, calibration) for name in poor if name in trial.nodes}
 
 
-def _is(node, name):
+def _is(node: Any, name: str) -> TypeGuard[torch.fx.Node]:
     return isinstance(node, torch.fx.Node) and str(node.target).startswith(
         f"quantized_decomposed.{name}")
 
@@ -73,7 +74,8 @@ def _is(node, name):
 class _Trial:
     """A graph of floats, in which single values can be rounded."""
 
-    def __init__(self, graph, reference, arguments):
+    def __init__(self, graph: torch.fx.GraphModule, reference: torch.fx.GraphModule,
+                 arguments: tuple[Any, ...]) -> None:
         self.graph, self.arguments = graph, torch.utils._pytree.tree_leaves(arguments)
         self.nodes = {value_name(node): node for node in graph.graph.nodes
                       if not _is(node, "quantize") and not _is(node, "dequantize")}
@@ -81,9 +83,10 @@ class _Trial:
         self.sites = self._sites()
         self.floats = self._run({}, frozenset())
 
-    def _weights(self, reference):
+    def _weights(self, reference: torch.fx.GraphModule) -> dict[torch.fx.Node, torch.Tensor]:
         """Return {dequantizer of weights: the weights in float}."""
-        named, found = {node.name: node for node in reference.graph.nodes}, {}
+        named = {node.name: node for node in reference.graph.nodes}
+        found: dict[torch.fx.Node, torch.Tensor] = {}
         for node in self.graph.graph.nodes:
             same = named.get(node.name)
             for k, given in enumerate(node.args):
@@ -92,8 +95,8 @@ class _Trial:
                     found[given] = preparing.constant(reference, same.args[k]).detach()
         return found
 
-    def _sites(self):
-        found = {}
+    def _sites(self) -> list[_Site]:
+        found: dict[torch.fx.Node, list[torch.fx.Node]] = {}
         for node in self.graph.graph.nodes:
             if not _is(node, "dequantize") or not node.users:
                 continue
@@ -104,7 +107,7 @@ class _Trial:
         return [_Site(None if source in self.weights else source, next(iter(nodes[0].users)),
                       tuple(nodes), self._limits(nodes[0])) for source, nodes in found.items()]
 
-    def _limits(self, node):
+    def _limits(self, node: torch.fx.Node) -> tuple[float, float, float]:
         step, zero_point, least, most = (
             preparing.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
             for one in _parameters(node))
@@ -112,13 +115,15 @@ class _Trial:
             return (math.nan, math.nan, math.nan)
         return ((least - zero_point) * step, (most - zero_point) * step, step)
 
-    def _run(self, known, on):
+    def _run(self, known: dict[torch.fx.Node, Any],
+             on: frozenset[torch.fx.Node]) -> dict[torch.fx.Node, Any]:
         one = _Interpreter(self, on)
         with torch.no_grad():
             one.run(*self.arguments, initial_env=dict(known))
-        return one.env
+        env: dict[torch.fx.Node, Any] = one.env
+        return env
 
-    def ancestors(self, node):
+    def ancestors(self, node: torch.fx.Node) -> set[torch.fx.Node]:
         found, waiting = set(), [node]
         while waiting:
             one = waiting.pop()
@@ -127,13 +132,13 @@ class _Trial:
                 waiting += one.all_input_nodes
         return found
 
-    def sites_of(self, node):
+    def sites_of(self, node: torch.fx.Node) -> list[_Site]:
         """Return the roundings that the value of a node depends on, its own among them."""
         leading = self.ancestors(node)
         return [site for site in self.sites
                 if site.value is node or not leading.isdisjoint(site.dequantizers)]
 
-    def noise(self, node, sites):
+    def noise(self, node: torch.fx.Node, sites: list[_Site]) -> float:
         """Return the sum of the squared errors of a value by these roundings."""
         on = frozenset(one for site in sites for one in site.dequantizers)
         stale = set(on)
@@ -148,12 +153,12 @@ class _Trial:
         return float((error**2).sum())
 
 
-class _Interpreter(torch.fx.Interpreter):
-    def __init__(self, trial, on):
+class _Interpreter(torch.fx.Interpreter):  # type: ignore[misc]
+    def __init__(self, trial: _Trial, on: frozenset[torch.fx.Node]) -> None:
         super().__init__(trial.graph, garbage_collect_values=False)
         self.trial, self.on = trial, on
 
-    def run_node(self, node):
+    def run_node(self, node: torch.fx.Node) -> Any:
         if _is(node, "dequantize") and node not in self.on:
             if node in self.trial.weights:
                 return self.trial.weights[node]
@@ -161,14 +166,14 @@ class _Interpreter(torch.fx.Interpreter):
                 return self.env[node.args[0].args[0]]
         return super().run_node(node)
 
-    def call_function(self, target, args, kwargs):
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         schema = getattr(target, "_schema", None)
         if schema is not None and schema.is_mutable:  # the values of other runs stay as they are
             args = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, args)
         return super().call_function(target, args, kwargs)
 
 
-def _parameters(node):
+def _parameters(node: torch.fx.Node) -> list[Any]:
     """Return (scale, zero point, lowest and highest integer), of channels the first two as nodes."""
     numbers = list(node.args[1:])
     if _is(node, "dequantize_per_channel"):
@@ -176,7 +181,7 @@ def _parameters(node):
     return numbers[:4]
 
 
-def _of_kernel(trial, name, operator):
+def _of_kernel(trial: _Trial, name: str, operator: str) -> Cause:
     """Word the cause of a layer that its kernel computes less exactly than its roundings make it."""
     node = trial.nodes[name]
     leading = trial.ancestors(node)
@@ -190,7 +195,7 @@ def _of_kernel(trial, name, operator):
                  "before it, the cause was not determined", (_label(trial, node),))
 
 
-def _cause(trial, name, calibration):
+def _cause(trial: _Trial, name: str, calibration: list[list[Any]]) -> Cause:
     node = trial.nodes[name]
     sites = trial.sites_of(node)
     total, noises = trial.noise(node, sites), [trial.noise(node, [site]) for site in sites]
@@ -206,7 +211,7 @@ def _cause(trial, name, calibration):
     return _of_value(trial, first, layers, calibration)
 
 
-def _to_keep(trial, node, loudest, count):
+def _to_keep(trial: _Trial, node: torch.fx.Node, loudest: list[_Site], count: int) -> list[_Site]:
     """Return the loudest roundings without which a value is exact enough, and at least `count`."""
     signal = float((trial.floats[node].double() ** 2).nan_to_num().sum())
     while count < len(loudest) and _ENOUGH * trial.noise(node, loudest[count:]) >= signal:
@@ -214,9 +219,10 @@ def _to_keep(trial, node, loudest, count):
     return loudest[:count]
 
 
-def _int8_layers(trial, sites, node):
+def _int8_layers(trial: _Trial, sites: list[_Site], node: torch.fx.Node) -> tuple[str, ...]:
     """Return the layers to keep in float, so that none of these roundings is left."""
-    leading, found = trial.ancestors(node), {}
+    leading = trial.ancestors(node)
+    found: dict[torch.fx.Node, None] = {}
     for site in sites:
         if site.value is None:
             found[site.user] = None
@@ -228,14 +234,14 @@ def _int8_layers(trial, sites, node):
     return tuple(dict.fromkeys(_label(trial, one) for one in found))
 
 
-def _label(trial, node):
+def _label(trial: _Trial, node: torch.fx.Node) -> str:
     """Return the path of a layer's module if it has one node alone, else the name of its value."""
     path = path_of(node)
     same = [one for one in trial.nodes.values() if one.op == "call_function" and path_of(one) == path]
     return path if path and len(same) == 1 else value_name(node)
 
 
-def _of_weights(trial, site):
+def _of_weights(trial: _Trial, site: _Site) -> str:
     weights = trial.weights[site.dequantizers[0]].abs()
     label = _label(trial, site.user)
     if math.isnan(site.limits[2]):
@@ -250,8 +256,10 @@ def _of_weights(trial, site):
     return f"the step of the weights of {label}, {site.limits[2]:.3g}, is coarse for what they compute"
 
 
-def _of_value(trial, site, layers, calibration):
+def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
+              calibration: list[list[Any]]) -> Cause:
     """Name what makes the step of a value coarse, or cuts the value off."""
+    assert site.value is not None  # but weights
     value, node = trial.floats[site.value].double(), site.value
     label, (lowest, highest, step) = _label(trial, node), site.limits
     what = f"input {label}" if node.op == "placeholder" else label
@@ -277,18 +285,18 @@ def _of_value(trial, site, layers, calibration):
                  f"{step:.3g} is coarse for what follows", layers)
 
 
-def _is_wide(trial, site):
+def _is_wide(trial: _Trial, site: _Site) -> bool:
     """Return True if the scale of a value is far wider than the value, as none of softmax is."""
     lowest, highest, _ = site.limits
-    return (site.value.target not in masks.SOFTMAXES
+    return (site.value is not None and site.value.target not in masks.SOFTMAXES
             and highest - lowest > _WIDER * _width(trial.floats[site.value].double()))
 
 
-def _width(value):
+def _width(value: torch.Tensor) -> float:
     return max(float(value.max()), 0) - min(float(value.min()), 0)
 
 
-def _constant(trial, node):
+def _constant(trial: _Trial, node: torch.fx.Node) -> float | None:
     """Return the constant of a value that is far from all others of it, None without such."""
     value = trial.floats[node].double()
     extreme = max(value.min(), value.max(), key=abs)
@@ -300,7 +308,7 @@ def _constant(trial, node):
     return float(extreme) if _has_constant(trial, node, float(extreme)) else None
 
 
-def _has_constant(trial, node, extreme):
+def _has_constant(trial: _Trial, node: torch.fx.Node, extreme: float) -> bool:
     """Return True if a number of this size leads to a value: of the graph, or of an input."""
     found, waiting = set(), [node]
     while waiting:
@@ -321,14 +329,14 @@ def _has_constant(trial, node, extreme):
     return False
 
 
-def _is_constant(node, tensor):
+def _is_constant(node: torch.fx.Node, tensor: torch.Tensor) -> bool:
     """Return True for constants, and for inputs that are masks."""
     if node.op == "placeholder":
         return len(tensor.unique()) <= 2
     return node.op == "get_attr" or (_is(node, "dequantize") and node.args[0].op == "get_attr")
 
 
-def _shared(trial, site, what, layers):
+def _shared(trial: _Trial, site: _Site, what: str, layers: tuple[str, ...]) -> Cause:
     """Word a scale that is far wider than its value: another value has the same, or the samples of the
     calibration were wider."""
     for other in trial.sites:
@@ -348,7 +356,7 @@ def _shared(trial, site, what, layers):
                  (), "calibrate with samples like those that it will get")
 
 
-def _outlier(value):
+def _outlier(value: torch.Tensor) -> str:
     """Describe the channel whose range is far wider than the median, "" without one."""
     for dim in range(1, value.dim()):
         if value.shape[dim] > 2:
@@ -359,7 +367,7 @@ def _outlier(value):
     return ""
 
 
-def _calibrate(samples):
+def _calibrate(samples: list[list[Any]]) -> str:
     is_few = len(samples) < _FEW or all(
         all((one == other).all() for one, other in zip(sample, samples[0], strict=True))
         for sample in samples)

@@ -1,12 +1,14 @@
 """Complete what is known of an exported program by what needs no torch: advice, the share of int8, the
 time, and how an int8 program compares with the float32 program of the same module."""
 
+from typing import Any
+
 from ..measure import advising, timing
 from . import report
 from .building import Built
 
 
-def complete(built: Built, core: str) -> dict:
+def complete(built: Built, core: str) -> dict[str, Any]:
     """Return the entry of a program with "advice", "int8", "time" on this core and "float32".
 
     "float32" has the "bytes" and the "time" of the same module in float32; it is None where there is no

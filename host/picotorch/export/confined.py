@@ -20,6 +20,7 @@ import os
 import platform
 import struct
 import sys
+from typing import Any, TypeAlias
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system calls, the same on all machines
 _VERSION = 1  # flag of the first: which version there is
@@ -88,6 +89,9 @@ _DENIED = {
 }  # fmt: skip
 
 
+_Instruction: TypeAlias = tuple[int, int, int, int]  # operation, jumps if true and if not, operand
+
+
 class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
 
@@ -116,10 +120,10 @@ def command(folder: str, words: list[str]) -> list[str]:
     return [sys.executable, "-I", os.path.abspath(__file__), folder, *words]
 
 
-def _call(number, *arguments):
+def _call(number: int, *arguments: Any) -> int:
     """Return the result of a system call. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    result = libc.syscall(ctypes.c_long(number), *arguments)
+    result: int = libc.syscall(ctypes.c_long(number), *arguments)
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -130,10 +134,10 @@ def denied() -> dict[str, int]:
     filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or without seccomp."""
     column, _ = _machine()
     return {} if column is None or not _has_filters() else {
-        name: numbers[column] for name, numbers in _DENIED.items() if numbers[column] is not None}
+        name: number for name, numbers in _DENIED.items() if (number := numbers[column]) is not None}
 
 
-def _has_filters():
+def _has_filters() -> bool:
     """Return whether the kernel has seccomp filters: it looks for one at address 0 then."""
     if sys.platform != "linux":
         return False
@@ -157,26 +161,27 @@ def gaps() -> list[str]:
     return [gap for gap, is_open in found.items() if landlock and is_open]
 
 
-def _machine():
+def _machine() -> tuple[int, int] | tuple[None, None]:
     """The column of system calls' numbers, and how a filter sees the architecture; None for others."""
     is_wide = ctypes.sizeof(ctypes.c_void_p) == 8
     return _MACHINES.get(platform.machine(), (None, None)) if is_wide else (None, None)
 
 
-def _filter():
+def _filter() -> list[_Instruction]:
     """The instructions of the filter, in which a jump names how many to skip if true, if not."""
     column, architecture = _machine()
+    assert column is not None and architecture is not None  # denied() has calls for these alone
     refuse = [(_RETURN, 0, 0, _ERROR | errno.EPERM)]
     no_such_call = [(_RETURN, 0, 0, _ERROR | errno.ENOSYS)]
     allow = [(_RETURN, 0, 0, _ALLOW)]
 
-    def load(offset):
+    def load(offset: int) -> list[_Instruction]:
         return [(_LOAD, 0, 0, offset)]
 
-    def argument(index, half=0):
+    def argument(index: int, half: int = 0) -> list[_Instruction]:
         return load(_ARGUMENTS + 8 * index + 4 * half)  # 0: its lower half
 
-    def of_call(numbers, instructions):
+    def of_call(numbers: tuple[int, int], instructions: list[_Instruction]) -> list[_Instruction]:
         return [(_EQUAL, 0, len(instructions), numbers[column]), *instructions]
 
     found = [*load(_ARCHITECTURE), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL),
@@ -194,7 +199,7 @@ def _filter():
     return [*found, *allow]
 
 
-def _deny_calls(libc):
+def _deny_calls(libc: ctypes.CDLL) -> None:
     """Deny this thread system calls, for good. OSError where that cannot be."""
     if not denied():
         return
@@ -205,13 +210,13 @@ def _deny_calls(libc):
         raise OSError(ctypes.get_errno(), "no seccomp filter")
 
 
-def _writes(found):
+def _writes(found: int) -> int:
     """Return all rights to change files that a version knows."""
     return (_WRITE_FILE | _REMOVE_AND_MAKE | (_REFER if found >= 2 else 0)
             | (_TRUNCATE if found >= 3 else 0) | (_IOCTL_DEV if found >= 5 else 0))
 
 
-def _allow(ruleset, path, rights):
+def _allow(ruleset: int, path: str, rights: int) -> None:
     folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = _PathBeneath(rights, folder)

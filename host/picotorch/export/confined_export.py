@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from typing import IO, Any
 
 import numpy as np
 
@@ -32,8 +33,8 @@ from .steps import Steps
 _LONGEST = 4 * LIMIT  # bytes of a message
 
 
-def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
-                tell: Callable | None = None, unconfined: bool = False) -> Built:
+def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, wishes: Wishes,
+                tell: Callable[[str], None] | None = None, unconfined: bool = False) -> Built:
     """Do what building.build does, for the file's module, in a process that can write only to its own
     temporary folder. given: the example inputs, arrays, None for those of the file. Print what else it
     can do on this computer, if anything.
@@ -55,14 +56,14 @@ def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: W
         raise fail(INTERNAL, "the process that exports it ended without a result", name) from None
 
 
-def _check_confinement(name):
+def _check_confinement(name: str) -> None:
     """Print what a confined process can do. Raise NotSupported where none can be confined."""
     has_filter = bool(confined.denied())
-    if not confined.version():
+    if confined.version():
+        why = _fault()
+    else:
         why = ("there is no Landlock (Linux 5.13), and a seccomp filter alone does not" if has_filter
                else "there is neither Landlock (Linux 5.13) nor a seccomp filter")
-    else:
-        why = _fault()
     if why is not None:
         raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in it from changing your "
                    f"files: {why}", name,
@@ -76,7 +77,7 @@ def _check_confinement(name):
                   "trust", err=True)
 
 
-def _fault():
+def _fault() -> str | None:
     """Start a process that does nothing, confined: return why that fails, or None."""
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         done = subprocess.run(confined.command(folder, [sys.executable, "-I", "-S", "-c", ""]),
@@ -87,8 +88,8 @@ def _fault():
     return f"a confined process does not start ({''.join(text[-1:]) or f'status {done.returncode}'})"
 
 
-def _request(data, given, wishes):
-    arrays = {f"given/{i}": storable(array) for i, array in enumerate(given)}
+def _request(data: bytes, given: list[Any], wishes: Wishes) -> bytes:
+    arrays: dict[str, Any] = {f"given/{i}": storable(array) for i, array in enumerate(given)}
     for field in ("quantize", "evaluate"):
         arrays |= {f"{field}/{name}": array for name, array in (getattr(wishes, field) or {}).items()}
     request = io.BytesIO()
@@ -96,18 +97,19 @@ def _request(data, given, wishes):
     return request.getvalue()
 
 
-def _ask(words, folder, request, tell):
+def _ask(words: list[str], folder: str, request: bytes, tell: Callable[[str], None]) -> Any:
     """The last message of the process, None where it gave none. Ends it in any case."""
     folders = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
     with child.started(words, child.kill_group, cwd=folder, env=os.environ | folders,
                        start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                        stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None and process.stdout is not None  # both are pipes
         with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(request)
         return _last_message(process.stdout, tell)
 
 
-def _last_message(lines, tell):
+def _last_message(lines: IO[bytes], tell: Callable[[str], None]) -> Any:
     while line := lines.readline(_LONGEST):
         try:
             message = json.loads(line)
@@ -120,12 +122,12 @@ def _last_message(lines, tell):
     return None
 
 
-def _printable(text):
+def _printable(text: object) -> str:
     """A step's text, which may end its line."""
     return show.printable(str(text).rstrip("\n")) + ("\n" if str(text).endswith("\n") else "")
 
 
-def _read_answer(answer, name):
+def _read_answer(answer: Any, name: str) -> Built:
     """Return what was built. Raise the Error that it reports; TypeError and such for anything else."""
     if "error" in answer:
         raise fail(int(answer["error"]), str(answer["message"]))
@@ -148,7 +150,7 @@ _ENTRY = {  # the entry of building.build
 }  # fmt: skip
 
 
-def _checked(value, kind):
+def _checked(value: Any, kind: Any) -> Any:
     """A value of JSON as this kind describes it; None stays None."""
     if value is None:
         return None
@@ -168,7 +170,7 @@ def main() -> None:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
 
-    def say(**message):
+    def say(**message: Any) -> None:
         print(json.dumps(message), file=out, flush=True)
 
     options = json.loads(sys.argv[1])
@@ -186,8 +188,8 @@ def main() -> None:
             "please report it")
 
 
-def _export(request, options, steps):
-    def part(prefix):
+def _export(request: dict[str, np.ndarray], options: dict[str, Any], steps: Steps) -> Built:
+    def part(prefix: str) -> dict[str, np.ndarray] | None:
         return {key.removeprefix(prefix): array for key, array in request.items()
                 if key.startswith(prefix)} or None
 

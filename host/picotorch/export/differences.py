@@ -5,17 +5,24 @@ with the value of the float graph that it stands for.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import checked_inputs, dequantize_array
-from ..host.instructions import read_instructions
+from ..host.instructions import Instruction, read_instructions
 from ..host.tensors import as_numbers, from_stored, torch_name
 from ..host.twin import open_program, outputs, set_inputs
 from ..host.values import TENSOR, Values
+
+if TYPE_CHECKING:
+    from .lowering import Part
+
+# The arrays of these names that a graph computes of the arguments of forward
+ValuesOf: TypeAlias = Callable[[list[Any], set[str]], dict[str, np.ndarray]]
 
 _SILENT = 300.0  # dB: what stands for no difference at all, which JSON cannot say
 
@@ -27,7 +34,7 @@ class Difference:
     a value is not finite, unless both are the same then.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.signal = self.noise = self.largest = self.magnitude = 0.0
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
@@ -41,10 +48,10 @@ class Difference:
         self.largest = max(self.largest, float(difference.max(initial=0)))
         self.magnitude = max(self.magnitude, float(np.abs(expected).max(initial=0)))
 
-    def entry(self) -> dict:
+    def entry(self) -> dict[str, Any]:
         return {"sqnr": self._sqnr(), "largest": self.largest, "magnitude": self.magnitude}
 
-    def _sqnr(self):
+    def _sqnr(self) -> float | None:
         if not math.isfinite(self.signal) or not math.isfinite(self.noise):
             return None
         if self.noise == 0:
@@ -56,7 +63,7 @@ class Equality(Difference):
     """The difference of integers or booleans, with "equal", the share of those that are as expected: an
     index or a class that is another one may differ by any number."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.equal = self.count = 0
 
@@ -65,32 +72,33 @@ class Equality(Difference):
         self.equal += int((expected == found).sum())
         self.count += expected.size
 
-    def entry(self) -> dict:
+    def entry(self) -> dict[str, Any]:
         return {**super().entry(), "equal": self.equal / self.count if self.count else 1.0}
 
 
 class Stepper:
     """The method "forward" of a program, one instruction at a time."""
 
-    def __init__(self, program: bytes):
+    def __init__(self, program: bytes) -> None:
         self.method = load_with_exact_memories(open_program(program), "forward")
         self.meta = self.method.method_meta()
         self.values = Values(self.meta.program, self.meta.plan)
         self.instructions = read_instructions(self.meta, self.values)
         self.has_jumps = any(one.destination is not None for one in self.instructions)
 
-    def run(self, inputs: list) -> list[np.ndarray]:
+    def run(self, inputs: list[Any]) -> list[np.ndarray]:
         """The outputs for these inputs, as numbers that can be compared."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         self.method.execute()
         return [as_numbers(array, self._scalar_type(i))
                 for i, array in enumerate(outputs(self.method, self.meta))]
 
-    def _scalar_type(self, output):
+    def _scalar_type(self, output: int) -> int | None:
         is_tensor = self.meta.output_tag(output) == TENSOR
         return self.meta.output_tensor_meta(output).scalar_type() if is_tensor else None
 
-    def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
+    def step(self, inputs: list[Any], wanted: set[int],
+             found: Callable[[int, int, np.ndarray], None]) -> None:
         """Call found(index, k, array) with output k of each instruction whose index is wanted, those in
         a list of tensors one by one. The method must have no jumps."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
@@ -109,11 +117,11 @@ class Stepper:
         tensor = self._outputs(self.instructions[index])[k]
         return torch_name(self.values.tensor(tensor).scalar_type())
 
-    def _outputs(self, instruction):
+    def _outputs(self, instruction: Instruction) -> list[int]:
         """Return the tensors that an instruction computes, those of a list one by one."""
         return [i for output in instruction.outputs for i in self.values.tensors(output)]
 
-    def _read(self, tensor):
+    def _read(self, tensor: int) -> np.ndarray | None:
         info, (buffer, offset) = self.values.tensor(tensor), self.values.planned(tensor)
         if buffer < 0 or info.is_dynamic():
             return None
@@ -122,8 +130,8 @@ class Stepper:
         return as_numbers(array, info.scalar_type())
 
 
-def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Callable,
-           fake_quantized: Callable | None = None) -> list[dict]:
+def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[Any]],
+           reference: ValuesOf, fake_quantized: ValuesOf | None = None) -> list[dict[str, Any]]:
     """Return the difference of each layer, in the order of the program. Of several instructions that
     compute one value, the last is taken.
 
@@ -143,8 +151,9 @@ def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Call
         expected = reference(sample, set(last))
         rounded = fake_quantized(sample, set(last)) if fake_quantized else {}
 
-        def compare(i, k, array, expected=expected, rounded=rounded):
-            part, name = parts[i], names.get((i, k))
+        def compare(i: int, k: int, array: np.ndarray, expected: dict[str, np.ndarray] = expected,
+                    rounded: dict[str, np.ndarray] = rounded) -> None:
+            part, name = parts[i], names.get((i, k), "")
             want = expected.get(name)
             if part.scale is not None and array.dtype.kind == "i":
                 array = dequantize_array(array, part.scale, part.zero_point)
@@ -164,7 +173,7 @@ def layers(program: bytes, parts: dict, samples: Iterable[list], reference: Call
             if difference.signal or difference.noise]
 
 
-def _rounded(array, part):
+def _rounded(array: np.ndarray, part: "Part") -> np.ndarray:
     """Return what is left of floats as integers of 8 bits with the part's scale, and dequantized."""
     if part.scale is None:
         return array
@@ -172,5 +181,5 @@ def _rounded(array, part):
     return ((integers - part.zero_point) * part.scale).astype(array.dtype)
 
 
-def _is_conversion(operator):
+def _is_conversion(operator: str) -> bool:
     return "quantize_per_tensor" in operator

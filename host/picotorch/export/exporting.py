@@ -3,10 +3,14 @@
 Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import click
+import numpy as np
 
 from picotorch import Error
 from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
+from picotorch.tensor import TensorInfo
 
 from ..host import inputs, show, twin
 from ..host.request import Request
@@ -14,10 +18,13 @@ from ..run.parity import same_bits
 from . import rewriting
 from .steps import quiet
 
+if TYPE_CHECKING:
+    from executorch.exir.schema import ExecutionPlan
+
 _TEMP_SIZE = 1 << 20
 
 
-def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
+def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict[str, Any]]:
     """The bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
     exporter = _Exporter()
     if data[4:6] != b"ET":
@@ -38,7 +45,7 @@ def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
 class _Exporter:
     """Import the modules of the package. The import logs and warns about unused parts."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         try:
             with quiet():
                 from executorch.exir import schema
@@ -50,7 +57,7 @@ class _Exporter:
         self.deserialize_pte_binary = _program.deserialize_pte_binary
         self.serialize_pte_binary = _program.serialize_pte_binary
 
-    def constant_plan(self, name, number):
+    def constant_plan(self, name: str, number: int | float) -> "ExecutionPlan":
         """A method that returns a number, as the exporter writes it."""
         schema = self.schema
         value = schema.Double(number) if isinstance(number, float) else schema.Int(number)
@@ -61,15 +68,15 @@ class _Exporter:
                 "", '[1, {"type": null, "context": null, "children_spec": []}]'))
 
 
-def _signature(data, method):
+def _signature(data: bytes, method: str) -> dict[str, Any]:
     meta = twin.open_program(data).method_meta(method)
-    return {"inputs": [_end(meta.input_tensor_meta(i), meta.input_quantization(i))
-                       for i in range(meta.num_inputs()) if meta.input_quantization(i)],
-            "outputs": [_end(meta.output_tensor_meta(i), meta.output_quantization(i))
-                        for i in range(meta.num_outputs()) if meta.output_quantization(i)]}
+    return {"inputs": [_end(meta.input_tensor_meta(i), found) for i in range(meta.num_inputs())
+                       if (found := meta.input_quantization(i))],
+            "outputs": [_end(meta.output_tensor_meta(i), found) for i in range(meta.num_outputs())
+                        if (found := meta.output_quantization(i))]}
 
 
-def _end(info, quantization):
+def _end(info: TensorInfo, quantization: tuple[float, int]) -> dict[str, Any]:
     scale, zero_point = quantization
     return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
             "scale": scale, "zero_point": zero_point}
@@ -78,7 +85,7 @@ def _end(info, quantization):
 # ---- the new program beside the old one, on the twin
 
 
-def _check(old: bytes, new: bytes, name: str, entry: dict) -> str:
+def _check(old: bytes, new: bytes, name: str, entry: dict[str, Any]) -> str:
     """Runs both with the same random inputs: "same outputs", or why they could not run.
 
     Raises Internal when they differ.
@@ -89,25 +96,31 @@ def _check(old: bytes, new: bytes, name: str, entry: dict) -> str:
         given = inputs.random_inputs(meta)
     except Error as error:
         return f"not run: {error.message}"
-    floats = [inputs.dequantize_array(value, *meta.input_quantization(i))
-              if f"input {i}" in changed else value for i, value in enumerate(given)]
+    floats = [_dequantized(value, meta.input_quantization(i)) if f"input {i}" in changed else value
+              for i, value in enumerate(given)]
     was, now = (twin.run(Request(data, name, values, method, temp_size=_TEMP_SIZE))
                 for data, values in ((old, floats), (new, given)))
     if was.code or now.code:
         return f"not run: {was.message or now.message}"
     for i, (one, other) in enumerate(zip(was.outputs, now.outputs, strict=True)):
         if f"output {i}" in changed:
-            other = inputs.dequantize_array(other, *meta.output_quantization(i))
+            other = _dequantized(other, meta.output_quantization(i))
         if not same_bits(one, other):
             raise fail(INTERNAL, "differs from the old program's", f"output {i} of {method}",
                        remedy="this is a fault of picotorch: please report it with the model")
     return "same outputs"
 
 
+def _dequantized(array: np.ndarray, quantization: tuple[float, int] | None) -> np.ndarray:
+    """Return the floats of an input or output whose float end was taken off."""
+    assert quantization is not None  # rewriting keeps it as constant methods
+    return inputs.dequantize_array(array, *quantization)
+
+
 # ---- for people
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}")
     for method in entry["methods"]:

@@ -4,8 +4,10 @@ Importing it imports torch and executorch, which takes seconds.
 """
 
 import operator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
@@ -34,6 +36,9 @@ _CHANNELS_LAST = {4: ((0, 2, 3, 1),), 5: ((0, 2, 3, 4, 1),)}
 
 # Never computed ahead of time, whatever they take: they make much out of little
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
+
+Parameters: TypeAlias = tuple[float, int]  # scale and zero point
+Quantized: TypeAlias = dict[str, set[Parameters]]  # by the name of a value, what it is quantized with
 
 
 class Part(NamedTuple):
@@ -71,7 +76,8 @@ class Lowered(NamedTuple):
 # ---- float32
 
 
-@torch.no_grad()  # else the copy of a new state to a buffer is refused
+# Without gradients: else the copy of a new state to a buffer is refused
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) -> Lowered:
     """Lower with ExecuTorch's portable operators, and if fuse_rnn with recurrent layers in one
     instruction each. Linear layers stay linear layers, and results of constants alone become
@@ -109,12 +115,12 @@ def with_plain_strides(exported: torch.export.ExportedProgram) -> torch.export.E
     return exported
 
 
-def _has_plain_strides(value):
+def _has_plain_strides(value: torch.Tensor) -> bool:
     return any(_has_order(value, order)
                for order in (range(value.ndim), *_CHANNELS_LAST.get(value.ndim, ())))
 
 
-def _has_order(value, order):
+def _has_order(value: torch.Tensor, order: Sequence[int]) -> bool:
     """True where the strides are those of new tensors with the dims in this order in memory."""
     stride = 1
     for dim in reversed(order):
@@ -124,7 +130,8 @@ def _has_order(value, order):
     return True
 
 
-def _with_batch_norms_in_convolutions(exported):
+def _with_batch_norms_in_convolutions(exported: torch.export.ExportedProgram
+                                      ) -> torch.export.ExportedProgram:
     if (exported.range_constraints or exported.example_inputs is None
             or _ATEN.batch_norm.default not in {node.target for node in exported.graph.nodes}):
         return exported
@@ -134,7 +141,7 @@ def _with_batch_norms_in_convolutions(exported):
     return torch.export.export(graph, arguments, keywords, strict=False)
 
 
-def _place_copies(module):
+def _place_copies(module: torch.fx.GraphModule) -> None:
     """Insert contiguous copies before operators that need them, in branches, too."""
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
@@ -147,10 +154,10 @@ def _place_copies(module):
             part.recompile()
 
 
-def _permuted(graph):
+def _permuted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     """Return the nodes of tensors that are not contiguous in the program either. Its views are copies
     and contiguous, as is what it computes of them."""
-    found = set()
+    found: set[torch.fx.Node] = set()
     for node in graph.nodes:
         value = node.meta.get("val")
         is_permuted = isinstance(value, torch.Tensor) and not is_contiguous_or_false(value)
@@ -161,19 +168,19 @@ def _permuted(graph):
     return found
 
 
-def _makes_permuted(node):
+def _makes_permuted(node: torch.fx.Node) -> bool:
     """True for an operator whose results may be, whatever its inputs are."""
     return "linalg" in str(node.target) or any(
         isinstance(one, torch.memory_format) for one in (*node.args, *node.kwargs.values()))
 
 
-def _is_view(target):
+def _is_view(target: Any) -> bool:
     return getattr(target, "overloadpacket", None) not in (_ATEN.to, _ATEN.detach) and any(
         one.alias_info and not one.alias_info.is_write
         for one in getattr(getattr(target, "_schema", None), "returns", ()))
 
 
-def _copy(graph, node, source):
+def _copy(graph: torch.fx.Graph, node: torch.fx.Node, source: torch.fx.Node) -> None:
     value = source.meta.get("val")
     if isinstance(value, torch.Tensor) and not is_contiguous_or_false(value):
         options = {"memory_format": torch.contiguous_format}
@@ -183,7 +190,7 @@ def _copy(graph, node, source):
         node.replace_input_with(source, copy)
 
 
-def traced_from(exported):
+def traced_from(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Lets the names in this program's graph be the ones that later graphs trace their nodes to."""
     for node in exported.graph.nodes:
         node.meta.pop("from_node", None)
@@ -198,20 +205,21 @@ def value_name(node: torch.fx.Node) -> str:
     with a single result."""
     if node.target is operator.getitem:
         return f"{value_name(node.args[0])}[{node.args[1]}]"
-    return node.name
+    return str(node.name)
 
 
 def path_of(node: torch.fx.Node) -> str:
     """Return the path of the module that a node comes from, "" for the outermost."""
-    return next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0]
+    return str(next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0])
 
 
-def float_values(graph: torch.fx.GraphModule, arguments: tuple, names: set[str]) -> dict:
+def float_values(graph: torch.fx.GraphModule, arguments: tuple[Any, ...],
+                 names: set[str]) -> dict[str, np.ndarray]:
     """Return {name: array} of the tensors of these names that a graph of floats computes."""
     found = {}
 
-    class Interpreter(torch.fx.Interpreter):
-        def run_node(self, node):
+    class Interpreter(torch.fx.Interpreter):  # type: ignore[misc]
+        def run_node(self, node: torch.fx.Node) -> Any:
             value = super().run_node(node)
             name = value_name(node)
             if name in names and isinstance(value, torch.Tensor) and value.numel():
@@ -227,7 +235,8 @@ def float_values(graph: torch.fx.GraphModule, arguments: tuple, names: set[str])
 # ---- after
 
 
-def finish(edge: EdgeProgramManager, reference, quantized, fake_quantized=None) -> Lowered:
+def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized: Quantized,
+           fake_quantized: torch.fx.GraphModule | None = None) -> Lowered:
     """Lower the edge program. quantized: {name of a value: {(scale, zero point)}}. fake_quantized: see
     Lowered."""
     program = edge.exported_program()
@@ -246,7 +255,7 @@ def finish(edge: EdgeProgramManager, reference, quantized, fake_quantized=None) 
                    reference, fake_quantized)
 
 
-def _keep_initial_values(program):
+def _keep_initial_values(program: torch.export.ExportedProgram) -> None:
     """Mark the buffers that forward updates, so that ExecuTorch writes their values. Runtimes start a
     buffer without one at zero."""
     signature = program.graph_signature
@@ -258,12 +267,12 @@ def _keep_initial_values(program):
             node.meta["et_init_buffer"] = True
 
 
-def _is_zero(tensor):
+def _is_zero(tensor: torch.Tensor) -> bool:
     """True where every bit is zero, which -0.0 is not."""
     return not tensor.detach().contiguous().flatten().view(torch.uint8).any()
 
 
-def _too_large(program):
+def _too_large(program: torch.export.ExportedProgram) -> set[Any]:
     """Targets whose results would take more of the program than what they come from."""
     skipped = set(_MAKERS) | set(constant_prop_pass._DEFAULT_SKIP_TARGETS)
     for node in program.graph.nodes:
@@ -274,14 +283,14 @@ def _too_large(program):
     return skipped
 
 
-def _nbytes(node):
+def _nbytes(node: torch.fx.Node) -> int:
     value = node.meta.get("val")
     values = value if isinstance(value, list | tuple) else [value]
     return sum(value.numel() * value.element_size() for value in values
                if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape))
 
 
-def _part(node, named, quantized):
+def _part(node: torch.fx.Node, named: dict[str, torch.fx.Node], quantized: Quantized) -> Part:
     """named: {name: node} of the float graph."""
     module, values = path_of(node), _values(node, named)
     found = node.meta.get("output_qparams")
@@ -293,18 +302,18 @@ def _part(node, named, quantized):
                 *parameters, source_name(node))
 
 
-def _values(node, named):
+def _values(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> tuple[torch.fx.Node | None, ...]:
     """Return the node of the float graph that each output stands for, None for those without."""
     if not isinstance(node.meta.get("val"), list | tuple):
         return (_value(node, named),)
-    found = [None] * len(node.meta["val"])
+    found: list[torch.fx.Node | None] = [None] * len(node.meta["val"])
     for user in node.users:
         if user.target is operator.getitem:
             found[user.args[1]] = _value(user, named)
     return tuple(found)
 
 
-def _value(node, named):
+def _value(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> torch.fx.Node | None:
     """Return the node of the float graph that a node computes, or helps to compute; of an operator with
     several results, the result that the users of the node take there, None if they take another or more
     than one."""
@@ -315,11 +324,12 @@ def _value(node, named):
     return found.pop() if len(found) == 1 else None
 
 
-def _has_results(node):
+def _has_results(node: torch.fx.Node) -> bool:
     return any(user.target is operator.getitem for user in node.users)
 
 
-def _taken(node, user, source, named):
+def _taken(node: torch.fx.Node, user: torch.fx.Node, source: torch.fx.Node,
+           named: dict[str, torch.fx.Node]) -> set[torch.fx.Node]:
     """Return the results of `source`, of the float graph, that the node may be by this user of it."""
     name = source_name(user)
     if name == source.name:  # the node is a step of the operator
@@ -339,13 +349,13 @@ def _taken(node, user, source, named):
     return results if len(results) == 1 else set()
 
 
-def _is_result(node, source):
+def _is_result(node: torch.fx.Node, source: torch.fx.Node) -> bool:
     return node.target is operator.getitem and node.args[0] is source
 
 
-def _tensors_of(node):
+def _tensors_of(node: torch.fx.Node) -> list[torch.fx.Node]:
     """Return the nodes that a node takes, in order, one that it takes twice twice."""
-    found = []
+    found: list[torch.fx.Node] = []
     torch.fx.node.map_arg((node.args, node.kwargs), found.append)
     return found
 
@@ -353,13 +363,14 @@ def _tensors_of(node):
 def source_name(node: torch.fx.Node) -> str:
     """Return the name of the node in the graph before lowering that a node computes, or helps to
     compute."""
-    name, sources = node.name, node.meta.get("from_node")
+    name: str = node.name
+    sources = node.meta.get("from_node")
     while sources:
         name, sources = sources[-1].name, sources[-1].from_node
     return name
 
 
-def _with_activation(node, parameters, quantized):
+def _with_activation(node: torch.fx.Node | None, parameters: Parameters, quantized: Quantized) -> str:
     """Return the name of the value from this one on that is quantized so: an activation that was fused
     with it."""
     while node is not None:

@@ -14,7 +14,8 @@ Importing it imports torch.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
@@ -62,7 +63,7 @@ CARRIERS = frozenset((
     _ATEN.copy.default))
 
 
-def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch.fx.Node]:
+def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) -> set[torch.fx.Node]:
     """Return the nodes that are to compute in float, by the constants of a graph and the values that
     these samples (arguments) lead to. Each takes or gives sentinels, compares for equality, divides
     masked probabilities by their sum, or selects from tensors of unlike ranges."""
@@ -82,7 +83,7 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple]) -> set[torch
         node for node in nodes if node.target in CHOICES and _is_cut_off(node, values)}
 
 
-def _sources(node, is_last):
+def _sources(node: torch.fx.Node, is_last: Callable[[torch.fx.Node], bool]) -> set[torch.fx.Node]:
     """Return what a value is carried from: nodes that are calls, and behind carriers those for which
     is_last is true."""
     found, waiting = set(), [node]
@@ -94,7 +95,7 @@ def _sources(node, is_last):
     return found
 
 
-def _compared(node):
+def _compared(node: torch.fx.Node) -> set[torch.fx.Node]:
     """Return a comparison for equality with a constant, and what leads to its operand. Layers with
     weights stay int8: their results are equal to numbers by chance only."""
     if node.target in _CASTS:
@@ -108,25 +109,24 @@ def _compared(node):
     return {node} | _sources(operands[0], lambda one: one.target in _PRODUCTS)
 
 
-def _normalized(node):
+def _normalized(node: torch.fx.Node) -> set[torch.fx.Node]:
     """Return what leads from a softmax, by way of a mask, to a division by its sum."""
     if node.target is not _ATEN.div.Tensor or len(node.all_input_nodes) != 2:
         return set()
-    numbers, divisor = node.args
-    numbers = _sources(numbers, lambda one: one.target in SOFTMAXES)
-    divisor = _sources(divisor, lambda one: one.target in _SUMS)
+    numbers = _sources(node.args[0], lambda one: one.target in SOFTMAXES)
+    divisor = _sources(node.args[1], lambda one: one.target in _SUMS)
     sums = {one for one in divisor if one.target in _SUMS and one.args[0] in numbers}
     if not sums or not any(one.target in SOFTMAXES for one in numbers):
         return set()
     return {node} | numbers | divisor
 
 
-def _is_float(node):
+def _is_float(node: torch.fx.Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def _is_cut_off(node, values):
+def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
     """Return True if one operand of a choice has a range that the result does not need, and another
     operand would lose precision by it."""
     operands = [one for one in node.all_input_nodes if one in values]
@@ -141,13 +141,13 @@ def _is_cut_off(node, values):
 class _Values:
     """The values that a node gives, of all samples."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.is_finite, self.has_nan = True, False
         self.lowest, self.highest = math.inf, -math.inf
         self.sentinels = (math.inf, -math.inf)  # magnitudes of those that are large
         self.rest = -math.inf  # and the largest of the others
 
-    def add(self, value):
+    def add(self, value: torch.Tensor) -> None:
         value = value.detach().double()
         finite = torch.isfinite(value)
         self.has_nan |= bool(value.isnan().any())
@@ -164,34 +164,34 @@ class _Values:
             if rest.numel():
                 self.rest = max(self.rest, rest.max().item())
 
-    def width(self):
+    def width(self) -> float:
         """Return the width of the range, which has 0 in it."""
         return max(self.highest, 0) - min(self.lowest, 0)
 
-    def has_sentinels(self):
+    def has_sentinels(self) -> bool:
         """Return True for infinite values, and for one large value and others far below it."""
         least, most = self.sentinels
         is_one = least <= most and most - least <= _SPREAD * most
         return not self.is_finite or (is_one and 0 <= self.rest * _GAP < least)
 
-    def is_mask(self):
+    def is_mask(self) -> bool:
         """Return True for numbers that can only be meant to be added to scores."""
         return self.highest == 0 and self.lowest <= -_MASK
 
 
-class _Observer(torch.fx.Interpreter):
-    def __init__(self, graph):
+class _Observer(torch.fx.Interpreter):  # type: ignore[misc]
+    def __init__(self, graph: torch.fx.GraphModule) -> None:
         super().__init__(graph)
-        self.values = {}
+        self.values: dict[torch.fx.Node, _Values] = {}
 
-    def run_node(self, node):
+    def run_node(self, node: torch.fx.Node) -> Any:
         result = super().run_node(node)
         if isinstance(result, torch.Tensor) and result.is_floating_point() and node.op != "output":
             self.values.setdefault(node, _Values()).add(result)
         return result
 
 
-def _is_source(node, values, size):
+def _is_source(node: torch.fx.Node, values: dict[torch.fx.Node, _Values], size: float) -> bool:
     """Return True for constants of at least this size, operators with such a number, and inputs that
     are masks."""
     if node.op == "call_function":
@@ -206,7 +206,7 @@ def _is_source(node, values, size):
     return node.op == "get_attr" and (not found.is_finite or is_large)
 
 
-def _carried(nodes, sources):
+def _carried(nodes: list[torch.fx.Node], sources: set[torch.fx.Node]) -> set[torch.fx.Node]:
     found = set(sources)
     for node in nodes:
         if node.target in CARRIERS and not found.isdisjoint(node.all_input_nodes):
@@ -214,7 +214,7 @@ def _carried(nodes, sources):
     return found
 
 
-def _scores(nodes):
+def _scores(nodes: list[torch.fx.Node]) -> set[torch.fx.Node]:
     """Return what the scores of all softmaxes are carried from."""
     found = set()
     for node in reversed(nodes):

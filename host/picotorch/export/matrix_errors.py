@@ -9,6 +9,7 @@ Importing it imports torch.
 """
 
 import operator
+from typing import Any, TypeAlias
 
 import torch
 
@@ -22,6 +23,9 @@ _RAISING = {  # by the function: what takes check_errors, whose first result is 
 _FACTORS = {  # its first two results are wanted
     _ATEN.linalg_lu_factor.default: _ATEN.linalg_lu_factor_ex.default}
 
+# The result of a step; NotImplemented, for which mypy has Any, leaves the function as it is
+_Result: TypeAlias = torch.Tensor | Any
+
 
 def take_apart(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Replace functions that have no kernels by others that have."""
@@ -30,7 +34,7 @@ def take_apart(exported: torch.export.ExportedProgram) -> torch.export.ExportedP
     return exported.run_decompositions(_STEPS)
 
 
-def _power(matrix, n):
+def _power(matrix: torch.Tensor, n: int) -> _Result:
     """Return a negative power: a power of the inverse."""
     if n >= 0:
         return NotImplemented
@@ -38,18 +42,18 @@ def _power(matrix, n):
     return torch.linalg.matrix_power(inverse, -n)
 
 
-def _cholesky_solve(b, factor, upper=False):
+def _cholesky_solve(b: torch.Tensor, factor: torch.Tensor, upper: bool = False) -> torch.Tensor:
     lower = factor.mT if upper else factor
     return torch.linalg.solve_triangular(
         lower.mT, torch.linalg.solve_triangular(lower, b, upper=False), upper=True)
 
 
-def _cholesky_inverse(factor, upper=False):
+def _cholesky_inverse(factor: torch.Tensor, upper: bool = False) -> torch.Tensor:
     n = factor.shape[-1]
     return _cholesky_solve(torch.eye(n, dtype=factor.dtype).expand(factor.shape), factor, upper)
 
 
-def _pinv(matrix, rcond=None, hermitian=False):
+def _pinv(matrix: torch.Tensor, rcond: float | None = None, hermitian: bool = False) -> _Result:
     """Invert the singular values that are larger than rcond times the largest."""
     if matrix.numel() == 0:
         return NotImplemented
@@ -65,7 +69,8 @@ def _pinv(matrix, rcond=None, hermitian=False):
     return torch.matmul(right.mT * kept.unsqueeze(-2), left.mT)
 
 
-def _pinv_of_rtol(matrix, *, atol=None, rtol=None, hermitian=False):
+def _pinv_of_rtol(matrix: torch.Tensor, *, atol: float | torch.Tensor | None = None,
+                  rtol: float | torch.Tensor | None = None, hermitian: bool = False) -> _Result:
     if atol is not None or isinstance(rtol, torch.Tensor):
         return NotImplemented
     return _pinv(matrix, rtol, hermitian)
@@ -88,7 +93,7 @@ def into_operators(module: torch.fx.GraphModule) -> None:
             part.recompile()
 
 
-def _replace(graph):
+def _replace(graph: torch.fx.Graph) -> None:
     for node in list(graph.nodes):
         checked = {**node.kwargs, "check_errors": True}
         if node.target in _FACTORS:

@@ -10,8 +10,10 @@ import re
 import sys
 import traceback
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from .building import Source, explained
 from .state import assigned_in_place, copy_of, hidden_state, unchanged
 from .steps import Steps, quiet
 from .torch_errors import cause, export_remedy
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 def is_function(text: str) -> bool:
@@ -53,7 +58,7 @@ def check_function(path: Path) -> None:
                    f"{path}:function")
 
 
-def _functions(path):
+def _functions(path: Path) -> list[str]:
     """The names of a file's functions that can be called without arguments, of which some may return
     a module."""
     try:
@@ -67,7 +72,7 @@ def _functions(path):
             and any(isinstance(part, ast.Return) and part.value for part in ast.walk(node))]
 
 
-def call_function(text: str) -> tuple:
+def call_function(text: str) -> tuple[Any, ...]:
     """(module, example inputs) that the user's function returns. Raises NotFound where there is no such
     function, InvalidArgument for what it returns or raises otherwise."""
     file, _, name = text.rpartition(":")
@@ -97,7 +102,7 @@ def call_function(text: str) -> tuple:
     return tuple(returned)
 
 
-def _import(file):
+def _import(file: str) -> ModuleType:
     if not file.endswith(".py"):
         sys.path.insert(0, "")
         try:
@@ -108,6 +113,7 @@ def _import(file):
     if not path.is_file():
         raise fail(ACCESS_FAILED, "No such file", file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None  # of each name that ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what the file imports from its own folder
     sys.modules[path.stem] = module
@@ -118,14 +124,15 @@ def _import(file):
     return module
 
 
-def _line_of(error, file):
+def _line_of(error: BaseException, file: str) -> str:
     """" (line 3)" where the user's file raised it."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
              if frame.filename.endswith(file)]
     return f" (line {lines[-1]})" if lines else ""
 
 
-def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_shapes=None) -> Source:
+def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, steps: Steps,
+                     dynamic_shapes: Any = None) -> Source:
     """Export an nn.Module with example inputs (a tensor, or a tuple of the arguments of forward).
     Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot
     export, and for names that the code of torch cannot contain."""
@@ -160,7 +167,8 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
                   functools.partial(explained, name=name))
 
 
-def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps: Steps) -> Source:
+def source_of_pt2(torch: ModuleType, data: bytes, name: str, inputs: Sequence[Any] | None,
+                  steps: Steps) -> Source:
     """Read a file of torch.export.save; inputs: arguments of forward instead of those in the file."""
     with steps.step("reading the exported program"):
         try:
@@ -178,7 +186,7 @@ def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps:
                   len(data), functools.partial(explained, name=name))
 
 
-def _check_names(paths, name):
+def _check_names(paths: Iterable[str], name: str) -> None:
     """Raise NotSupported for modules, parameters and buffers that the code of torch.fx cannot name."""
     for path in paths:
         if not all(map(_is_writable, path.split("."))):
@@ -187,7 +195,7 @@ def _check_names(paths, name):
                        "no keyword of Python")
 
 
-def _is_writable(name):
+def _is_writable(name: str) -> bool:
     """Return whether Python reads the attribute of this name from the code of torch.fx, which has
     .name, or getattr(..., "name") if it is no identifier."""
     if not name.isprintable():
@@ -197,7 +205,7 @@ def _is_writable(name):
     return '"' not in name and "\\" not in name
 
 
-def _arguments(torch, inputs, name):
+def _arguments(torch: ModuleType, inputs: Any, name: str) -> tuple[Any, ...]:
     if isinstance(inputs, torch.Tensor):
         return (inputs,)
     if not isinstance(inputs, tuple | list):
@@ -207,15 +215,15 @@ def _arguments(torch, inputs, name):
                  else arrays.tensor(torch, np.asarray(value)) for value in inputs)
 
 
-def _runner(torch):
+def _runner(torch: ModuleType) -> "Callable[[nn.Module, tuple[Any, ...]], list[Any]]":
     """run(module, arguments): the outputs of a module as a flat list of arrays and numbers."""
-    def run(module, arguments):
+    def run(module: "nn.Module", arguments: tuple[Any, ...]) -> list[Any]:
         with torch.no_grad(), quiet():
             outputs = module(*arguments)
         return [arrays.numbers(value) for value in torch.utils._pytree.tree_leaves(outputs)]
     return run
 
 
-def _kept(module):
+def _kept(module: "nn.Module") -> int:
     tensors = {tensor.data_ptr(): tensor for tensor in (*module.parameters(), *module.buffers())}
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

@@ -13,6 +13,7 @@ from executorch.backends.arm._passes.fuse_constant_ops_pass import ComputeConsta
 from executorch.backends.arm.common.annotation_meta import ArmAnnotationInfo
 from executorch.backends.arm.constants import DQ_OPS, Q_OPS
 from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass, PassResult
 
 from picotorch.errors import NOT_SUPPORTED, fail
@@ -45,7 +46,7 @@ MOVERS = (
 
 # The same, and what they become, as an edge program names them
 _NAMES = frozenset(
-    {name for one in MOVERS if one is not operator.getitem
+    {name for one in MOVERS if isinstance(one, torch._ops.OpOverload)
      for name in (one._schema.name, f"{one._schema.name.rstrip('_')}_copy")}
     | {"dim_order_ops::_clone_dim_order", "aten::max_pool2d", "aten::max_pool2d_with_indices",
        "aten::roll", "aten::repeat_interleave"})
@@ -57,17 +58,17 @@ _FULL, _LIKE = exir_ops.edge.aten.full.default, exir_ops.edge.aten.full_like.def
 _WEIGHTED = (exir_ops.edge.aten.linear.default, exir_ops.edge.aten.convolution.default)
 
 
-def keep_to(layers: Iterable) -> type[ExportPass]:
+def keep_to(layers: Iterable[EdgeOpOverload]) -> type[ExportPass]:
     """Return a pass that leaves in float what would compute with stored integers, and is neither a
     mover of integers of one scale nor one of the layers, operators of an edge program with all their
     scales."""
 
-    class _KeepTo(ExportPass):
-        def __init__(self, exported_program):
+    class _KeepTo(ExportPass):  # type: ignore[misc]
+        def __init__(self, exported_program: torch.export.ExportedProgram) -> None:
             super().__init__()
             self.exported_program = exported_program
 
-        def call(self, module):
+        def call(self, module: torch.fx.GraphModule) -> PassResult:
             for joined in _joined(module.graph):
                 if not _is_whole(joined, set(layers), self.exported_program.graph_signature):
                     for node in joined:
@@ -86,13 +87,13 @@ def keep_to(layers: Iterable) -> type[ExportPass]:
     return _KeepTo
 
 
-def _is_marked(node):
+def _is_marked(node: torch.fx.Node) -> bool:
     mark = node.meta.get("custom", {}).get(ArmAnnotationInfo.CUSTOM_META_KEY)
     return (node.op == "call_function" and node.target not in (*Q_OPS, *DQ_OPS)
             and mark is not None and ArmAnnotationInfo(mark).quantized)
 
 
-def _joined(graph):
+def _joined(graph: torch.fx.Graph) -> list[set[torch.fx.Node]]:
     """Return the sets of nodes that ExecuTorch's pass gives integers, with nothing between them that
     quantizes."""
     found, seen = [], set()
@@ -109,7 +110,8 @@ def _joined(graph):
     return found
 
 
-def _is_whole(joined, layers, signature):
+def _is_whole(joined: set[torch.fx.Node], layers: set[EdgeOpOverload],
+              signature: torch.export.ExportGraphSignature) -> bool:
     """Return True if integers come in and go out everywhere; for movers, of one scale."""
     ends = set()
     for node in joined:
@@ -130,23 +132,23 @@ def _is_whole(joined, layers, signature):
     return len(ends) == 1 or not all(map(_moves, joined))
 
 
-def _moves(node):
+def _moves(node: torch.fx.Node) -> bool:
     return node.target is operator.getitem or getattr(
         getattr(node.target, "_schema", None), "name", None) in _NAMES
 
 
-def _is_float(node):
+def _is_float(node: torch.fx.Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def _is_constant(node, signature):
+def _is_constant(node: torch.fx.Node, signature: torch.export.ExportGraphSignature) -> bool:
     """Return True for the integers of a weight that is stored in the program."""
     return node.target in DQ_OPS and node.args[0].name not in signature.user_inputs and (
         node.args[0].op == "placeholder")
 
 
-def _part_from_users(graph, node):
+def _part_from_users(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
     """Put a view between an operator and what quantizes its result."""
     with graph.inserting_after(node):
         view = graph.call_function(exir_ops.edge.aten.view_copy.default,
@@ -158,7 +160,7 @@ def _part_from_users(graph, node):
 def check(graph: torch.fx.Graph) -> None:
     """Raise NotSupported if an operator of an edge program computes with stored integers as if they
     were values."""
-    stored = set()
+    stored: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node.op != "call_function":
             continue

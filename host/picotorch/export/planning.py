@@ -5,7 +5,7 @@ sees bytes that others wrote there (a view, a piece of a concatenation). Such va
 relative to one another and move as one block. Nothing else of the old plan is kept.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,17 +43,17 @@ class Block:
 class _Lives:
     """Blocks of values, grown while the steps are followed in the old plan."""
 
-    def __init__(self, places: dict[int, Place]):
+    def __init__(self, places: dict[int, Place]) -> None:
         self.places = places
-        self.block = {}
+        self.block: dict[int, Block] = {}
         extent = max((offset + size for offset, size in places.values()), default=0)
         self.owner = np.full(extent, -1, np.int64)  # the value that wrote a byte last
 
-    def _bytes(self, value):
+    def _bytes(self, value: int) -> np.ndarray:
         offset, size = self.places[value]
         return self.owner[offset : offset + size]
 
-    def touch(self, value, step):
+    def touch(self, value: int, step: int) -> Block:
         offset, size = self.places[value]
         if value not in self.block:
             self.block[value] = Block([value], offset, offset + size, step, step)
@@ -61,20 +61,20 @@ class _Lives:
         block.start, block.end = min(block.start, step), max(block.end, step)
         return block
 
-    def join(self, one, other):
+    def join(self, one: int, other: int) -> None:
         """Makes one block of the blocks of two values."""
-        one, other = self.block[one], self.block[other]
-        if one is not other:
-            one.values += other.values
-            one.low, one.high = min(one.low, other.low), max(one.high, other.high)
-            one.start, one.end = min(one.start, other.start), max(one.end, other.end)
-            self.block.update(dict.fromkeys(other.values, one))
+        kept, gone = self.block[one], self.block[other]
+        if kept is not gone:
+            kept.values += gone.values
+            kept.low, kept.high = min(kept.low, gone.low), max(kept.high, gone.high)
+            kept.start, kept.end = min(kept.start, gone.start), max(kept.end, gone.end)
+            self.block.update(dict.fromkeys(gone.values, kept))
 
-    def write(self, value, step):
+    def write(self, value: int, step: int) -> None:
         self.touch(value, step)
         self._bytes(value)[:] = value
 
-    def read(self, value, step, last):
+    def read(self, value: int, step: int, last: int) -> None:
         """Note a read. Bytes without a writer keep their contents from one execution to the next."""
         owners = set(np.unique(self._bytes(value)).tolist())
         self.touch(value, step)
@@ -84,12 +84,12 @@ class _Lives:
         for owner in owners - {-1, value}:
             self.join(value, owner)
 
-    def overlaps(self, one, other):
+    def overlaps(self, one: int, other: int) -> bool:
         (low, size), (start, length) = self.places[one], self.places[other]
         return low < start + length and start < low + size
 
 
-def _follow(lives: _Lives, step: Step, number: int, last: int):
+def _follow(lives: _Lives, step: Step, number: int, last: int) -> None:
     for value in step.reads:
         lives.read(value, number, last)
     for value in [*step.writes, *step.scratch]:
@@ -100,15 +100,15 @@ def _follow(lives: _Lives, step: Step, number: int, last: int):
                 lives.join(value, other)
 
 
-def _first(steps, value):
+def _first(steps: list[Step], value: int) -> int:
     return next(i for i, step in enumerate(steps) if value in step.writes)
 
 
-def _last(steps, value):
+def _last(steps: list[Step], value: int) -> int:
     return max(i for i, step in enumerate(steps) if value in step.reads)
 
 
-def _check_alone(lives: _Lives, value: int, steps: list[Step]):
+def _check_alone(lives: _Lives, value: int, steps: list[Step]) -> None:
     """Raises ValueError where one of the steps writes to the bytes of a value of the same block."""
     together = set(lives.block[value].values)
     for step in steps:
@@ -149,7 +149,8 @@ def find_blocks(places: dict[int, Place], inputs: Iterable[int], steps: list[Ste
 
 def _place(blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
     """({index of a block: its offset}, bytes in all), each block as low as it goes, in this order."""
-    placed, extent = [], 0
+    placed: list[tuple[int, Block]] = []
+    extent = 0
     for block in blocks:
         offset = 0
         for taken, other in sorted(placed, key=lambda row: row[0]):
@@ -163,7 +164,7 @@ def _place(blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
     return {id(block): offset for offset, block in placed}, extent
 
 
-_ORDERS = (
+_ORDERS: tuple[Callable[[Block], tuple[int, int]], ...] = (
     lambda block: (-block.size, block.start),
     lambda block: (-block.size * (block.end - block.start + 1), block.start),
     lambda block: (block.start, -block.size),

@@ -5,6 +5,7 @@ Importing it imports torch.
 """
 
 import operator
+from typing import Any
 
 import torch
 
@@ -80,7 +81,8 @@ def replace_circular_pads(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _padded_circularly(graph, node, x, dim, before, after):
+def _padded_circularly(graph: torch.fx.GraphModule, node: torch.fx.Node, x: torch.fx.Node, dim: int,
+                       before: int, after: int) -> torch.fx.Node:
     """Pad one dim. Negative numbers crop it first."""
     size = x.meta["val"].shape[dim]
     first, last = max(-before, 0), size + min(after, 0)
@@ -93,8 +95,8 @@ def _padded_circularly(graph, node, x, dim, before, after):
     return call(graph, node, _ATEN.cat.default, slices, dim) if len(slices) > 1 else slices[0]
 
 
-def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.OpOverload, *args,
-         **options) -> torch.fx.Node:
+def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.OpOverload, *args: Any,
+         **options: Any) -> torch.fx.Node:
     """Insert a call before a node, for the same module."""
     with graph.graph.inserting_before(node):
         made = graph.graph.call_function(target, args, options)
@@ -112,7 +114,8 @@ def fold_constants(graph: torch.fx.GraphModule) -> None:
     the first state of a recurrent layer. The quantizer takes constants; it leaves the results of
     operators in float. Random values are computed in each run, and so is what would make much out of
     little."""
-    values, limits = {}, {}
+    values: dict[torch.fx.Node, Any] = {}
+    limits: dict[torch.fx.Node, int] = {}
     for node in graph.graph.nodes:
         if not _is_folded(node, values):
             continue
@@ -136,9 +139,10 @@ def fold_constants(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _without_changed(graph, values):
+def _without_changed(graph: torch.fx.GraphModule,
+                     values: dict[torch.fx.Node, Any]) -> dict[torch.fx.Node, Any]:
     """Leave out values whose bytes an operator changes in place, and what is computed from them."""
-    def bytes_of(node):
+    def bytes_of(node: torch.fx.Node) -> set[int]:
         return _storages(values[node] if node in values else constant(graph, node))
 
     changed = set()
@@ -146,7 +150,7 @@ def _without_changed(graph, values):
         if any(_changes(user) for user in node.users) and (
                 node in values or _is_tensor(graph.graph, node)):
             changed |= bytes_of(node)
-    kept: dict = {}
+    kept: dict[torch.fx.Node, Any] = {}
     for node, value in values.items():
         sources = [one for one in node.all_input_nodes if one not in kept]
         if not (_storages(value) & changed or any(
@@ -155,16 +159,16 @@ def _without_changed(graph, values):
     return kept
 
 
-def _storages(value):
+def _storages(value: Any) -> set[int]:
     return {one.untyped_storage().data_ptr() for one in torch.utils._pytree.tree_leaves(value)
             if isinstance(one, torch.Tensor) and one.numel()}
 
 
-def _nbytes(value):
+def _nbytes(value: Any) -> int:
     return sum(one.nbytes for one in torch.utils._pytree.tree_leaves(value))
 
 
-def _is_folded(node, values):
+def _is_folded(node: torch.fx.Node, values: dict[torch.fx.Node, Any]) -> bool:
     if node.target is operator.getitem:
         return node.args[0] in values
     return (isinstance(node.target, torch._ops.OpOverload) and not _changes(node)
@@ -174,11 +178,11 @@ def _is_folded(node, values):
             and len(node.target._schema.returns) > 0)
 
 
-def _is_tensor(graph, node):
+def _is_tensor(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
     return node.op == "get_attr" and isinstance(constant(graph.owning_module, node), torch.Tensor)
 
 
-def _given(graph, arguments, values):
+def _given(graph: torch.fx.GraphModule, arguments: Any, values: dict[torch.fx.Node, Any]) -> Any:
     return torch.fx.node.map_arg(
         arguments, lambda node: values[node] if node in values else constant(graph, node))
 
@@ -191,8 +195,8 @@ def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor) -> s
     return name
 
 
-def new_constant(graph: torch.fx.GraphModule, node: torch.fx.Node, name: str, value: torch.Tensor
-                 ) -> torch.fx.Node:
+def new_constant(graph: torch.fx.GraphModule, node: torch.fx.Node, name: str,
+                 value: torch.Tensor) -> torch.fx.Node:
     """Insert a constant before a node, for the same module."""
     value = value.contiguous()
     with graph.graph.inserting_before(node):
@@ -203,24 +207,24 @@ def new_constant(graph: torch.fx.GraphModule, node: torch.fx.Node, name: str, va
 
 def constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.Tensor:
     """Return the weight or buffer that a get_attr node names."""
-    value = graph
+    value: Any = graph
     for name in node.target.split("."):
         value = getattr(value, name)
     return value
 
 
-def _changes(node):
+def _changes(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def _is_random(node):
+def _is_random(node: torch.fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in node.target.tags
 
 
 # ---- dim orders
 
 
-def in_channels_last(value):
+def in_channels_last(value: Any) -> Any:
     """A module or tensor with images (batch, channels, height, width) stored channels last."""
     with torch.no_grad():  # TorchScript's parameters are buffers with gradients
         if isinstance(value, torch.nn.Module):
@@ -235,7 +239,7 @@ def takes_images(graph: torch.fx.GraphModule) -> bool:
     return any(node.target in _IMAGE_OPERATORS for node in graph.graph.nodes)
 
 
-def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
+def place_copies(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> None:
     """Insert copies where an operator needs another dim order than its input has, as it runs with these
     arguments: channels last for convolutions and pooling, contiguous for normalizations, linear layers,
     products of matrices and stacks, and for a view, whose dim order a program could not state. Insert
@@ -245,24 +249,24 @@ def place_copies(graph: torch.fx.GraphModule, arguments: tuple) -> None:
     graph.recompile()
 
 
-def _is_copied(node):
+def _is_copied(node: torch.fx.Node) -> bool:
     """Return True for a view of a part of a tensor, or in another order: a program copies it, to be
     contiguous."""
     return node.target in _PERMUTATIONS or isinstance(node.target, torch._ops.OpOverload) and (
         node.target in _PARTS)
 
 
-def _contiguous(value):
+def _contiguous(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_contiguous, value))
     return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
-class _Copies(torch.fx.Interpreter):
-    def __init__(self, graph):
+class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
+    def __init__(self, graph: torch.fx.GraphModule) -> None:
         super().__init__(graph, garbage_collect_values=False)
 
-    def run_node(self, node):
+    def run_node(self, node: torch.fx.Node) -> Any:
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
         elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == ROI_ALIGN
@@ -281,7 +285,7 @@ class _Copies(torch.fx.Interpreter):
             return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels give it
         return _contiguous(result) if _is_copied(node) else result
 
-    def _match_ranks(self, node):
+    def _match_ranks(self, node: torch.fx.Node) -> None:
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.
         Tensors that broadcast one another, as in an outer product, stay as they are."""
         values = [self.env.get(source) for source in node.args[:2]]
@@ -298,14 +302,15 @@ class _Copies(torch.fx.Interpreter):
             self.env[view] = value.reshape(like.shape)
             node.replace_input_with(small, view)
 
-    def _is_image(self, node):
+    def _is_image(self, node: torch.fx.Node) -> bool:
         value = self.env[node]
         return isinstance(value, torch.Tensor) and value.dim() == _IMAGE_DIMS
 
-    def _is_contiguous(self, node):
+    def _is_contiguous(self, node: torch.fx.Node) -> bool:
         return not self._is_image(node) or self.env[node].is_contiguous()
 
-    def _copy(self, node, source, memory_format):
+    def _copy(self, node: torch.fx.Node, source: torch.fx.Node,
+              memory_format: torch.memory_format) -> None:
         if not self._is_image(source):
             return
         if self.env[source].shape[1] == 1:  # both orders in one, which ExecuTorch states as contiguous

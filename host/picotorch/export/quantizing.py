@@ -9,6 +9,7 @@ import copy
 import math
 import operator
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass
@@ -35,6 +36,7 @@ from executorch.backends.transforms.remove_getitem_op import RemoveGetItemPass
 from executorch.backends.transforms.utils import create_constant_placeholder
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
 from torch._guards import detect_fake_mode
 from torch.export.graph_signature import InputKind
@@ -60,7 +62,7 @@ from . import (
     sequences,
     spelling,
 )
-from .lowering import Lowered, finish, path_of, traced_from, value_name
+from .lowering import Lowered, Quantized, finish, path_of, traced_from, value_name
 
 _ATEN = torch.ops.aten
 
@@ -90,7 +92,7 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
              _ATEN.alpha_dropout.default)
 
 
-def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str,
+def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
                fuse_rnn: bool = False, keep_float: Iterable[str] = ()) -> Lowered:
     """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
     Weights and buffers of the exported module stay as they are. fuse_rnn: recurrent layers compute with
@@ -120,7 +122,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
     preparing.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     preparing.fold_constants(graph)
-    in_float = set()  # names of nodes that no int8 program can hold
+    in_float: set[str] = set()  # names of nodes that no int8 program can hold
     first = None
     while True:
         try:
@@ -133,7 +135,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple],
             in_float |= found
 
 
-def _lower(graph, samples, core, keep_float, in_float):
+def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: str,
+           keep_float: Iterable[str], in_float: set[str]) -> Lowered:
     """Lower a prepared graph, with the nodes of the names in_float in float. Raise Refused for what the
     flow, or the twin, refuses."""
     prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float, in_float))
@@ -157,7 +160,7 @@ def _lower(graph, samples, core, keep_float, in_float):
     return lowered
 
 
-def _named(graph, names):
+def _named(graph: torch.fx.GraphModule, names: Iterable[str]) -> set[torch.fx.Node]:
     """Return the nodes that are, or are part of, the layers of these names."""
     found, nodes = set(), [node for node in graph.graph.nodes if node.op == "call_function"]
     for name in names:
@@ -170,14 +173,15 @@ def _named(graph, names):
     return found
 
 
-def _functional(exported):
+def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Give results of their own to operators that change in place what others take, too: quantization
     copies it in between."""
     shared = any(map(_changes_shared, exported.graph.nodes))
     return exported.run_decompositions({}) if shared else exported
 
 
-def _changes_shared(node):
+def _changes_shared(node: torch.fx.Node) -> bool:
+    value: torch.fx.Node | None
     for value in _arguments(node, is_write=True):
         while value is not None:
             if len(value.users) > 1:
@@ -186,7 +190,7 @@ def _changes_shared(node):
     return False
 
 
-def _arguments(node, is_write):
+def _arguments(node: torch.fx.Node, is_write: bool) -> list[torch.fx.Node]:
     """Return the arguments that an operator changes, or else those that its result is a view of."""
     schema = getattr(node.target, "_schema", None)
     return [given for argument, given in zip(schema.arguments, node.args, strict=False)
@@ -194,7 +198,7 @@ def _arguments(node, is_write):
             and isinstance(given, torch.fx.Node)] if schema else []
 
 
-def _drop_dropouts(graph):
+def _drop_dropouts(graph: torch.fx.GraphModule) -> None:
     for node in list(graph.graph.nodes):
         if node.target in _DROPOUTS and not node.args[2]:
             node.replace_all_uses_with(node.args[0])
@@ -202,7 +206,7 @@ def _drop_dropouts(graph):
     graph.recompile()
 
 
-def _multiply_by_reciprocals(graph):
+def _multiply_by_reciprocals(graph: torch.fx.GraphModule) -> None:
     """x / 4 as x * 0.25, which has an int8 kernel."""
     for node in graph.graph.nodes:
         if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
@@ -211,7 +215,7 @@ def _multiply_by_reciprocals(graph):
     graph.recompile()
 
 
-def _take_extremes(graph):
+def _take_extremes(graph: torch.fx.GraphModule) -> None:
     """x.max(1).values as x.amax([1]): ExecuTorch's pass gives amax a number, not a list of dims."""
     for node in list(graph.graph.nodes):
         if (node.op == "call_function" and node.target is operator.getitem and node.args[1] == 0
@@ -226,7 +230,7 @@ def _take_extremes(graph):
     graph.recompile()
 
 
-def _take_apart(graph):
+def _take_apart(graph: torch.fx.GraphModule) -> None:
     """Puts the steps of a composite operator in its place."""
     for node in list(graph.graph.nodes):
         if node.target in _COMPOSITES:
@@ -235,7 +239,7 @@ def _take_apart(graph):
     graph.recompile()
 
 
-def _put_steps(graph, node):
+def _put_steps(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     tensors = node.all_input_nodes
     steps = _Steps(node, tensors).graph_module()
     copies = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
@@ -258,21 +262,21 @@ def _put_steps(graph, node):
     graph.graph.erase_node(node)
 
 
-class _Steps(torch.nn.Module):
+class _Steps(torch.nn.Module):  # type: ignore[misc]
     """A node's operator, with its tensors for inputs."""
 
-    def __init__(self, node, tensors):
+    def __init__(self, node: torch.fx.Node, tensors: list[torch.fx.Node]) -> None:
         super().__init__()
         self.node, self.tensors = node, tensors
 
-    def forward(self, *values):
+    def forward(self, *values: torch.Tensor) -> Any:
         given = dict(zip(self.tensors, values, strict=True))
         args, kwargs = torch.fx.node.map_arg((self.node.args, self.node.kwargs), given.__getitem__)
         if self.node.target is _ATEN.scaled_dot_product_attention.default:
             return _attention(*args, **kwargs)
         return self.node.target(*args, **kwargs)
 
-    def graph_module(self):
+    def graph_module(self) -> torch.fx.GraphModule:
         given = tuple(torch.zeros(node.meta["val"].shape, dtype=node.meta["val"].dtype)
                       for node in self.tensors)
         exported = torch.export.export(self, given, strict=False)
@@ -281,8 +285,9 @@ class _Steps(torch.nn.Module):
         return exported.run_decompositions(table).module(check_guards=False)
 
 
-def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None,
-               enable_gqa=False):
+def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+               mask: torch.Tensor | None = None, dropout: float = 0.0, is_causal: bool = False,
+               scale: float | None = None, enable_gqa: bool = False) -> torch.Tensor:
     """softmax(query * key^T * scale + mask) * value"""
     if enable_gqa:  # as many heads of keys and values as there are of queries
         key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3)
@@ -300,14 +305,15 @@ def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale
     return torch.matmul(weights, value)
 
 
-class _Quantizer(CortexMQuantizer):
+class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
     """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
     once more in between, and then refuses a product with integers on one side only.
 
     Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
     integers: ExecuTorch's takes comparisons with numbers for such."""
 
-    def __init__(self, samples, keep_float=(), refused=()):
+    def __init__(self, samples: list[tuple[Any, ...]], keep_float: Iterable[str] = (),
+                 refused: Iterable[str] = ()) -> None:
         """keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float."""
         super().__init__()
         self.samples, self.keep_float, self.refused = samples, keep_float, refused
@@ -319,7 +325,7 @@ class _Quantizer(CortexMQuantizer):
                 (one,): CortexMActivationCheck for one in _HARDSIGMOIDS} | dict.fromkeys(
                     _FUNCTION_PATTERNS, CortexMActivationCheck)
 
-    def transform_for_annotation(self, model):
+    def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
         mode = detect_fake_mode([node.meta.get("val") for node in model.graph.nodes])
         if mode is not None:
@@ -330,7 +336,7 @@ class _Quantizer(CortexMQuantizer):
             for one in manager.pass_list_transform_for_annotation]
         return manager.transform_for_annotation(model)
 
-    def annotate(self, model):
+    def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         in_float = masks.in_float(model, self.samples)
         kept = _named(model, self.keep_float) | {
             node for node in model.graph.nodes if node.name in self.refused}
@@ -358,25 +364,26 @@ class _Quantizer(CortexMQuantizer):
         return model
 
 
-class _WithConstants(ExportPass.ExportInterpreter):
+class _WithConstants(ExportPass.ExportInterpreter):  # type: ignore[misc]
     """Give passes a constant as the value of a node, as they get every other operand: a product with a
     constant fails otherwise."""
 
-    def get_attr(self, target, args, kwargs):
+    def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProxyValue:
         value, tracer = super().get_attr(target, args, kwargs), self.callback.tracer
         return ProxyValue(value, torch.fx.Proxy(tracer.create_arg(value), tracer))
 
 
-def _is_converted(node):
+def _is_converted(node: torch.fx.Node) -> bool:
     """Return True for floats made of booleans or integers, which a scale would make others of."""
     return node.target in (_ATEN.to.dtype, _ATEN._to_copy.default) and not (
         node.args[0].meta["val"].is_floating_point())
 
 
-def _free_joints(graph):
+def _free_joints(graph: torch.fx.Graph) -> set[tuple[torch.fx.Node, torch.fx.Node]]:
     """Observe what cat makes of softmax and other tensors, which the scale of softmax would cut off.
     Return the edges whose scale several tensors share."""
-    sources = {}  # by the edge whose scale nodes share: the tensors that come to it from elsewhere
+    # By the edge whose scale nodes share: the tensors that come to it from elsewhere
+    sources: dict[tuple[torch.fx.Node, torch.fx.Node], set[torch.fx.Node]] = {}
     for node in graph.nodes:
         annotation = node.meta.get(Q_ANNOTATION_KEY)
         edge = getattr(getattr(annotation, "output_qspec", None), "edge_or_node", None)
@@ -393,7 +400,7 @@ def _free_joints(graph):
     return {edge for edge, others in sources.items() if len(others) > 1}
 
 
-def _fixed_spec(node):
+def _fixed_spec(node: torch.fx.Node) -> FixedQParamsQuantizationSpec | None:
     """Return the fixed scale and zero point of a node's result, None if they are not."""
     spec = getattr(node.meta.get(Q_ANNOTATION_KEY), "output_qspec", None)
     if isinstance(spec, SharedQuantizationSpec) and isinstance(spec.edge_or_node, tuple):
@@ -402,7 +409,7 @@ def _fixed_spec(node):
     return spec if isinstance(spec, FixedQParamsQuantizationSpec) else None
 
 
-def _without_observers(graph):
+def _without_observers(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in list(graph.graph.nodes):
         if node.op == "call_module" and node.name.startswith("activation_post_process"):
             node.replace_all_uses_with(node.args[0])
@@ -411,16 +418,16 @@ def _without_observers(graph):
     return graph
 
 
-def _quantization(converted):
+def _quantization(converted: torch.fx.GraphModule) -> Quantized:
     """{name of a value: {(scale, zero point) with which it is quantized}}"""
-    found = {}
+    found: Quantized = {}
     for node in converted.graph.nodes:
         if str(node.target).startswith("quantized_decomposed.quantize_per_tensor"):
             found.setdefault(node.args[0].name, set()).add((float(node.args[1]), int(node.args[2])))
     return found
 
 
-def _passes():
+def _passes() -> list[type[ExportPass]]:
     """The manager's own. Between two of them PyTorch would say that a linear layer with a bias of int32
     gives int32, and refuse to multiply that by the int8 of another layer."""
     passes = list(CortexMPassManager.pass_list)
@@ -435,12 +442,12 @@ def _passes():
     return passes
 
 
-def _layers():
+def _layers() -> set[EdgeOpOverload]:
     """Return the operators that have an int8 kernel, or become part of one."""
     return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
 
 
-def _function_table(node, dialect_pass):
+def _function_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> DialectNodeSpec | None:
     """Replace an operator that computes each element from one by a table of its 256 values."""
     if not (node.meta.get("input_qparams") and node.meta.get("output_qparams")):
         return None
@@ -455,7 +462,7 @@ def _function_table(node, dialect_pass):
     return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default, (node.args[0], stored))
 
 
-def _register_tables():
+def _register_tables() -> None:
     """Make hardswish and hardsigmoid tables of 256 values, as silu is. Hardswish's multiplication of x
     by x + 3, and hardsigmoid as part of a layer, take a zero point that int8 cannot state where the
     scale of x, or of the result, is small."""
@@ -473,16 +480,16 @@ def _register_tables():
 _register_tables()
 
 
-class _Tables(AtenToDialectPass):
+class _Tables(AtenToDialectPass):  # type: ignore[misc]
     """Make tables of activations first. Between passes PyTorch would say that tanh gives floats, and
     refuse to multiply what follows from them by the int8 of softmax."""
 
 
-class _DropIndices(ExportPass):
+class _DropIndices(ExportPass):  # type: ignore[misc]
     """Replace a max pool with indices that nothing takes by one without. ExecuTorch's pass refuses the
     others, for which there are kernels."""
 
-    def call(self, graph_module):
+    def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
         for node in list(graph_module.graph.nodes):
             if node.target is not exir_ops.edge.aten.max_pool2d_with_indices.default or [
                     (user.target, user.args[1]) for user in node.users] != [(operator.getitem, 0)]:
@@ -495,7 +502,7 @@ class _DropIndices(ExportPass):
         return PassResult(graph_module, True)
 
 
-class _Convolutions(AtenToCortexMPass):
+class _Convolutions(AtenToCortexMPass):  # type: ignore[misc]
     """Make convolutions int8 before the other operators. Those ask whether their input is channels
     last, as the result of an int8 convolution always is; ExecuTorch would read that from the result of
     PyTorch's, which is contiguous for some inputs of one channel."""
@@ -510,13 +517,14 @@ for _activation, _replacement in AtenToCortexMPass._DIALECT_SUBSTITUTIONS.items(
         _Tables.register_dialect_substitution(_activation)(_replacement)
 
 
-class _ActivationFusion(ActivationFusionPass):
+class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]
     """Fuse an activation also if its output can state more than the activation gives: the zero point of
     a relu that shares its parameters with other operands of cat, a hardtanh whose range was rounded up.
     ExecuTorch would leave the layer before it without parameters, in float with int8 weights."""
 
-    def _get_validated_qparams(self, node, input_node):
-        found = super()._get_validated_qparams(node, input_node)
+    def _get_validated_qparams(self, node: torch.fx.Node,
+                               input_node: torch.fx.Node) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = super()._get_validated_qparams(node, input_node)
         bounds = passes_utils.get_activation_bounds(node)
         if (found is not None or bounds is None or not node.meta.get("output_qparams")
                 or not input_node.meta.get("input_qparams")):
@@ -529,15 +537,15 @@ class _ActivationFusion(ActivationFusionPass):
         limits = [limit if bound is None else
                   int(passes_utils.quantize_val(bound, scale, zero_point, least, most))
                   for bound, limit in zip(bounds, (least, most), strict=True)]
-        return parameters._asdict() | {"qmin": limits[0], "qmax": limits[1]}
+        return {**parameters._asdict(), "qmin": limits[0], "qmax": limits[1]}
 
 
-class _Biases(ExportPass):
+class _Biases(ExportPass):  # type: ignore[misc]
     """Says that the biases of linear layers are of a dtype."""
 
     dtype: torch.dtype
 
-    def call(self, graph_module):
+    def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
         for node in graph_module.graph.nodes:
             if node.target is exir_ops.edge.aten.linear.default and len(node.args) > 2:
                 bias = node.args[2]

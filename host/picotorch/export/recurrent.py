@@ -5,6 +5,8 @@ Importing it imports torch, and registers the operators.
 """
 
 import operator
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import torch
 
@@ -37,16 +39,18 @@ _ZEROS = (_ATEN.zeros.default, _ATEN.new_zeros.default, _ATEN.zeros_like.default
 # Weights are int8 if there are scales, one for each row.
 
 
-def _gru(*arguments):
+def _gru(*arguments: Any) -> tuple[torch.Tensor, ...]:
     return _layer(_ATEN.gru.input, *arguments)
 
 
-def _lstm(*arguments):
+def _lstm(*arguments: Any) -> tuple[torch.Tensor, ...]:
     return _layer(_ATEN.lstm.input, *arguments)
 
 
-def _layer(layer, given, weight_ih, weight_hh, bias_ih, bias_hh, scale_ih, scale_hh, batch_first,
-           reverse, sequence, *states):
+def _layer(layer: torch._ops.OpOverload, given: torch.Tensor, weight_ih: torch.Tensor,
+           weight_hh: torch.Tensor, bias_ih: torch.Tensor | None, bias_hh: torch.Tensor | None,
+           scale_ih: torch.Tensor | None, scale_hh: torch.Tensor | None, batch_first: bool,
+           reverse: bool, sequence: bool, *states: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
     """As PyTorch computes it."""
     time = 1 if batch_first else 0
     weights = [weight if scale is None else weight * scale[:, None]
@@ -54,16 +58,18 @@ def _layer(layer, given, weight_ih, weight_hh, bias_ih, bias_hh, scale_ih, scale
     zeros = given.new_zeros(len(weight_ih))
     biases = [zeros if bias is None else bias for bias in (bias_ih, bias_hh)]
     first = given.new_zeros(given.shape[1 - time], weight_hh.shape[1])
-    states = [(first if state is None else state)[None] for state in states]
+    begin = [(first if state is None else state)[None] for state in states]
     given = given.flip(time) if reverse else given
-    output, *states = layer(given, states[0] if len(states) == 1 else states, [*weights, *biases], True,
-                            1, 0.0, False, False, batch_first)
+    output, *end = layer(given, begin[0] if len(begin) == 1 else begin, [*weights, *biases], True, 1,
+                         0.0, False, False, batch_first)
     output = output.flip(time) if reverse else output
-    return (output if sequence else output.narrow(time, 0, 0).clone(), *(state[0] for state in states))
+    return (output if sequence else output.narrow(time, 0, 0).clone(), *(state[0] for state in end))
 
 
-def _shapes(given, weight_ih, weight_hh, bias_ih, bias_hh, scale_ih, scale_hh, batch_first, reverse,
-            sequence, *states):
+def _shapes(given: torch.Tensor, weight_ih: torch.Tensor, weight_hh: torch.Tensor,
+            bias_ih: torch.Tensor | None, bias_hh: torch.Tensor | None, scale_ih: torch.Tensor | None,
+            scale_hh: torch.Tensor | None, batch_first: bool, reverse: bool, sequence: bool,
+            *states: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
     batch, steps = given.shape[:2] if batch_first else (given.shape[1], given.shape[0])
     steps, hidden = steps if sequence else 0, weight_hh.shape[1]
     output = given.new_empty((batch, steps, hidden) if batch_first else (steps, batch, hidden))
@@ -76,6 +82,10 @@ for _name, _function in (("gru", _gru), ("lstm", _lstm)):
 
 
 # ---- in place of PyTorch's
+
+
+# The results of what is in place of an operator; NotImplemented, for which mypy has Any, leaves it
+_Results: TypeAlias = tuple[torch.Tensor, ...] | Any
 
 
 def fuse(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -93,16 +103,18 @@ def fuse(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram
     return exported
 
 
-def _fuse_gru(given, state, *options):
+def _fuse_gru(given: torch.Tensor, state: torch.Tensor, *options: Any) -> _Results:
     return _fuse_layers(_PICOTORCH.gru, given, [state], *options)
 
 
-def _fuse_lstm(given, states, *options):
+def _fuse_lstm(given: torch.Tensor, states: Sequence[torch.Tensor], *options: Any) -> _Results:
     return _fuse_layers(_PICOTORCH.lstm, given, states, *options)
 
 
-def _fuse_layers(fused, given, states, parameters, has_biases, layers, dropout, train, bidirectional,
-                 batch_first):
+def _fuse_layers(fused: torch._ops.OpOverloadPacket, given: torch.Tensor,
+                 states: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor], has_biases: bool,
+                 layers: int, dropout: float, train: bool, bidirectional: bool,
+                 batch_first: bool) -> _Results:
     """Return the output and the last states, each direction of each layer by one operator."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     drops, projects = train and dropout, len(parameters) != layers * directions * each
@@ -126,18 +138,23 @@ def _fuse_layers(fused, given, states, parameters, has_biases, layers, dropout, 
     return given, *states
 
 
-def _fuse_gru_cell(given, state, weight_ih, weight_hh, bias_ih=None, bias_hh=None):
+def _fuse_gru_cell(given: torch.Tensor, state: torch.Tensor, weight_ih: torch.Tensor,
+                   weight_hh: torch.Tensor, bias_ih: torch.Tensor | None = None,
+                   bias_hh: torch.Tensor | None = None) -> torch.Tensor | Any:
     if given.dtype != torch.float32:
         return NotImplemented
     return _PICOTORCH.gru(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
                           None, False, False, False, state)[1]
 
 
-def _fuse_lstm_cell(given, states, weight_ih, weight_hh, bias_ih=None, bias_hh=None):
+def _fuse_lstm_cell(given: torch.Tensor, states: Sequence[torch.Tensor], weight_ih: torch.Tensor,
+                    weight_hh: torch.Tensor, bias_ih: torch.Tensor | None = None,
+                    bias_hh: torch.Tensor | None = None) -> _Results:
     if given.dtype != torch.float32:
         return NotImplemented
-    return _PICOTORCH.lstm(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
-                           None, False, False, False, *states)[1:]
+    _, *end = _PICOTORCH.lstm(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
+                              None, False, False, False, *states)
+    return tuple(end)
 
 
 _FUSED = {_ATEN.gru.input: _fuse_gru, _ATEN.lstm.input: _fuse_lstm,
@@ -164,7 +181,7 @@ def quantize_weights(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _begin_with_zeros(node):
+def _begin_with_zeros(node: torch.fx.Node) -> None:
     """Leave out first states that are zeros."""
     for i in range(_HX, len(node.args)):
         state = node.args[i]
@@ -174,7 +191,7 @@ def _begin_with_zeros(node):
             node.update_arg(i, None)
 
 
-def _drop_sequence(node):
+def _drop_sequence(node: torch.fx.Node) -> None:
     """Take the last state for the last step of the output; leave out the output if nothing takes it."""
     results = {user.args[1]: user for user in node.users}
     if 0 in results and not node.args[_REVERSE]:

@@ -21,7 +21,7 @@ from .lowering import Lowered, source_name
 class Refused(Exception):  # noqa: N818
     """names: nodes of the float graph that are to compute in float. error: what refused them."""
 
-    def __init__(self, names: set[str], error: Exception):
+    def __init__(self, names: set[str], error: Exception) -> None:
         super().__init__(str(error))
         self.names, self.error = names, error
 
@@ -56,11 +56,11 @@ def check(lowered: Lowered) -> None:
             raise Refused({part.node}, error) from None
 
 
-def _calls(graph):
+def _calls(graph: torch.fx.GraphModule) -> set[str]:
     return {node.name for node in graph.graph.nodes if node.op == "call_function"}
 
 
-def _nodes_at_work(error):
+def _nodes_at_work(error: BaseException | None) -> Iterator[torch.fx.Node]:
     """Yield the nodes that the functions had in hand that an exception came through, the last called
     first."""
     while error is not None:

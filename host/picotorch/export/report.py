@@ -1,11 +1,17 @@
 """Print the report of an export."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 import click
 
 from ..host import show
 from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice
+
+Entry: TypeAlias = dict[str, Any]  # of a report, as it becomes JSON
+# Of layers below plain fake quantization and of poor ones: a causes.Cause by the name of a value
+FindCauses: TypeAlias = Callable[
+    [list[Entry], list[Entry]], Mapping[str, tuple[str, tuple[str, ...], str]]]
 
 _FAR = 15  # dB, of outputs: a good int8 program has 25 and more
 _EQUAL = 0.8  # share of the integers of an output that are PyTorch's
@@ -24,7 +30,7 @@ _KEPT = 6  # layers to keep in float: of more it is better to export all in floa
 _NOT_DETERMINED = "the cause was not determined", (), WITHOUT_INT8
 
 
-def verdict(outputs: list[dict]) -> str:
+def verdict(outputs: list[Entry]) -> str:
     """Return "good", "rough" or "unusable", by the worst of a program's outputs; "unknown" without."""
     if not outputs:
         return "unknown"
@@ -33,7 +39,7 @@ def verdict(outputs: list[dict]) -> str:
     return "rough" if any(map(_is_rough, outputs)) else "good"
 
 
-def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
+def poor_layers(layers: list[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return the layers far below plain fake quantization, and other layers that are poor."""
     below = [layer for layer in layers if None not in (layer["sqnr"], layer["fake_sqnr"])
              and layer["sqnr"] < layer["fake_sqnr"] - BELOW_FAKE and layer["sqnr"] < _ENOUGH]
@@ -42,7 +48,7 @@ def poor_layers(layers: list[dict]) -> tuple[list[dict], list[dict]]:
     return below, poor
 
 
-def layer_warnings(layers: list[dict], find_causes: Callable) -> list[Advice]:
+def layer_warnings(layers: list[Entry], find_causes: FindCauses) -> list[Advice]:
     """Return warnings of layers far below plain fake quantization, and of other layers that are
     poor: one for each cause among the first of them in the order of the program.
 
@@ -54,37 +60,37 @@ def layer_warnings(layers: list[dict], find_causes: Callable) -> list[Advice]:
              f"layers have an SQNR below {POOR} dB, which outputs may hide: ")
     found = []
     for head, ones, every in zip(heads, named, (below, poor), strict=True):
-        groups = {}
+        groups: dict[tuple[str, str], tuple[list[Entry], dict[str, None]]] = {}
         for layer in ones:
             what, kept, remedy = causes.get(layer["value"], _NOT_DETERMINED)
             group, all_kept = groups.setdefault((what, remedy), ([], {}))
             group.append(layer)
             all_kept |= dict.fromkeys(kept)
         more = f" and {len(every) - len(ones)} more" if len(every) > len(ones) else ""
-        for i, ((what, remedy), (group, kept)) in enumerate(groups.items(), 1):
+        for i, ((what, remedy), (group, all_kept)) in enumerate(groups.items(), 1):
             text = ", ".join(f"{_label(layer, layers)} ({_sqnrs(layer, every is below)})"
                              for layer in group)
             found.append(Advice(f"{head}{text}{more * (i == len(groups))}: {what}",
-                                *_ways_out(kept, remedy)))
+                                *_ways_out(all_kept, remedy)))
     return found
 
 
-def _ways_out(kept, remedy):
+def _ways_out(kept: Collection[str], remedy: str) -> tuple[str, str]:
     """Return the remedy with the layers to keep in float, and its stance."""
     keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
             if len(kept) <= _KEPT else WITHOUT_INT8)
-    text = ", or ".join(filter(None, [kept and keep, remedy]))
+    text = ", or ".join(filter(None, [keep if kept else "", remedy]))
     if WITHOUT_INT8 not in text:
         return text, IN_INT8
     return text, IN_FLOAT32 if text == WITHOUT_INT8 else IN_EITHER
 
 
-def _sqnrs(layer, with_fake):
+def _sqnrs(layer: Entry, with_fake: bool) -> str:
     fake = f" instead of {_decibels(layer['fake_sqnr'])}" if with_fake else ""
     return _decibels(layer["sqnr"]) + fake
 
 
-def comparisons(entry: dict) -> list[str]:
+def comparisons(entry: Entry) -> list[str]:
     """Return in what an int8 program is worse than in float32: larger, slower."""
     found, other = [], entry["float32"]
     if entry["bytes"] > other["bytes"]:
@@ -102,7 +108,7 @@ def warning(one: Advice) -> str:
     return "; ".join(filter(None, [one.what, one.remedy]))
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: Entry) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, {_compared(entry['bytes'], entry['bytes_before'])}"
               + (" (an older file was replaced)" if entry.get("replaced") else ""))
@@ -122,7 +128,7 @@ def show_text(entry: dict) -> None:
     _show_advice(entry.get("advice", []))
 
 
-def _show_int8(entry):
+def _show_int8(entry: Entry) -> None:
     share = entry.get("int8")
     if share is None or entry.get("dtype") != "int8":
         return
@@ -132,20 +138,20 @@ def _show_int8(entry):
               + _instead(entry.get("time"), entry.get("float32")))
 
 
-def _instead(time, other):
+def _instead(time: Entry | None, other: Entry | None) -> str:
     if time is None or other is None or None in (time["instructions"], other["time"]["instructions"]):
         return ""
     return (f"; {time['instructions']:,} instructions instead of {other['time']['instructions']:,} in "
             "float32")
 
 
-def _compared(now, before):
+def _compared(now: int, before: int) -> str:
     if now >= before:
         return "not smaller"
     return f"{100 * now / before:.0f} %"
 
 
-def _show_memory(entry):
+def _show_memory(entry: Entry) -> None:
     rows = [["method pool", entry["method_pool"]],
             *[[f"planned buffer {i}", size] for i, size in enumerate(entry["planned"])],
             ["temp memory", entry["temp"]]]
@@ -155,7 +161,7 @@ def _show_memory(entry):
         click.echo(f"together {sum(size for _, size in rows):,} B, without the stack and the firmware")
 
 
-def _show_layers(entry):
+def _show_layers(entry: Entry) -> None:
     layers = entry["layers"]
     if not layers:
         show.line("No difference by layer: the program has jumps, or no instruction computes a value "
@@ -169,17 +175,17 @@ def _show_layers(entry):
         for layer in layers])
 
 
-def _label(layer, layers):
+def _label(layer: Entry, layers: list[Entry]) -> str:
     """The module's path; of one module with several, with the value."""
     same = [other for other in layers if other["layer"] == layer["layer"]]
     return layer["layer"] if len(same) == 1 else f"{layer['layer']} {layer['value']}"
 
 
-def _decibels(sqnr):
+def _decibels(sqnr: float | None) -> str:
     return "-" if sqnr is None else "same" if sqnr >= 300 else f"{sqnr:.1f} dB"
 
 
-def _show_outputs(entry):
+def _show_outputs(entry: Entry) -> None:
     count = entry["samples"]
     show.heading("Outputs on the twin, "
                  + ("with the example inputs" if count == 1 else f"with {count} samples"))
@@ -204,7 +210,7 @@ def _show_outputs(entry):
         click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
 
 
-def _reasons(far):
+def _reasons(far: list[Entry]) -> str:
     floats = [output for output in far if output.get("equal") is None]
     found = []
     if floats:
@@ -216,27 +222,27 @@ def _reasons(far):
     return " or ".join(found)
 
 
-def _numbers(outputs):
+def _numbers(outputs: list[Entry]) -> str:
     return ", ".join(str(output["output"]) for output in outputs)
 
 
-def is_far(output: dict) -> bool:
+def is_far(output: Entry) -> bool:
     """True for an output that is too far from PyTorch's to be of use, or not finite where that is."""
     if output.get("equal") is not None:
-        return output["equal"] < _EQUAL
-    return output["sqnr"] is None or output["sqnr"] < _FAR
+        return bool(output["equal"] < _EQUAL)
+    return output["sqnr"] is None or bool(output["sqnr"] < _FAR)
 
 
-def _is_rough(output):
+def _is_rough(output: Entry) -> bool:
     return output.get("equal") is None and output["sqnr"] < _ROUGH
 
 
-def _show_advice(advice):
+def _show_advice(advice: list[Entry]) -> None:
     for one in advice[:_ADVICE]:
         show.line(f"Advice: {one['what']}; {one['remedy']}")
 
 
-def _show_time(time):
+def _show_time(time: Entry | None) -> None:
     if time is None:
         return
     if time["message"]:

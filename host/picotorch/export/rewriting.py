@@ -9,7 +9,9 @@ All works on the classes of executorch.exir.schema, in place.
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import _picotorch
 
@@ -17,6 +19,9 @@ from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, OPERATOR_MISSING, 
 
 from ..host.operators import OUTPUTS, known_operators
 from . import planning
+
+if TYPE_CHECKING:
+    from executorch.exir import schema
 
 _QUANTIZE = ("cortex_m::quantize_per_tensor.out", "quantized_decomposed::quantize_per_tensor.out")
 _DEQUANTIZE = ("cortex_m::dequantize_per_tensor.out",
@@ -33,9 +38,9 @@ class Quantization:
 
     kind: str
     index: int
-    parameters: dict
+    parameters: dict[str, int | float]
 
-    def methods(self, prefix: str) -> dict:
+    def methods(self, prefix: str) -> dict[str, int | float]:
         """The numbers that the constant methods return, by name."""
         return {f"{prefix}{self.kind}{self.index}_{key}": value
                 for key, value in self.parameters.items()}
@@ -44,18 +49,19 @@ class Quantization:
 class MethodEditor:
     """One execution plan."""
 
-    def __init__(self, plan):
+    def __init__(self, plan: "schema.ExecutionPlan") -> None:
         self.plan = plan
         self.known = known_operators()
         self.instructions = [one for chain in plan.chains for one in chain.instructions]
-        self.quantizes = {}  # what is to be taken off, by the index of the input
-        self.dequantizes = {}  # and of the output
+        # What is to be taken off, by the index of the input and of the output
+        self.quantizes: dict[int, schema.KernelCall] = {}
+        self.dequantizes: dict[int, schema.KernelCall] = {}
         for one in self.instructions:
             self._check(one.instr_args)
 
     # ---- reading
 
-    def _check(self, call):
+    def _check(self, call: "schema.InstructionArguments") -> None:
         kind = type(call).__name__
         if kind == "JumpFalseCall":
             raise fail(NOT_SUPPORTED, "control flow", self.plan.name,
@@ -67,29 +73,29 @@ class MethodEditor:
             raise fail(OPERATOR_MISSING, f"no kernel for {self._operator(call)}", self.plan.name,
                        remedy="change the model; picotorch inspect shows all that are missing")
 
-    def _operator(self, call):
+    def _operator(self, call: "schema.InstructionArguments") -> str:
         """Return the name of the operator; "" for a call of no kernel."""
         if type(call).__name__ != "KernelCall":
             return ""
         operator = self.plan.operators[call.op_index]
         return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
 
-    def _value(self, index):
+    def _value(self, index: int) -> Any:
         return self.plan.values[index].val
 
-    def _is_tensor(self, index):
+    def _is_tensor(self, index: int) -> bool:
         return index >= 0 and type(self._value(index)).__name__ == "Tensor"
 
-    def _is_float(self, index):
+    def _is_float(self, index: int) -> bool:
         return self._is_tensor(index) and self._value(index).scalar_type == _FLOAT
 
-    def _tensors(self, index):
+    def _tensors(self, index: int) -> list[int]:
         """The tensors that an argument is or lists."""
         if index >= 0 and type(self._value(index)).__name__ in _LISTS:
             return [item for item in self._value(index).items if self._is_tensor(item)]
         return [index] if self._is_tensor(index) else []
 
-    def _arguments(self, call):
+    def _arguments(self, call: "schema.InstructionArguments") -> tuple[list[int], list[int]]:
         """(tensors that it reads, tensors that it writes). A program may name the outputs twice."""
         kind = type(call).__name__
         if kind == "MoveCall":
@@ -106,7 +112,7 @@ class MethodEditor:
                 writes += self._tensors(index)
         return reads, writes
 
-    def _uses(self, value):
+    def _uses(self, value: int) -> "list[schema.InstructionArguments]":
         """The calls that read or write a value, once for each argument that names it."""
         found = []
         for one in self.instructions:
@@ -129,17 +135,17 @@ class MethodEditor:
         return ([self._quantization("input", i, call) for i, call in self.quantizes.items()]
                 + [self._quantization("output", i, call) for i, call in self.dequantizes.items()])
 
-    def _only_use(self, value, operators):
+    def _only_use(self, value: int, operators: tuple[str, ...]) -> "schema.KernelCall | None":
         """The call that alone uses a float tensor, if it is of one of the operators."""
         uses = self._uses(value)
         alone = self._is_float(value) and len(uses) == 1
         return uses[0] if alone and self._operator(uses[0]) in operators else None
 
-    def _quantization(self, kind, index, call):
+    def _quantization(self, kind: str, index: int, call: "schema.KernelCall") -> Quantization:
         numbers = [next(iter(vars(self._value(argument)).values())) for argument in call.args[1:6]]
         return Quantization(kind, index, dict(zip(_PARAMETERS, numbers, strict=True)))
 
-    def take_off_ends(self):
+    def take_off_ends(self) -> None:
         for i, call in self.quantizes.items():
             self.plan.inputs[i] = call.args[6]
         for i, call in self.dequantizes.items():
@@ -149,21 +155,21 @@ class MethodEditor:
             chain.instructions = [one for one in chain.instructions if id(one.instr_args) not in gone]
         self.instructions = [one for one in self.instructions if id(one.instr_args) not in gone]
 
-    def _ends(self):
+    def _ends(self) -> "list[schema.KernelCall]":
         return [*self.quantizes.values(), *self.dequantizes.values()]
 
     # ---- memory, before the ends are taken off
 
-    def _nbytes(self, index):
+    def _nbytes(self, index: int) -> int:
         tensor = self._value(index)
-        return math.prod(tensor.sizes) * _picotorch.element_size(int(tensor.scalar_type))
+        return int(math.prod(tensor.sizes) * _picotorch.element_size(int(tensor.scalar_type)))
 
-    def _keeps_contents(self, index):
+    def _keeps_contents(self, index: int) -> bool:
         """True of a buffer of the model that changes: its contents outlive an execution."""
         tensor = self._value(index)
         return tensor.extra_tensor_info is not None or tensor.data_buffer_idx > 0
 
-    def _steps(self):
+    def _steps(self) -> list[planning.Step]:
         """The instructions as the planner sees them, with all tensors."""
         arguments = [(one.instr_args, *self._arguments(one.instr_args)) for one in self.instructions]
         written = {value for _, _, writes in arguments for value in writes}
@@ -178,11 +184,11 @@ class MethodEditor:
             steps.append(planning.Step(reads, writes, scratch))
         return steps
 
-    def _allocations(self):
+    def _allocations(self) -> "dict[int, dict[int, schema.AllocationDetails]]":
         """Memory -> value -> allocation, of what stays."""
         gone = {call.args[0] for call in self.quantizes.values()}
         gone |= {self._arguments(call)[1][0] for call in self.dequantizes.values()}
-        found = {}
+        found: dict[int, dict[int, schema.AllocationDetails]] = {}
         for index in range(len(self.plan.values)):
             allocation = self._is_tensor(index) and self._value(index).allocation_info
             if allocation and index not in gone:
@@ -208,10 +214,11 @@ class MethodEditor:
             self.plan.non_const_buffer_sizes[memory] = size
         return bounds
 
-    def _blocks(self, places, steps) -> list[planning.Block]:
+    def _blocks(self, places: dict[int, planning.Place],
+                steps: list[planning.Step]) -> list[planning.Block]:
         """Make the blocks of one memory's values. Integer inputs live from the start, outputs to the
         end."""
-        def here(values):
+        def here(values: Iterable[int]) -> list[int]:
             return [value for value in values if value in places]
 
         return planning.find_blocks(
@@ -224,7 +231,7 @@ class MethodEditor:
 
     # ---- what is left over
 
-    def drop_unused(self):
+    def drop_unused(self) -> None:
         """Drop operators and values that nothing names any more, and renumber the others."""
         calls = [one.instr_args for one in self.instructions]
         kernels = [call for call in calls if type(call).__name__ == "KernelCall"]
@@ -243,7 +250,7 @@ class MethodEditor:
         for call in calls:
             _renumber(call, new_index)
 
-    def _named_values(self, calls):
+    def _named_values(self, calls: "list[schema.InstructionArguments]") -> set[int]:
         """Inputs, outputs, arguments, items of lists, and tensors that have a name."""
         kept = {*self.plan.inputs, *self.plan.outputs}
         for call in calls:
@@ -259,12 +266,12 @@ class MethodEditor:
 _FIELDS = {"MoveCall": ("move_from", "move_to"), "FreeCall": ("value_index",)}
 
 
-def _named(call):
+def _named(call: "schema.InstructionArguments") -> list[int]:
     fields = _FIELDS.get(type(call).__name__)
     return call.args if fields is None else [getattr(call, name) for name in fields]
 
 
-def _renumber(call, new_index):
+def _renumber(call: "schema.InstructionArguments", new_index: dict[int, int]) -> None:
     fields = _FIELDS.get(type(call).__name__)
     if fields is None:
         call.args = [new_index[value] for value in call.args]
@@ -273,12 +280,12 @@ def _renumber(call, new_index):
             setattr(call, name, new_index[getattr(call, name)])
 
 
-def _is_external(tensor):
+def _is_external(tensor: "schema.Tensor") -> bool:
     extra = tensor.extra_tensor_info
     return extra is not None and extra.location.name == "EXTERNAL"
 
 
-def drop_unused_constants(program):
+def drop_unused_constants(program: "schema.Program") -> None:
     """Drops the constants that no value refers to; number 0 is reserved."""
     tensors = [value.val for plan in program.execution_plan for value in plan.values
                if type(value.val).__name__ == "Tensor" and not value.val.allocation_info
@@ -291,7 +298,9 @@ def drop_unused_constants(program):
             tensor.data_buffer_idx = new_index[tensor.data_buffer_idx]
 
 
-def rewrite(program, constant_plan, quantized_ends: bool) -> list[dict]:
+def rewrite(program: "schema.Program",
+            constant_plan: "Callable[[str, int | float], schema.ExecutionPlan]",
+            quantized_ends: bool) -> list[dict[str, Any]]:
     """Drops from all methods of an executorch Program what no instruction names, and plans their memory
     again; quantized_ends: after taking the float ends off. What was done, by method.
 
@@ -299,7 +308,8 @@ def rewrite(program, constant_plan, quantized_ends: bool) -> list[dict]:
     where there are no ends to take off, NotSupported for control flow, delegates, and inputs or outputs
     that share memory with other values.
     """
-    done, added = [], {}
+    done: list[dict[str, Any]] = []
+    added: dict[str, int | float] = {}
     for plan in program.execution_plan:
         editor = MethodEditor(plan)
         ends = editor.find_ends() if quantized_ends else []

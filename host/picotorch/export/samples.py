@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _BAD = "leave this sample out, or correct it"
 class Unfit(ValueError):
     """Samples that cannot be used. remedy: what to do."""
 
-    def __init__(self, text: str, remedy: str = _SIZES):
+    def __init__(self, text: str, remedy: str = _SIZES) -> None:
         super().__init__(text)
         self.remedy = remedy
 
@@ -29,7 +29,7 @@ class Samples(NamedTuple):
     """inputs: of each sample the arguments of forward, arrays or numbers. labels: the class that each
     is of, None where nobody said. warnings: sentences on values that are unlikely to be meant."""
 
-    inputs: list[list]
+    inputs: list[list[Any]]
     labels: list[int] | None = None
     warnings: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def samples_of(arrays: dict[str, np.ndarray], examples: Sequence,
+def samples_of(arrays: dict[str, np.ndarray], examples: Sequence[Any],
                classes: int | None = None) -> Samples:
     """The samples of arrays in0, in1 ..., one for each example that is a tensor, and perhaps labels. An
     array has the sizes of its example behind a dim that counts the samples, which may also be the
@@ -68,7 +68,7 @@ def samples_of(arrays: dict[str, np.ndarray], examples: Sequence,
     return Samples(inputs, _labels(arrays.get(LABELS), counts[0], classes), tuple(warnings))
 
 
-def example_samples(examples: Sequence) -> Samples:
+def example_samples(examples: Sequence[Any]) -> Samples:
     """The example inputs as the only sample. What is not finite there is a warning: it may be meant,
     as in a mask, and does no harm to the program."""
     warnings = []
@@ -80,19 +80,19 @@ def example_samples(examples: Sequence) -> Samples:
     return Samples([list(examples)], warnings=tuple(warnings))
 
 
-def _checked(array, name):
+def _checked(array: np.ndarray, name: str) -> np.ndarray:
     array = _plain(array)
     if array.dtype.kind not in "fiub":
         raise Unfit(f"{name} is of {array.dtype}")
     return array
 
 
-def _plain(array):
+def _plain(array: np.ndarray) -> np.ndarray:
     """Return an array of bfloat16 as one of float32."""
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def _parts(array, sizes, name):
+def _parts(array: np.ndarray, sizes: tuple[int, ...], name: str) -> np.ndarray:
     if array.shape == sizes:
         return array[None]
     if array.shape[1:] == sizes:
@@ -102,7 +102,7 @@ def _parts(array, sizes, name):
     raise Unfit(f"{name} has sizes {list(array.shape)}, samples of {list(sizes)} are wanted")
 
 
-def _converted(part, name, example):
+def _converted(part: np.ndarray, name: str, example: Any) -> np.ndarray:
     """Convert samples to the dtype of their example. Raises Unfit for NaN, infinity, and what the
     dtype cannot hold. A mask, to be added to scores, may have infinities."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -122,28 +122,28 @@ def _converted(part, name, example):
     return converted
 
 
-def _is_float(array):
+def _is_float(array: np.ndarray) -> bool:
     return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
 
 
-def _is_mask(array):
+def _is_mask(array: np.ndarray) -> bool:
     """Return True for an array of zeros and -inf alone."""
     return bool(((array == 0) | (array == -np.inf)).all()) and bool((array == 0).any())
 
 
-def _not_finite(array):
+def _not_finite(array: np.ndarray) -> float | None:
     """The first value that is not finite, None where all are."""
     if array.dtype.kind != "f":
         return None
     bad = array[~np.isfinite(array)]
-    return bad.flat[0] if bad.size else None
+    return float(bad.flat[0]) if bad.size else None
 
 
-def _name_of(value):
+def _name_of(value: float) -> str:
     return "NaN" if np.isnan(value) else "an infinite value"
 
 
-def _warnings(array, name, example):
+def _warnings(array: np.ndarray, name: str, example: Any) -> list[str]:
     if not array.size:
         return []
     found, low, high = [], array.min(), array.max()
@@ -158,17 +158,17 @@ def _warnings(array, name, example):
     return found
 
 
-def _labels(labels, count, classes):
+def _labels(labels: Any, count: int, classes: int | None) -> list[int] | None:
     if labels is None:
         return None
     labels = np.asarray(labels)
     if labels.size != count or labels.dtype.kind not in "iu":
         raise Unfit(f"labels has {labels.size} values of {labels.dtype} for {count} samples",
                     "give an integer, the class, for each sample")
-    labels = [int(label) for label in labels.ravel()]
-    for k, label in enumerate(labels):
+    found = [int(label) for label in labels.ravel()]
+    for k, label in enumerate(found):
         if label < 0 or classes is not None and label >= classes:
             known = "" if classes is None else f", the module gives {classes} classes"
             raise Unfit(f"labels has {label} for sample {k}{known}",
                         "count the classes from 0 to one less than their number")
-    return labels
+    return found

@@ -4,6 +4,8 @@ height 1 (batch, channels, 1, length), which have int8 kernels and compute the s
 Importing it imports torch.
 """
 
+from typing import Any
+
 import torch
 
 from . import preparing
@@ -44,7 +46,7 @@ def as_images(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _average(graph, node):
+def _average(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
     """Replace the mean over a sequence's length by an average over one window."""
     x, dims, keepdim = [*node.args, False][:3]
     value = x.meta["val"]
@@ -60,13 +62,14 @@ def _average(graph, node):
 
 
 class _Images:
-    def __init__(self, graph):
+    def __init__(self, graph: torch.fx.GraphModule) -> None:
         self.graph = graph
-        self.images = {}  # of a sequence, the node of its image
-        self.replaced = set()  # of these sequences, those that an image is computed in place of
-        self.weights = {}  # of the target of a weight, the name of that over images
+        self.images: dict[torch.fx.Node, torch.fx.Node] = {}  # of a sequence, the node of its image
+        # Of these sequences, those that an image is computed in place of
+        self.replaced: set[torch.fx.Node] = set()
+        self.weights: dict[str, str] = {}  # of the target of a weight, the name of that over images
 
-    def replace(self):
+    def replace(self) -> None:
         for node in list(self.graph.graph.nodes):
             with self.graph.graph.inserting_before(node):
                 if node.target in _OVER_IMAGES and self._is_replaceable(node):
@@ -81,18 +84,18 @@ class _Images:
             if sequence in self.replaced:
                 self._replace_uses(sequence, image)
 
-    def _is_replaceable(self, node):
+    def _is_replaceable(self, node: torch.fx.Node) -> bool:
         """Return False for a convolution with computed weights, and for samples without a batch."""
         weights = node.args[1:2] if "conv" in str(node.target) else ()
         return node.args[0].meta["val"].dim() == _SEQUENCE_DIMS and all(
             weight.op == "get_attr" for weight in weights)
 
-    def _takes_images(self, node):
+    def _takes_images(self, node: torch.fx.Node) -> bool:
         tensors = node.all_input_nodes
         return all(one in self.images and one.meta["val"].shape == node.meta["val"].shape
                    for one in tensors) and not node.kwargs.get("out")
 
-    def _over_images(self, node):
+    def _over_images(self, node: torch.fx.Node) -> torch.fx.Node:
         target, firsts = _OVER_IMAGES[node.target]
         args = list(node.args)
         args[0] = self._image_of(args[0], node)
@@ -104,14 +107,14 @@ class _Images:
                 args[position] = [first, *(value if isinstance(value, list | tuple) else [value])]
         return self._call(node, target, args)
 
-    def _image_of(self, sequence, user):
+    def _image_of(self, sequence: torch.fx.Node, user: torch.fx.Node) -> torch.fx.Node:
         if sequence not in self.images:
             self.images[sequence] = self._call(
                 sequence, _ATEN.unsqueeze.default, [sequence, _HEIGHT], {},
                 user.meta.get("nn_module_stack", {}))
         return self.images[sequence]
 
-    def _weight_of(self, node):
+    def _weight_of(self, node: torch.fx.Node) -> torch.fx.Node:
         """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
         if node.target not in self.weights:
             weight = preparing.constant(self.graph, node)
@@ -121,7 +124,9 @@ class _Images:
         image.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT) if "val" in node.meta else None
         return image
 
-    def _call(self, node, target, args, kwargs=None, stack=None):
+    def _call(self, node: torch.fx.Node, target: torch._ops.OpOverload, args: list[Any],
+              kwargs: dict[str, Any] | None = None,
+              stack: dict[str, Any] | None = None) -> torch.fx.Node:
         """Make the node of an image of what `node` computes."""
         call = self.graph.graph.call_function(target, tuple(args),
                                               node.kwargs if kwargs is None else kwargs)
@@ -129,7 +134,7 @@ class _Images:
         call.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT)
         return call
 
-    def _replace_uses(self, sequence, image):
+    def _replace_uses(self, sequence: torch.fx.Node, image: torch.fx.Node) -> None:
         """Give a view of the image to those that take the sequence and were not replaced."""
         users = [user for user in sequence.users if user not in self.replaced]
         if not users:

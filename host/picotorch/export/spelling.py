@@ -3,12 +3,15 @@
 Importing it imports torch.
 """
 
+from typing import Any
+
 import torch
 
 from .preparing import call, constant, new_constant, takes_images
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
+_DEFAULTS: tuple[Any, ...] = (None, 1, "valid", 1, 1)  # of a convolution, behind its weight
 
 _PADDINGS = {_ATEN.conv1d.padding: _ATEN.conv1d.default, _ATEN.conv2d.padding: _ATEN.conv2d.default}
 
@@ -52,11 +55,11 @@ def replace(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _state_padding(graph, node):
+def _state_padding(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Replace "same" and "valid" by numbers of zeros; where one side gets more than the other, pad the
     input."""
-    x, weight, bias, stride, padding, dilation, groups = [
-        *node.args, *(None, 1, "valid", 1, 1)[len(node.args) - 2:]]
+    arguments = [*node.args, *_DEFAULTS[len(node.args) - 2:]]
+    x, weight, bias, stride, padding, dilation, groups = arguments
     dims = weight.meta["val"].dim() - 2
     stride, dilation = (_each(one, dims) for one in (stride, dilation))
     zeros = [d * (size - 1) if padding == "same" else 0
@@ -68,12 +71,12 @@ def _state_padding(graph, node):
     node.args = (x, weight, bias, stride, [one // 2 for one in zeros], dilation, groups)
 
 
-def _each(value, dims):
-    value = list(value) if isinstance(value, list | tuple) else [value]
-    return value * dims if len(value) == 1 else value
+def _each(value: Any, dims: int) -> list[Any]:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    return values * dims if len(values) == 1 else values
 
 
-def _add_batch(graph, node):
+def _add_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     x = node.args[0]
     if x.meta["val"].dim() != _BATCHED[node.target] - 1:
         return
@@ -84,7 +87,7 @@ def _add_batch(graph, node):
         _state_windows(batched)
 
 
-def _windows(node):
+def _windows(node: torch.fx.Node) -> list[int] | None:
     """Return the sizes of the windows of an adaptive pool, None if they are not all equal."""
     sizes, counts = node.args[0].meta["val"].shape, node.args[1]
     sizes, counts = sizes[-len(counts):], [
@@ -95,13 +98,13 @@ def _windows(node):
     return [size // count for size, count in zip(sizes, counts, strict=True)]
 
 
-def _state_windows(node):
+def _state_windows(node: torch.fx.Node) -> None:
     windows = _windows(node)
     if windows and set(node.args[1]) != {1}:
         node.target, node.args = _ADAPTIVE[node.target], (node.args[0], windows, windows)
 
 
-def _state_largest_windows(graph, node):
+def _state_largest_windows(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Replace an adaptive max pool whose indices nothing takes."""
     windows = _windows(node)
     if not windows or any(user.args[1] != 0 for user in node.users):
@@ -111,7 +114,7 @@ def _state_largest_windows(graph, node):
         values.args = (node.args[0], windows, windows)
 
 
-def _pool_mean(graph, node):
+def _pool_mean(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Replace the mean over height or width of an image by an average over one window."""
     x, dims, keepdim = [*node.args, False][:3]
     value = x.meta["val"]
@@ -128,7 +131,7 @@ def _pool_mean(graph, node):
         node.target, node.args = _ATEN.squeeze.dim, (pooled, dims[0])
 
 
-def _multiply(graph, node):
+def _multiply(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Replace a product with a constant matrix by a linear layer, and one of two matrices by that of
     batches of one."""
     x, matrix = node.args
@@ -140,13 +143,14 @@ def _multiply(graph, node):
         node.target, node.args = _ATEN.squeeze.dim, (product, 0)
 
 
-def _multiply_and_add(graph, node):
+def _multiply_and_add(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     bias, x, matrix = node.args
     if (matrix.op == bias.op == "get_attr" and bias.meta["val"].dim() == 1 and not node.kwargs
             and bias.meta["val"].shape[0] == matrix.meta["val"].shape[1]):
         node.target, node.args = _ATEN.linear.default, (x, _transposed(graph, node, matrix), bias)
 
 
-def _transposed(graph, node, matrix):
+def _transposed(graph: torch.fx.GraphModule, node: torch.fx.Node,
+                matrix: torch.fx.Node) -> torch.fx.Node:
     value = constant(graph, matrix).detach().t()
     return new_constant(graph, node, f"_transposed_of_{node.name}", value)

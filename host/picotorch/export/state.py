@@ -3,15 +3,23 @@
 import collections
 import contextlib
 import copy
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_M = TypeVar("_M")
 
 _ABSENT = object()
 _DEPTH = 8  # of objects in objects, that are compared
 
 
 @contextlib.contextmanager
-def unchanged(torch, module):
+def unchanged(torch: ModuleType, module: object) -> Iterator[None]:
     """Leave a module with the buffers that it has, and its layers in training, or not, as they are: an
     export is for inference, and runs forward. Anything but an nn.Module is ignored."""
     layers = list(module.modules()) if isinstance(module, torch.nn.Module) else []
@@ -30,19 +38,21 @@ def unchanged(torch, module):
 
 
 @contextlib.contextmanager
-def assigned_in_place(module):
+def assigned_in_place(module: "nn.Module") -> Iterator[None]:
     """Copy what the layers of a module assign to their buffers (self.h = h) into these buffers.
     torch.export does so for the module itself; of its layers, it ignores such assignments."""
     hooks = []
     for layer in list(module.modules())[1:]:
         names = [name for name, _ in layer.named_buffers(recurse=False)]
         if names:
-            before = {}
+            before: dict[str, Tensor] = {}
 
-            def keep(layer, _, before=before, names=names):
+            def keep(layer: "nn.Module", _: Any, before: "dict[str, Tensor]" = before,
+                     names: list[str] = names) -> None:
                 before.update({name: layer._buffers[name] for name in names})
 
-            def put_back(layer, _, outputs, before=before):
+            def put_back(layer: "nn.Module", _: Any, outputs: Any,
+                         before: dict[str, Any] = before) -> None:
                 for name, buffer in before.items():
                     if layer._buffers[name] is not buffer:
                         buffer.copy_(layer._buffers[name])
@@ -57,7 +67,7 @@ def assigned_in_place(module):
             hook.remove()
 
 
-def copy_of(module):
+def copy_of(module: _M) -> _M:
     """Return a copy of a module, for what may change attributes of it; itself where it has no copy."""
     try:
         return copy.deepcopy(module)
@@ -65,20 +75,22 @@ def copy_of(module):
         return module
 
 
-def hidden_state(torch, module, run, arguments):
+def hidden_state(torch: ModuleType, module: "nn.Module",
+                 run: "Callable[[nn.Module, tuple[Any, ...]], list[Any]]",
+                 arguments: tuple[Any, ...]) -> list[str]:
     """Return the paths of attributes that forward changes where its outputs change with them: of these
     an export would keep the first value. run(module, arguments) returns the outputs. It runs a copy of
     the module, three times; random numbers are the same each time."""
     used = copy_of(module)
     generator = torch.Generator().manual_seed(0)
 
-    def outputs(given):
+    def outputs(given: tuple[Any, ...]) -> "list[Tensor]":
         with unchanged(torch, used), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return [torch.as_tensor(one).clone() for one in run(used, given)
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 
-    def noise(given):
+    def noise(given: Any) -> Any:
         if not isinstance(given, torch.Tensor) or not given.is_floating_point():
             return given
         return torch.randn(given.shape, generator=generator).to(given.dtype)
@@ -96,7 +108,7 @@ def hidden_state(torch, module, run, arguments):
             and not _are_equal(torch, value, vars(layers[path]).get(name, _ABSENT))]
 
 
-def _are_equal(torch, one, other, depth=_DEPTH):
+def _are_equal(torch: ModuleType, one: Any, other: Any, depth: int = _DEPTH) -> bool:
     """Compare two values of attributes, which may be of any type."""
     if depth == 0 or one is other or isinstance(one, torch.nn.Module):  # named_modules has its own
         return True
@@ -105,7 +117,7 @@ def _are_equal(torch, one, other, depth=_DEPTH):
     if isinstance(one, torch.Tensor):
         return _bytes_of(torch, one) == _bytes_of(torch, other)
     if isinstance(one, np.ndarray):
-        return one.shape == other.shape and one.tobytes() == other.tobytes()
+        return bool(one.shape == other.shape and one.tobytes() == other.tobytes())
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(
             _are_equal(torch, one[key], other[key], depth - 1) for key in one)
@@ -114,10 +126,11 @@ def _are_equal(torch, one, other, depth=_DEPTH):
             _are_equal(torch, *both, depth - 1) for both in zip(one, other, strict=True))
     if isinstance(one, bool | int | float | complex | str | bytes | set | frozenset):
         return repr(one) == repr(other) if isinstance(one, float | complex) else one == other
-    return _are_equal(torch, *(getattr(each, "__dict__", None) for each in (one, other)), depth - 1)
+    return _are_equal(torch, getattr(one, "__dict__", None), getattr(other, "__dict__", None),
+                      depth - 1)
 
 
-def _bytes_of(torch, tensor):
+def _bytes_of(torch: ModuleType, tensor: "Tensor") -> tuple[Any, ...] | None:
     """Return what a tensor holds, in any layout; nothing of one without numbers in memory."""
     if tensor.is_meta or tensor.is_quantized or isinstance(tensor, torch.nn.Parameter):
         return None

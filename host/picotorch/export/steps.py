@@ -5,19 +5,19 @@ import io
 import logging
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 class Steps:
     """tell(text) gets each step: the text as it begins, then how long it took, which ends the line.
     subject: what the text begins with, one file of several for instance."""
 
-    def __init__(self, tell: Callable[[str], None] | None = None, subject: str = ""):
+    def __init__(self, tell: Callable[[str], None] | None = None, subject: str = "") -> None:
         self.tell = tell or (lambda text: None)
         self.subject = subject
 
     @contextlib.contextmanager
-    def step(self, text: str):
+    def step(self, text: str) -> Iterator[None]:
         start = time.monotonic()
         self.tell(f"{self.subject}{text} ... ")
         try:
@@ -30,7 +30,7 @@ class Steps:
 
 
 @contextlib.contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     """Without the logs and warnings of torch and the exporter, and what they print."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -51,7 +51,7 @@ def lowering_words(error: BaseException, remedy: str) -> tuple[str, str]:
     return cause(error), remedy
 
 
-def _lines(error):
+def _lines(error: BaseException) -> list[str]:
     while error.__cause__ is not None:
         error = error.__cause__
     return [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -3,7 +3,10 @@
 import io
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +17,11 @@ from . import arrays
 from .building import Source, explained
 from .state import unchanged
 from .steps import Steps, quiet
+
+if TYPE_CHECKING:
+    from torch._C import Graph, Node
+    from torch.export import ExportedProgram
+    from torch.jit import ScriptModule
 
 _LARGEST = 1 << 27  # elements of an example input
 _DTYPES = ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool")
@@ -43,7 +51,7 @@ _FOREIGN = {  # suffix: name of the format, how to export what it has
 _MAGIC = {".tflite": (4, b"TFL3"), ".h5": (0, b"\x89HDF\r\n"), ".gguf": (0, b"GGUF")}
 
 
-def _check_foreign(data, path):
+def _check_foreign(data: bytes, path: Path) -> None:
     """Raise InvalidProgram for a file of another framework, by its first bytes or by its name."""
     if data[4:6] in (b"ET", b"BP"):
         return
@@ -97,7 +105,8 @@ def parse_shape(text: str) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def _example_inputs(torch, module, given, name):
+def _example_inputs(torch: ModuleType, module: "ScriptModule", given: list[Any],
+                    name: str) -> tuple[Any, ...]:
     """The arguments of forward. Raises InvalidArgument."""
     arguments = module.forward.schema.arguments[1:]
     needed = sum(not argument.has_default_value() for argument in arguments)
@@ -121,7 +130,7 @@ def _example_inputs(torch, module, given, name):
 # ---- export
 
 
-def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
+def source(torch: ModuleType, data: bytes, name: str, given: list[Any], steps: Steps) -> Source:
     """The module of a TorchScript file, with example inputs, arrays, whose shapes the program is for.
 
     Raises InvalidProgram for a file that torch cannot read, InvalidArgument for other inputs than
@@ -133,12 +142,12 @@ def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
         module = _loaded(torch, data, name)
     inputs = _example_inputs(torch, module, given, name)
 
-    def run(arguments):
+    def run(arguments: tuple[Any, ...]) -> list[Any]:
         with torch.no_grad(), quiet():
             outputs = module(*arguments)
         return [arrays.numbers(value) for value in _flat(outputs)]
 
-    def explain(error, quantized=False):
+    def explain(error: Exception, quantized: bool = False) -> Error:
         return _explained(error, module, converter, inputs, quantized, name)
 
     with steps.step("running it with the example inputs"):
@@ -152,7 +161,7 @@ def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
     return Source(name, exported, run, inputs, len(data), explain)
 
 
-def _try(run, inputs, name):
+def _try(run: Callable[[tuple[Any, ...]], list[Any]], inputs: tuple[Any, ...], name: str) -> None:
     try:
         run(inputs)
     except Exception as error:
@@ -160,7 +169,8 @@ def _try(run, inputs, name):
                    remedy="give the shapes and dtypes that the module takes") from None
 
 
-def _convert(converter, module, inputs):
+def _convert(converter: ModuleType, module: "ScriptModule",
+             inputs: tuple[Any, ...]) -> "ExportedProgram":
     """The exported program, for just the sizes of the inputs: the converter makes all dims dynamic,
     through this function of its module."""
     import unittest.mock  # with asyncio: it takes longer than most of picotorch
@@ -169,7 +179,7 @@ def _convert(converter, module, inputs):
         return converter.TS2EPConverter(module, inputs).convert()
 
 
-def _loaded(torch, data, name):
+def _loaded(torch: ModuleType, data: bytes, name: str) -> "ScriptModule":
     try:
         return torch.jit.load(io.BytesIO(data), map_location="cpu").eval()
     except Exception as error:
@@ -181,7 +191,7 @@ def _loaded(torch, data, name):
         raise fail(INVALID_PROGRAM, f"torch.jit.load: {_first_line(text)}", name) from None
 
 
-def _flat(value):
+def _flat(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [item for part in value for item in _flat(part)]
     if isinstance(value, dict):
@@ -192,7 +202,8 @@ def _flat(value):
 # ---- why not
 
 
-def _explained(error, module, converter, inputs, quantized, name) -> Error:
+def _explained(error: Exception, module: "ScriptModule", converter: ModuleType, inputs: tuple[Any, ...],
+               quantized: bool, name: str) -> Error:
     """The error that a user sees for what the converter or the exporter raised."""
     text = str(error)
     graph = _inlined(module)
@@ -217,7 +228,7 @@ def _explained(error, module, converter, inputs, quantized, name) -> Error:
                 remedy="write the module with other operators, or export it with torch.export.export")
 
 
-def _different_branches(text, branches, name):
+def _different_branches(text: str, branches: "list[Node]", name: str) -> Error:
     found = re.search(r"expected same (\w+) but got (\S+) and (\S+?)\.?[\"')]*(\s|$)", text)
     differ = {"dim": "rank", "dtype": "dtype"}.get(found[1], found[1]) if found else "shapes"
     what = f"of different {differ}"
@@ -232,18 +243,18 @@ def _different_branches(text, branches, name):
         "export each branch as a module of its own and choose between them where the program is called")
 
 
-def _inlined(module):
+def _inlined(module: "ScriptModule") -> "Graph":
     try:
         return module.inlined_graph
     except Exception:
         return module.graph
 
 
-def _nodes(graph, kind):
+def _nodes(graph: "Graph", kind: str) -> "list[Node]":
     return list(graph.findAllNodes(kind, True))
 
 
-def _place(nodes):
+def _place(nodes: "list[Node]") -> str:
     """Describe the line in the module's source of the first of some nodes."""
     lines = [line.strip() for line in nodes[0].sourceRange().splitlines()]
     file = re.search(r'File "([^"]*)", line (\d+)', nodes[0].sourceRange())
@@ -253,7 +264,7 @@ def _place(nodes):
     return f"{where} ({marked.rstrip(':')})" if marked else where
 
 
-def _unsupported(module, converter, inputs):
+def _unsupported(module: "ScriptModule", converter: ModuleType, inputs: tuple[Any, ...]) -> list[str]:
     """The nodes that the converter does not know, as it tells."""
     try:
         with quiet():
@@ -263,11 +274,11 @@ def _unsupported(module, converter, inputs):
     return sorted(set(re.findall(r"^\s*\d+\. (\S+) \[", text, re.MULTILINE)))
 
 
-def _first_line(text):
+def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _reason(text):
+def _reason(text: str) -> str:
     """The line of an error of torch that says what is wrong."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in reversed(lines):

@@ -2,6 +2,13 @@
 bound of the boxes that nms keeps, without which no memory is planned.
 """
 
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _OPERATORS = {
     "nms": "(Tensor dets, Tensor scores, float iou_threshold, *, Tensor(a!) out) -> Tensor(a!)",
     "roi_align": "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
@@ -10,7 +17,7 @@ _OPERATORS = {
 }
 
 
-def register(torch) -> None:
+def register(torch: ModuleType) -> None:
     """Registers it for those operators that something has defined, as torchvision does if it is
     imported, once."""
     for name, schema in _OPERATORS.items():
@@ -21,8 +28,8 @@ def register(torch) -> None:
                 torch.library.register_fake("torchvision::nms", _nms_for(torch), allow_override=True)
 
 
-def _nms_for(torch):
-    def nms(dets, scores, iou_threshold):
+def _nms_for(torch: ModuleType) -> Callable[..., Any]:
+    def nms(dets: "Tensor", scores: "Tensor", iou_threshold: float) -> "Tensor":
         boxes = dets.shape[0]
         most = boxes if isinstance(boxes, int) else None
         kept = torch.library.get_ctx().new_dynamic_size(min=0, max=most)

@@ -3,8 +3,9 @@
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from picotorch import Error, MethodMeta
+from picotorch import Error, MethodMeta, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
 
@@ -12,7 +13,7 @@ from ..export import exporting
 from ..export.steps import Steps
 from ..host import inputs, twin
 from ..host.instructions import read_instructions
-from ..host.request import Request
+from ..host.request import Request, Result
 from ..host.values import Values
 from ..measure.sizing import unplanned_bytes
 from ..run.parity import same_bits
@@ -20,19 +21,20 @@ from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
-HasRoom = Callable[[list[dict]], bool]  # takes the needs of methods
+HasRoom = Callable[[list[dict[str, Any]]], bool]  # takes the needs of methods
 _GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
                  room: Callable[[Image], int | None], least_temp: bool | None, has_room: HasRoom | None,
-                 before: list[dict], int8_io: bool, keep_plan: bool,
-                 steps: Steps) -> tuple[Image, dict]:
+                 before: list[dict[str, Any]], int8_io: bool, keep_plan: bool,
+                 steps: Steps) -> tuple[Image, dict[str, Any]]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
     there is room, see preparing.choose, which takes room and least_temp. least_temp: None for what
     kernels use where the target has no room for more beside the models before, or without a target
     (has_room is None) where more gains little. Raises Error."""
-    program, notes = model, []
+    program = model
+    notes: list[str] = []
     if not keep_plan:
         with steps.step("Planning memory"):
             program, notes = _plan(model, name, int8_io)
@@ -58,13 +60,15 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
     return image, entry
 
 
-def _method(model, image, data, method, core):
+def _method(model: bytes, image: bytes, data: list[bytes], method: str, core: str) -> dict[str, Any]:
     """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that its kernels
     use, and those with which it is fastest; the latter of the program are temp_before. "after" and
-    "before" have those of the two that choose_temp chooses. time, other_temp, slowest: for
-    summary.add_measured, with the same."""
-    meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
-    fastest, before = fastest_temp(image, method, core, after["temp"]), _need(model, data, method)
+    "before" have those of the two that choose_temp chooses; "before" is None where the program has no
+    such method. time, other_temp, slowest: for summary.add_measured, with the same."""
+    compiled, program = twin.open_program(image), twin.open_program(model)
+    meta, after = compiled.method_meta(method), _need(compiled, [], method)
+    fastest = fastest_temp(image, method, core, after["temp"])
+    before = _need(program, data, method) if method in program.method_names else None
     return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
             "before": before, "after": after, "temp_least": after["temp"], "temp_fastest": fastest,
             "temp_before": before and fastest_temp(model, method, core, before["temp"], data),
@@ -72,7 +76,7 @@ def _method(model, image, data, method, core):
             "slowest": []}
 
 
-def _plan(model, name, int8_io):
+def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
     """The program with a smaller memory plan, where ExecuTorch's exporter can make one; and what to say
     where it cannot."""
     try:
@@ -83,15 +87,12 @@ def _plan(model, name, int8_io):
         return model, [f"The memory plan is the program's own: {error}"]
 
 
-def _need(file, data, name):
-    """Bytes of the memories that a method takes; None where the file has no such method."""
-    opened = twin.open_program(file)
-    if name not in opened.method_names:
-        return None
-    report = load_with_exact_memories(opened, name, False, twin.open_data(data)).memory_report()
+def _need(program: Program, data: list[bytes], name: str) -> dict[str, Any]:
+    """Measure the bytes of each memory that a method needs."""
+    report = load_with_exact_memories(program, name, False, twin.open_data(data)).memory_report()
     return {"method_pool": report["method_pool"]["used"],
             "planned": [one["used"] for one in report["planned"]], "temp": report["temp"]["used"],
-            "unplanned": unplanned_bytes(opened.method_meta(name))}
+            "unplanned": unplanned_bytes(program.method_meta(name))}
 
 
 def fastest_temp(file: bytes, method: str, core: str | None, least: int,
@@ -103,7 +104,7 @@ def fastest_temp(file: bytes, method: str, core: str | None, least: int,
     return max(twin.wished_temp(loaded, core, False, files), least)
 
 
-def _gains_by_temp(image, name, core, methods):
+def _gains_by_temp(image: Image, name: str, core: str, methods: list[dict[str, Any]]) -> bool:
     """True where the temp memory with which methods are fastest saves _GAIN of their cycles, or no
     board can measure."""
     if not any(method["temp_fastest"] > method["temp_least"] for method in methods):
@@ -114,10 +115,10 @@ def _gains_by_temp(image, name, core, methods):
             for least_temp in (True, False))
     except Error:
         return True
-    return fastest < (1 - _GAIN) * least
+    return bool(fastest < (1 - _GAIN) * least)
 
 
-def choose_temp(entries: list[dict], has_room: HasRoom | None) -> None:
+def choose_temp(entries: list[dict[str, Any]], has_room: HasRoom | None) -> None:
     """Let methods have the temp memory with which they are fastest, but for entries with least_temp,
     and if the target has room for all of them then. entries: compile_file's."""
     methods = [method for entry in entries for method in entry["methods"]]
@@ -129,26 +130,28 @@ def choose_temp(entries: list[dict], has_room: HasRoom | None) -> None:
             method["after"] = need
 
 
-def _wanted(entries):
+def _wanted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """List the needs of the methods, with the best temp memory for each entry."""
     return [method["after"] if entry["least_temp"] else
             method["after"] | {"temp": method["temp_fastest"]}
             for entry in entries for method in entry["methods"]]
 
 
-def _run(file, data, name, method, given, need):
+def _run(file: bytes, data: list[bytes], name: str, method: str, given: list[Any],
+         need: dict[str, Any]) -> Result:
     """Runs a method twice on the twin, in memories of the sizes that it needs. Planned memory is not
     zero before: loading has to clear what needs it."""
     return twin.run(Request(file, name, given, method, need["method_pool"], temp_size=need["temp"],
                             data=data, further=[given], planned_fill=_DIRT))
 
 
-def _check(program, image, name, data, entry):
+def _check(program: bytes, image: bytes, name: str, data: list[bytes], entry: dict[str, Any]) -> None:
     """Runs a method of program and image on the twin with the same random inputs. entry: _method's.
     Raises Internal when they differ."""
     method = entry["method"]
-    given = inputs.random_inputs(twin.open_program(program).method_meta(method))
-    was = _run(program, data, name, method, given, _need(program, data, method))
+    opened = twin.open_program(program)
+    given = inputs.random_inputs(opened.method_meta(method))
+    was = _run(program, data, name, method, given, _need(opened, data, method))
     now = _run(image, [], name, method, given, entry["after"])
     before, after = (list(itertools.chain(result.outputs, *result.further)) for result in (was, now))
     same = was.code == now.code and len(before) == len(after) and all(
@@ -164,7 +167,8 @@ def default_output(model: Path) -> Path:
 
 def drawings(model: bytes, image: Image, name: str) -> list[tuple[MethodMeta, str]]:
     """Methods with planned memory, each in the program and in the image, with a title for each."""
-    found, before, after = [], twin.open_program(model), twin.open_program(image.data)
+    found = []
+    before, after = twin.open_program(model), twin.open_program(image.data)
     for method in image.methods:
         for program, kind in ((before, "before"), (after, "in the image")):
             if method in program.method_names:

@@ -4,7 +4,7 @@ Most calls leave a part of the planned memory unused: no tensor of theirs lies t
 is read later. A call whose temp memory fits there needs none beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from _picotorch_c import lib
@@ -44,7 +44,7 @@ def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = (
     return Temp(least, larger) if any(size for _, _, size in larger) else Temp(most)
 
 
-def _wants(method):
+def _wants(method: Loaded) -> tuple[list[int], list[int]]:
     """Bytes of temp memory that each instruction needs, and those with which it is at its best on any
     core."""
     c, asked, wished = method.c, [], []
@@ -64,7 +64,7 @@ def _wants(method):
     return asked, wished
 
 
-def _places(method, kept=()):
+def _places(method: Loaded, kept: Sequence[Area] = ()) -> list[Place]:
     """Return the largest part of planned memory that is idle during each instruction; none for a method
     whose instructions or sizes depend on data."""
     rows = list(method.instructions_with_values())
@@ -106,7 +106,7 @@ def busy(inputs: Sequence[Area], given: Sequence[Area],
     return found[::-1]
 
 
-def _ranges(areas):
+def _ranges(areas: Iterable[Area]) -> Ranges:
     found = Ranges()
     for area in areas:
         found.add(*area)

@@ -6,8 +6,9 @@ the numbers, strings and lists that the program's tables hold into records.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from _picotorch import CORES
 from _picotorch_c import ffi, lib
@@ -17,12 +18,14 @@ from picotorch.memory import LIMIT
 
 from ..host import twin
 from . import idle, unwritten
-from .loaded import Loaded, is_call, load, make_ref, memory_of
+from .loaded import CData, Loaded, is_call, load, make_ref, memory_of
 
 _ALIGNMENT = 8
 _MOST_METHODS = 255
 _RECORD = struct.Struct("<IIIHBB")  # pt_value
 _INITIAL = struct.Struct("<III")  # pt_image_initial
+_Content = tuple[str, int, Any]  # of a constant: "number", "bytes", "records" or "entries"; type; value
+_Key = tuple[_Content, int]  # and its index
 _NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the program's
 
 
@@ -53,12 +56,12 @@ class Image:
 class _Data:
     """The data of an image: constants, prepared weights and initial values, each once."""
 
-    def __init__(self, image):
+    def __init__(self, image: Image) -> None:
         self._image = image
         self._bytes = bytearray()
-        self._known = {}
+        self._known: dict[bytes, int] = {}
 
-    def add(self, data, kind):
+    def add(self, data: bytes, kind: str) -> int:
         """Offset of bytes from where the data begins."""
         data = bytes(data)
         if data not in self._known:
@@ -68,7 +71,7 @@ class _Data:
             setattr(self._image.parts, kind, getattr(self._image.parts, kind) + len(data))
         return self._known[data]
 
-    def bytes(self):
+    def finish(self) -> bytes:
         return bytes(self._bytes) + bytes(-len(self._bytes) % 4)
 
 
@@ -76,36 +79,37 @@ class _Tables:
     """The part of an image before its data: words and bytes, each at a multiple of 4. A position that
     lies in the data is not known before all tables are: it is written at the end."""
 
-    def __init__(self, start):
+    def __init__(self, start: int) -> None:
         self._bytes = bytearray(start)
-        self._known = {}
-        self._later = []  # (position, offset in the data, memory or None)
+        self._known: dict[bytes, int] = {}
+        # (position, offset in the data, memory or None)
+        self._later: list[tuple[int, int, int | None]] = []
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._bytes)
 
-    def add(self, data):
+    def add(self, data: bytes) -> int:
         """Position of bytes."""
         position = len(self._bytes)
         self._bytes += data + bytes(-len(data) % 4)
         return position
 
-    def share(self, data):
+    def share(self, data: bytes) -> int:
         """The same of bytes that never change: each once."""
         if data not in self._known:
             self._known[data] = self.add(data)
         return self._known[data]
 
-    def vector(self, count, data):
+    def vector(self, count: int, data: bytes) -> int:
         return self.share(struct.pack("<I", count) + data)
 
-    def put(self, position, data):
+    def put(self, position: int, data: bytes) -> None:
         self._bytes[position : position + len(data)] = data
 
-    def put_later(self, position, offset, memory=None):
+    def put_later(self, position: int, offset: int, memory: int | None = None) -> None:
         self._later.append((position, offset, memory))
 
-    def bytes(self):
+    def finish(self) -> bytes:
         self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
         start = len(self._bytes)
         for position, offset, memory in self._later:
@@ -114,7 +118,7 @@ class _Tables:
         return bytes(self._bytes)
 
 
-def _string(text):
+def _string(text: bytes) -> tuple[int, bytes]:
     """Length and bytes, with a zero behind them: MicroPython shows what is terminated where it lies."""
     return len(text), text + b"\0"
 
@@ -122,16 +126,17 @@ def _string(text):
 class _Method:
     """Writes one method."""
 
-    def __init__(self, method: Loaded, tables, data, temp, keep):
+    def __init__(self, method: Loaded, tables: _Tables, data: _Data, temp: idle.Temp,
+                 keep: set[int] | None) -> None:
         """temp: where its instructions find temp memory. keep: numbers of the instructions whose
         prepared weights to store; None for all."""
         self._of, self._tables, self._data = method, tables, data
         self._temp = temp
-        # (content, index) -> number among the image's records, once all are known
-        self._constants: dict = {}
+        # the numbers among the image's records, once all are known
+        self._constants: dict[_Key, int] = {}
         # reference to a record of the pool -> number among the image's
         self._numbers: dict[int, int] = {}
-        self._keys: dict = {}  # reference to a list, or to a value of the program -> content
+        self._keys: dict[int, _Key] = {}  # by the reference to a list, or to a value of the program
         self._variables = {one: i for i, one in enumerate(method.variables)}
         prepared, replaced = method.prepared()
         self.can_prepare = {i: len(chunk) for i, chunk in prepared.items()}
@@ -140,13 +145,13 @@ class _Method:
         self._replaced = {i: replaced[i] for i in kept}
         self._left_out: set[int] = set()  # references to tensors whose bytes the image does without
 
-    def calls_prepared(self):
+    def calls_prepared(self) -> int:
         return len(self._prepared)
 
-    def is_for_one_core(self):
+    def is_for_one_core(self) -> bool:
         return bool(self._left_out)
 
-    def write(self):
+    def write(self) -> int:
         """Position of its pt_image_method."""
         of, tables = self._of, self._tables
         self._left_out = self._find_left_out()
@@ -168,14 +173,14 @@ class _Method:
 
     # ---- tensors: which have a record, and which have bytes
 
-    def _find_left_out(self):
+    def _find_left_out(self) -> set[int]:
         """References of the constant tensors of which the core's loops read what is prepared alone. Of
         a call all are left out or none: where one is there, its loops may take the plain ones."""
         of, others = self._of, set(self._of.named_by_index)
         calls = []
         for i, (_, args) in enumerate(of.instructions_with_values()):
             bits = self._replaced.get(i, 0)
-            replaced = set()
+            replaced: set[int] = set()
             for k, arg in enumerate(args):
                 (replaced if bits >> k & 1 else others).update(of.tensors_of([arg]))
             calls.append(replaced)
@@ -184,7 +189,7 @@ class _Method:
         return {one for one in set().union(*calls) - others
                 if of.tensors[one].flags & lib.PT_VALUE_CONSTANT}
 
-    def _keep(self):
+    def _keep(self) -> None:
         """Finds the tensors that get a record: of those that differ in their index alone one does, but
         for those that are named by it."""
         of = self._of
@@ -197,7 +202,7 @@ class _Method:
         numbers = {one: i for i, (one, _) in enumerate(self._kept)}
         self._numbers = {one: numbers.get(one, numbers[first[what]]) for one, what in same.items()}
 
-    def _same(self, one, value):
+    def _same(self, one: int, value: CData) -> Hashable:
         """Return a key that is equal for tensors that can share one record; dynamic ones share none."""
         of, rank = self._of, value.flags & lib.PT_VALUE_RANK
         if value.flags & lib.PT_VALUE_DYNAMIC:
@@ -212,13 +217,13 @@ class _Method:
 
     # ---- constants: numbers, strings and lists
 
-    def _add(self, content, index=_NO_INDEX):
+    def _add(self, content: _Content, index: int = _NO_INDEX) -> _Key:
         """Adds a constant; one with an index stands by itself."""
         key = (content, index)
-        self._constants.setdefault(key, None)
+        self._constants.setdefault(key, 0)
         return key
 
-    def _add_argument(self, ref):
+    def _add_argument(self, ref: int) -> None:
         if not ref or ref in self._keys or ref in self._numbers or ref in self._variables:
             return
         if memory_of(ref) == lib.PT_MEMORY_POOL:
@@ -230,7 +235,7 @@ class _Method:
         else:
             self._keys[ref] = self._add(self._content(ref))
 
-    def _content(self, ref):
+    def _content(self, ref: int) -> _Content:
         """Return (kind, type, content) of a value of the program."""
         c = self._of.c
         kind = lib.pt_value_type(self._of.at(ref))
@@ -254,7 +259,7 @@ class _Method:
             return "bytes", other, (count, bytes(lib.pt_list_bool(c, ref, i) for i in range(count)))
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
 
-    def _add_signature(self, index):
+    def _add_signature(self, index: int) -> None:
         """An input, output or item of one that is not a tensor: it keeps its index."""
         if index in self._by_index:
             return
@@ -270,7 +275,7 @@ class _Method:
         elif item.type != lib.PT_TYPE_NONE:
             self._add_list(index, item, other)
 
-    def _add_list(self, index, item, other):
+    def _add_list(self, index: int, item: CData, other: int) -> None:
         entries = [lib.pt_list_entry(self._of.plan, item, i) for i in range(item.count)]
         if item.type == lib.PT_TYPE_BOOL_LIST:
             self._add(("bytes", other, (len(entries), bytes(entries))), index)
@@ -283,12 +288,12 @@ class _Method:
                     self._add_signature(entry)
             self._add(("entries", other, tuple(entries)), index)
 
-    def _sort_constants(self):
+    def _sort_constants(self) -> None:
         """Sort constants: first those with an index, in its order."""
         order = sorted(self._constants, key=lambda key: key[1])
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
         self._constants_by_index = {key[1]: number for key, number in self._constants.items()}
-        self._indexes = {}
+        self._indexes: dict[_Key, int] = {}
         count = lib.pt_plan_count(self._of.plan, lib.PT_VALUES)
         for key in order:
             self._indexes[key] = key[1] if key[1] != _NO_INDEX else count
@@ -299,10 +304,10 @@ class _Method:
 
     # ---- references of the image
 
-    def _image_ref(self, number):
+    def _image_ref(self, number: int) -> int:
         return make_ref(lib.PT_MEMORY_IMAGE, self._first + _RECORD.size * number)
 
-    def _argument(self, ref):
+    def _argument(self, ref: int) -> int:
         if not ref:
             return 0
         if ref in self._variables:
@@ -311,7 +316,7 @@ class _Method:
             return self._image_ref(self._numbers[ref])
         return self._image_ref(self._constants[self._keys[ref]])
 
-    def _entry(self, index):
+    def _entry(self, index: int) -> int:
         """Return the entry of a list's item, by the index of the value."""
         if index in self._by_index:
             return self._argument(self._by_index[index])
@@ -320,7 +325,7 @@ class _Method:
 
     # ---- records
 
-    def _write_values(self):
+    def _write_values(self) -> None:
         for number, (ref, value) in enumerate(self._kept):
             self._write_tensor(self._first + _RECORD.size * number, ref, value)
         for key, number in self._constants.items():
@@ -339,7 +344,7 @@ class _Method:
             self._tables.put(self._first + _RECORD.size * number,
                              _RECORD.pack(data, sizes, 0, index, other, flags))
 
-    def _write_tensor(self, position, ref, value):
+    def _write_tensor(self, position: int, ref: int, value: CData) -> None:
         rank = value.flags & lib.PT_VALUE_RANK
         tables = self._tables
         dim_order = make_ref(lib.PT_MEMORY_IMAGE, tables.share(self._of.bytes(value.dim_order, rank)))
@@ -360,7 +365,7 @@ class _Method:
         tables.put(position, _RECORD.pack(data, sizes, dim_order, value.index, value.type,
                                           value.flags))
 
-    def _write_instructions(self):
+    def _write_instructions(self) -> int:
         """Position of the first."""
         rows = [(one, args) for one, args in self._of.instructions()]
         position = first = len(self._tables)
@@ -378,7 +383,7 @@ class _Method:
             self._tables.add(struct.pack(f"<HBB{len(refs)}I", one.kernel, len(refs), one.op, *refs))
         return first
 
-    def _write_prepared(self):
+    def _write_prepared(self) -> int:
         """Reference to the table of what is prepared; 0 for none."""
         if not self._prepared:
             return 0
@@ -388,7 +393,7 @@ class _Method:
                                    lib.PT_MEMORY_PROGRAM)
         return make_ref(lib.PT_MEMORY_IMAGE, at)
 
-    def _write_initial(self):
+    def _write_initial(self) -> int:
         """Position of the vector of pt_image_initial."""
         zeros, values = unwritten.zeros(self._of), unwritten.initial_values(self._of)
         tables = self._tables
@@ -400,13 +405,13 @@ class _Method:
             tables.put_later(position + 4, self._data.add(data, "initial"))
         return at
 
-    def _write_places(self):
+    def _write_places(self) -> int:
         """Position of the pt_temp_place of each instruction; 0 for none."""
         rows = [struct.pack("<II", make_ref(memory, position), size)
                 for memory, position, size in self._temp.places]
         return self._tables.add(b"".join(rows)) if rows else 0
 
-    def _write_method(self):
+    def _write_method(self) -> int:
         of, tables, record = self._of, self._tables, self._of.record
         prepared = self._write_prepared()
         instructions = self._write_instructions()
@@ -472,7 +477,7 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
         image.methods.append(name)
     header = ffi.sizeof("pt_image_header")
     tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
-    image.data = _finish(tables.bytes(), blocks.bytes(), number, count)
+    image.data = _finish(tables.finish(), blocks.finish(), number, count)
     if len(image.data) > LIMIT:
         raise fail(NOT_SUPPORTED, "images above 128 MiB", remedy="run the program itself")
     image.parts.header = start
@@ -480,7 +485,7 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
     return image
 
 
-def sums(data):
+def sums(data: bytes) -> tuple[int, int]:
     """The two checksums of words."""
     total = totals = 0
     for (word,) in struct.iter_unpack("<I", data):
@@ -489,7 +494,7 @@ def sums(data):
     return total, totals
 
 
-def _finish(tables, data, core, count):
+def _finish(tables: bytes, data: bytes, core: int, count: int) -> bytes:
     """Header, tables and data in one."""
     rest = struct.pack("<HBB", lib.pt_operator_count(), core, count)
     start = ffi.offsetof("pt_image_header", "operators")

@@ -2,22 +2,36 @@
 
 import builtins
 import functools
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from _picotorch import CORES, VALUES
 from _picotorch_c import ffi, lib
 
-from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method, TensorInfo
+from picotorch import (
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    TensorInfo,
+)
+from picotorch.data import DataMap
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 
 from ..host import twin
 from ..host.aligned import aligned
 
-_OFFSET_BITS = lib.PT_REF_OFFSET_BITS
+_OFFSET_BITS: int = lib.PT_REF_OFFSET_BITS
+
+CData: TypeAlias = Any  # a struct of C, or a pointer, of cffi
 
 
-def is_call(instruction) -> bool:
-    """Tell whether it calls a kernel, with a shortcut in the high bits or not."""
-    return instruction.op & 15 in (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)
+def is_call(instruction: CData) -> bool:
+    """Return whether it calls a kernel, with a shortcut in the high bits or not."""
+    kind: int = instruction.op & 15
+    return kind in (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)
 
 
 def make_ref(memory: int, position: int) -> int:
@@ -38,7 +52,7 @@ class Loaded:
     tensors, variables: a pt_value by its reference; named: names of mutable buffers by the index of the
     value."""
 
-    def __init__(self, method: Method):
+    def __init__(self, method: Method) -> None:
         self._method = method  # keeps the memories
         self.meta = method.method_meta()
         self.m = method.library.c
@@ -48,31 +62,35 @@ class Loaded:
         first = self.record.values
         self.tensors = self._values(first, self.record.n_values)
         self.variables = self._values(first + 4 * self.record.n_values, self.record.n_variables)
-        self.externals = lib.PT_MEMORY_PLANNED + self.m.n_planned  # the first memory behind the planned
+        # the first memory behind the planned
+        self.externals: int = lib.PT_MEMORY_PLANNED + self.m.n_planned
         of, plan = self.meta.program.library, self.meta.plan
         self.named = {value: TensorInfo(of.tensor(plan, VALUES, value)).name()
                       for value in range(of.count(plan, VALUES)) if of.item(plan, VALUES, value)[3]}
 
-    def _values(self, first, count):
+    def _values(self, first: int, count: int) -> dict[int, CData]:
         values = ffi.cast("pt_value *", self.at(first))
         return {first + 4 * i: values[i] for i in range(count)}
 
-    def at(self, reference: int):
+    def at(self, reference: int) -> CData:
         """Return the address that a reference stands for."""
         return self.c.memory[memory_of(reference)] + position_of(reference)
 
     def bytes(self, reference: int, size: int) -> bytes:
         return bytes(ffi.buffer(self.at(reference), size)) if size else b""
 
-    def nbytes(self, value) -> int:
+    def nbytes(self, value: CData) -> int:
         """Bytes of a tensor, now."""
         sizes = ffi.cast("int32_t *", self.at(value.sizes))
-        return lib.pt_product(sizes, value.flags & lib.PT_VALUE_RANK) * lib.pt_element_size(value.type)
+        elements: int = lib.pt_product(sizes, value.flags & lib.PT_VALUE_RANK)
+        size: int = lib.pt_element_size(value.type)
+        return elements * size
 
-    def is_planned(self, value) -> bool:
-        return lib.PT_MEMORY_PLANNED <= memory_of(value.data) < self.externals
+    def is_planned(self, value: CData) -> bool:
+        first: int = lib.PT_MEMORY_PLANNED
+        return first <= memory_of(value.data) < self.externals
 
-    def value(self, index: int):
+    def value(self, index: int) -> CData:
         """The pt_item of a value of the program."""
         return self.meta.program.library.value(self.meta.plan, lib.PT_VALUES, index)[1]
 
@@ -82,7 +100,7 @@ class Loaded:
 
     # ---- instructions
 
-    def instructions(self):
+    def instructions(self) -> Iterator[tuple[CData, list[int]]]:
         """Yields (pt_instruction, its arguments)."""
         position = position_of(self.record.instructions)
         for _ in range(self.record.n_instructions):
@@ -90,7 +108,7 @@ class Loaded:
             yield one, [one.args[i] for i in range(one.n_args)]
             position += 4 + 4 * one.n_args
 
-    def instructions_with_values(self):
+    def instructions_with_values(self) -> Iterator[tuple[CData, list[int]]]:
         """The same with those arguments alone that are values."""
         for one, args in self.instructions():
             yield one, args[:1] if one.op == lib.PT_OP_JUMP_FALSE else args
@@ -122,7 +140,7 @@ class Loaded:
 
     # ---- inputs and outputs
 
-    def signature(self, what: int) -> list[tuple]:
+    def signature(self, what: int) -> list[tuple[int, CData]]:
         """(index, pt_item) of each input or output."""
         library, plan = self.meta.program.library, self.meta.plan
         return [library.value(plan, what, i) for i in range(lib.pt_plan_count(self.plan, what))]
@@ -151,9 +169,9 @@ class Loaded:
                   for (i, start), end in zip(refs, ends, strict=True)}
         uses = self._uses()
         chunks = {i: chunk for i, chunk in chunks.items() if any(chunk) and uses[i] is not None}
-        return chunks, {i: uses[i] for i in chunks}
+        return chunks, {i: use for i, use in enumerate(uses) if use is not None and i in chunks}
 
-    def _uses(self):
+    def _uses(self) -> list[int | None]:
         """Ask the check of each instruction: the bits, or None where its loops take the arguments."""
         c, found = self.c, []
         c.prepares = True
@@ -167,7 +185,7 @@ class Loaded:
         return found
 
 
-def load(program, name: str, data_map, core: str | None) -> Loaded:
+def load(program: Program, name: str, data_map: DataMap | None, core: str | None) -> Loaded:
     """Loads a method in memories that are large enough, with what the kernels of a core prepare."""
     meta = program.method_meta(name)
     if meta.num_backends():

@@ -6,8 +6,9 @@ decides.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from picotorch import Error
+from picotorch import Error, Program
 from picotorch.errors import NOT_FOUND, fail
 from picotorch.module import load_with_exact_memories
 
@@ -17,12 +18,14 @@ from ..host.twin import open_program
 from ..measure import fitting, profiling
 from .image_writer import Image, compile_image
 
+Rows = dict[tuple[str, int], dict[str, Any]]  # of a profile, by method and instruction
+
 LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run
 
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            room: Callable[[Image], int | None], least_temp: bool,
-           least_gain: float = LEAST_GAIN) -> tuple[Image, dict]:
+           least_gain: float = LEAST_GAIN) -> tuple[Image, dict[str, Any]]:
     """Return the image of a program whose calls have prepared weights if these save more than
     least_gain of their cycles, and together that much of a run; and which it is, see _entry.
 
@@ -52,21 +55,20 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     return image, _entry(image, full, plain, rows, "")
 
 
-def _places(image):
+def _places(image: Image) -> dict[tuple[str, int], int]:
     """{(method, instruction): bytes of prepared weights}"""
     return {(method, i): size for method, chunks in image.can_prepare.items()
             for i, size in chunks.items()}
 
 
-def measured(image: Image, name: str, core: str,
-             least_temp: bool) -> dict[tuple[str, int], dict]:
+def measured(image: Image, name: str, core: str, least_temp: bool) -> Rows:
     """{(method, instruction): its row of a profile on a board with the core}, of methods with any.
     Raises Error."""
     board = fitting.reference_board(core)
     if board is None:
         raise fail(NOT_FOUND, "not measured: no firmware is built", remedy=fitting.how_to_measure(core))
     program = open_program(image.data)
-    found: dict[tuple[str, int], dict] = {}
+    found: Rows = {}
     for method in image.methods:
         meta = program.method_meta(method)
         if meta.num_instructions():
@@ -77,11 +79,13 @@ def measured(image: Image, name: str, core: str,
     return found
 
 
-def _least_temp(program, method):
-    return load_with_exact_memories(program, method).memory_report()["temp"]["used"]
+def _least_temp(program: Program, method: str) -> int:
+    used: int = load_with_exact_memories(program, method).memory_report()["temp"]["used"]
+    return used
 
 
-def _entry(taken, full, plain, rows, message):
+def _entry(taken: Image, full: Image, plain: Image, rows: Sequence[Rows],
+           message: str) -> dict[str, Any]:
     """taken: "all", "some" or "none" of the calls that can have prepared weights. calls: how many have
     them, of can. all, none: bytes of the image, and instructions and cycles of a run of each method,
     None without a measurement, whose message says why."""
@@ -94,5 +98,5 @@ def _entry(taken, full, plain, rows, message):
             "message": message}
 
 
-def _sum(rows, key):
+def _sum(rows: Rows, key: str) -> int | None:
     return sum(row[key] for row in rows.values()) if rows else None

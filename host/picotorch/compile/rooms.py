@@ -1,7 +1,9 @@
 """Check if a chip or a board has room for images: as files that a runner takes, or in a C project."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from picotorch import Program
 from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import Board
@@ -15,7 +17,7 @@ from ..package.c_method import only_calls
 from ..run.emulator import FirmwareMissing
 
 
-def library_of(images: Sequence[bytes], core: str) -> dict | None:
+def library_of(images: Sequence[bytes], core: str) -> dict[str, Any] | None:
     """Return "flash" and "stack", bytes of library and kernels in a C project of images for a core,
     from the objects of a board's firmware, main.c and start-up not included; and "firmware", bytes of
     flash of picotorch's small firmware with MicroPython and these kernels. None without any objects."""
@@ -36,12 +38,12 @@ def library_of(images: Sequence[bytes], core: str) -> dict | None:
         return None
 
 
-def _is_static(program, name):
+def _is_static(program: Program, name: str) -> bool:
     report = load_with_exact_memories(program, name).memory_report()
     return report["method_pool"]["used"] == 0 and only_calls(program.method_meta(name))
 
 
-def most_bytes(target: Board | Chip | None, in_c: bool, library: dict | None) -> int | None:
+def most_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
     """Return the bytes of flash that images can have, the most if those of the library are unknown;
     None if nothing is known."""
     if target is None:
@@ -52,7 +54,7 @@ def most_bytes(target: Board | Chip | None, in_c: bool, library: dict | None) ->
     return flash if flash is None or library is None else flash - library["flash"]
 
 
-def has_room(target: Board | Chip, in_c: bool, needs: Sequence[dict]) -> bool:
+def has_room(target: Board | Chip, in_c: bool, needs: Sequence[dict[str, Any]]) -> bool:
     """Return whether the RAM of a target has room for methods: all at a time in a C project or on a
     chip, each by itself in the temp memory of a board's firmware."""
     if isinstance(target, Board) and not in_c:
@@ -61,14 +63,14 @@ def has_room(target: Board | Chip, in_c: bool, needs: Sequence[dict]) -> bool:
     return not fitting.fit(_chip(target), ram, {})["lacks"]
 
 
-def _memories(needs):
+def _memories(needs: Sequence[dict[str, Any]]) -> dict[str, int]:
     of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
     return {name + which: size for need, which in zip(needs, of_which, strict=True)
             for name, size in fitting.memories_of(need).items()}
 
 
-def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[int],
-        needs: Sequence[dict]) -> dict:
+def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
+        needs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """{"fits": None if an unknown part decides it, "lacks": the reason if it does not}. sizes: bytes of
     the images; needs: of each method, see fitting.memories_of."""
     if isinstance(target, Board) and not in_c:
@@ -81,7 +83,7 @@ def fit(target: Board | Chip, in_c: bool, library: dict | None, sizes: Sequence[
     return {"fits": found["fits"], "lacks": found["lacks"]}
 
 
-def _chip(target):
+def _chip(target: Board | Chip) -> Chip:
     """The chip that a C project for a board sees: code and job lie in one flash where they touch."""
     if isinstance(target, Chip):
         return target
@@ -90,16 +92,17 @@ def _chip(target):
                 {target.data.name: target.data.size})
 
 
-def _is_certain(board, library, size):
+def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool:
     """Return whether an image fits beside the largest firmware of a board that it needs. What it lacks
     is found with the smallest: the library alone."""
     if not board.job_follows_code:
         return True
-    firmware = library and library["firmware"]
+    firmware: int | None = library["firmware"] if library else None
     return firmware is not None and firmware + size <= board.flash_of_project().size
 
 
-def _lacking(board, library, size, needs):
+def _lacking(board: Board, library: dict[str, Any] | None, size: int,
+             needs: Sequence[dict[str, Any]]) -> str:
     """Say which memories of a board's firmware are too small for an image; "" if none is."""
     room = most_bytes(board, False, library)
     memories = [{"pool": (need["method_pool"], board.arenas["pool"].size),

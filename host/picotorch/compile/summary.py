@@ -1,7 +1,10 @@
 """The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
 
-from picotorch import Error
+from typing import Any
 
+from picotorch import Error, MethodMeta
+
+from ..boards.boards import Board
 from ..host import show
 from ..host.inputs import random_inputs
 from ..host.request import Request
@@ -13,7 +16,7 @@ _SLOWEST = 5
 _KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
-def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
+def add_measured(entry: dict[str, Any], image: Image, core: str, clock_hz: int | None) -> None:
     """Add what an emulated board with this core counts: "time" and "slowest" of each method;
     "measured_on". Without a board, "time" is estimated from the sizes of the tensors, with the same
     temp memory; "slowest" is empty. "message" says why something is missing."""
@@ -36,33 +39,36 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
             method |= _by_size(meta, method, image, core, clock_hz)
 
 
-def _conditions(method, image, core, temp):
+def _conditions(method: dict[str, Any], image: Image, core: str, temp: int) -> cycles.Conditions:
     return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
         temp, method["temp_least"], method["temp_fastest"]))
 
 
-def _other_temp(method):
+def _other_temp(method: dict[str, Any]) -> int | None:
     """Return the other size of temp memory, None where there is no choice."""
     least, fastest = method["temp_least"], method["temp_fastest"]
     if least == fastest:
         return None
-    return fastest if method["after"]["temp"] == least else least
+    other: int = fastest if method["after"]["temp"] == least else least
+    return other
 
 
-def _by_size(meta, method, image, core, clock_hz):
+def _by_size(meta: MethodMeta, method: dict[str, Any], image: Image, core: str,
+             clock_hz: int | None) -> dict[str, Any]:
     """Estimate what _measured would measure."""
-    def time(temp):
+    def time(temp: int) -> dict[str, Any] | None:
         return by_size.estimate(meta, core, clock_hz, _conditions(method, image, core, temp))
 
     found, other = time(method["after"]["temp"]), _other_temp(method)
-    if found is None or other is None:
+    other_time = None if other is None else time(other)
+    if found is None or other_time is None:
         return {"time": found}
-    other_time = time(other)
     return {"time": found, "other_temp": {
         "temp": other, "instructions": other_time["instructions"], "cycles": other_time["cycles"]}}
 
 
-def _measured(meta, method, image, board, core, clock_hz):
+def _measured(meta: MethodMeta, method: dict[str, Any], image: Image, board: Board, core: str,
+              clock_hz: int | None) -> dict[str, Any]:
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
     temp = method["after"]["temp"]
     profile, _ = profiling.profile(request, board.name, temp)
@@ -73,7 +79,7 @@ def _measured(meta, method, image, board, core, clock_hz):
             "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
 
 
-def _with_other_temp(request, board, method):
+def _with_other_temp(request: Request, board: Board, method: dict[str, Any]) -> dict[str, Any] | None:
     """Measure a run with the other size of temp memory; None where there is no choice."""
     other = _other_temp(method)
     if other is None:
@@ -85,7 +91,7 @@ def _with_other_temp(request, board, method):
 # ---- for people
 
 
-def show_text(found: dict) -> None:
+def show_text(found: dict[str, Any]) -> None:
     """The summary of each image, and what of a C project was kept."""
     several = len(found["models"]) > 1
     for i, entry in enumerate(found["models"]):
@@ -103,12 +109,12 @@ def show_text(found: dict) -> None:
                   f"{'these models' if several else 'this model'}, and remove {path}.new.")
 
 
-def _show_fit(target, fit):
+def _show_fit(target: str, fit: dict[str, Any]) -> None:
     words = {True: "fits", False: "DOES NOT FIT", None: "not known whether it fits"}
     show.line(f"{target}: {words[fit['fits']]}{': ' if fit['lacks'] else ''}{fit['lacks']}")
 
 
-def _show(entry, library, of_model):
+def _show(entry: dict[str, Any], library: dict[str, Any] | None, of_model: str) -> None:
     show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, for {entry['core']}")
     show.heading(f"Flash{of_model}")
@@ -124,20 +130,20 @@ def _show(entry, library, of_model):
     methods = [method for method in entry["methods"] if not method["constant"]]
     for method in methods:
         of_method = of_model if len(methods) == 1 else f" of method {method['method']}{of_model}"
-        _show_ram(method, library and library["stack"], of_method)
+        _show_ram(method, library["stack"] if library else None, of_method)
         if method["time"]:
             _show_time(method, of_method, entry)
     for note in filter(None, [*entry["notes"], entry["message"]]):
         show.line(note)
 
 
-def _table(name, columns, rows, *sums):
+def _table(name: str, columns: list[str], rows: list[list[Any]], *sums: int | None) -> None:
     show.table([name, *[column + ">" for column in columns]], [
         [row[0], *["-" if cell is None else f"{cell:,}" for cell in row[1:]]]
         for row in [*rows, ["all", *sums]]])
 
 
-def _show_prepared(prepared):
+def _show_prepared(prepared: dict[str, Any]) -> None:
     show.heading("Prepared weights")
     selected = {"all": f"prepared weights of all {prepared['can']} calls",
                 "some": f"prepared weights of {prepared['calls']} of {prepared['can']} calls",
@@ -151,20 +157,20 @@ def _show_prepared(prepared):
     show.line(f"Selected: {selected[prepared['taken']]}{reason}.")
 
 
-def _show_ram(method, stack, of_method):
+def _show_ram(method: dict[str, Any], stack: int | None, of_method: str) -> None:
     show.heading(f"RAM{of_method}")
-    ways = [None if need is None else _parts(need, stack)
-            for need in (method["before"], method["after"])]
-    rows = [[name, *[way and way.get(name) for way in ways]] for name in ways[1]]
+    before, after = ({} if need is None else _parts(need, stack)
+                     for need in (method["before"], method["after"]))
+    rows = [[name, before.get(name), size] for name, size in after.items()]
     _table("part", ["loaded from the program", "image"], rows,
-           *[way and sum(way.values()) for way in ways])
+           sum(before.values()) if before else None, sum(after.values()))
 
 
-def _parts(need, stack):
+def _parts(need: dict[str, Any], stack: int | None) -> dict[str, int]:
     return fitting.parts_of_ram(fitting.memories_of(need), "c", None, stack)
 
 
-def _show_time(method, of_method, entry):
+def _show_time(method: dict[str, Any], of_method: str, entry: dict[str, Any]) -> None:
     time = method["time"]
     show.heading(f"Time{of_method}")
     cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"

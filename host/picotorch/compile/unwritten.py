@@ -1,11 +1,11 @@
 """Find the planned bytes that a method reads before it writes them, in its first run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from _picotorch_c import lib
 
 from ..host.operators import CHANGED, NOT_FILLED, OUTPUTS, SCRATCH, WRITTEN, operator_signature
-from .loaded import Loaded, is_call, memory_of, position_of
+from .loaded import CData, Loaded, is_call, memory_of, position_of
 
 Area = tuple[int, int, int]  # memory, start, end
 
@@ -13,8 +13,8 @@ Area = tuple[int, int, int]  # memory, start, end
 class Ranges:
     """Bytes of some memories, as ranges that neither meet nor touch."""
 
-    def __init__(self):
-        self._of = {}  # memory -> sorted [(start, end)]
+    def __init__(self) -> None:
+        self._of: dict[int, list[tuple[int, int]]] = {}  # by memory, sorted (start, end)
 
     def add(self, memory: int, start: int, end: int) -> None:
         kept = []
@@ -41,7 +41,8 @@ class Ranges:
         return [(memory, *one) for memory in sorted(self._of) for one in self._of[memory]]
 
 
-def read_before_written(inputs, instructions) -> Ranges:
+def read_before_written(inputs: Iterable[Area],
+                        instructions: Iterable[tuple[Sequence[Area], Sequence[Area]]]) -> Ranges:
     """Returns the bytes that one run reads and has not written before.
 
     inputs: (memory, start, end) of tensors that are set before the run. instructions: (read, written)
@@ -86,7 +87,7 @@ def zeros(method: Loaded) -> list[Area]:
 
 def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
     """Returns (reference, bytes) of the tensors in planned memory that are not zero."""
-    found: dict = {}
+    found: dict[int, bytes] = {}
     for value in (method.tensors[one] for one in method.used):
         data = method.bytes(value.data, method.nbytes(value)) if method.is_planned(value) else b""
         if any(data) and len(data) > len(found.get(value.data, b"")):
@@ -123,7 +124,7 @@ def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
         yield areas(method, read), areas(method, written)
 
 
-def _of_call(call, args):
+def _of_call(call: CData, args: list[int]) -> tuple[list[int], list[int]]:
     """Arguments that it reads, and that it writes."""
     letters = operator_signature(call.kernel)
     return ([arg for arg, letter in zip(args, letters, strict=True)

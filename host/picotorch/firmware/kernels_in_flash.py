@@ -13,6 +13,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -74,7 +75,7 @@ BOARDS = {"RPI_PICO": Room("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 <
 
 
 def build(board: str, programs: dict[str, Program], models: list[tuple[str, bytes]],
-          firmware: Path | None, output: Path) -> dict:
+          firmware: Path | None, output: Path) -> dict[str, Any]:
     """Writes the files for a board into the folder output, and says what they take.
 
     programs: those whose kernels are wanted, where there are none all but rare ones. models: for the
@@ -115,7 +116,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
             "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
 
 
-def _check_output(output, board):
+def _check_output(output: Path, board: str) -> None:
     """Raises InvalidArgument for a file in the folder that build would replace, but did not write."""
     native_module.check_package(output)
     room = BOARDS[board]
@@ -126,7 +127,7 @@ def _check_output(output, board):
     native_module.check_ours(output / NAMES, lambda data: data.startswith(head))
 
 
-def _address(file, board):
+def _address(file: bytes, board: str) -> int:
     """Return the first address of a UF2 file for a board; 0 for other files."""
     try:
         first = next(iter(uf2.read(file)))
@@ -135,19 +136,21 @@ def _address(file, board):
     return first.address if first.family == rp2.BOARDS[board].family else 0
 
 
-def _make(board, programs, models):
+def _make(board: str, programs: dict[str, Program],
+          models: dict[str, Program]) -> tuple[set[str], bytes, bytes]:
     """The names of the operators, the module and the kernels: it is built."""
     if programs:
-        names, features = needed_operators(programs), needed_features(programs)
+        names, features = {*needed_operators(programs)}, needed_features(programs)
     else:
         names = operators_in_flash().union(needed_operators(models))
-        features = COMMON_FEATURES | needed_features(models)
+        features = needed_features(models) | COMMON_FEATURES
     folder = native_module.select(names, board, native_module.Kind(frozenset(features)))
     module = native_module.make(BOARDS[board].arch, folder, "--flash", hex(BOARDS[board].start))
     return names, module.read_bytes(), (folder / "kernels.bin").read_bytes()
 
 
-def _prebuilt(board, programs, models):
+def _prebuilt(board: str, programs: dict[str, Program],
+              models: dict[str, Program]) -> tuple[set[str], bytes, bytes]:
     """The same of a wheel, if it has all that programs and models need."""
     folder = native_module.BUILD / board
     if not (folder / KERNELS).is_file():
@@ -164,7 +167,7 @@ def _prebuilt(board, programs, models):
     return names, (folder / BOARDS[board].arch / native_module.MODULE).read_bytes(), kernels
 
 
-def _in_firmware(board):
+def _in_firmware(board: str) -> str:
     return f"flash a firmware with them inside: picotorch firmware --board {board} --models"
 
 
@@ -190,11 +193,11 @@ def check_firmware(file: bytes, board: str) -> None:
                    remedy="picotorch firmware builds one with picotorch inside")
 
 
-def _whole(size, unit):
+def _whole(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def _lay_out(models, address):
+def _lay_out(models: list[tuple[str, bytes]], address: int) -> list[tuple[str, int, bytes]]:
     """(name, address, bytes) of each model."""
     laid_out = []
     for name, data in models:
@@ -203,7 +206,7 @@ def _lay_out(models, address):
     return laid_out
 
 
-def _write_models(laid_out, family, output):
+def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: Path) -> list[str]:
     """models.uf2 and picotorch_models.py; the names of what is to be copied into the file system."""
     flash, names = output / MODELS, output / NAMES
     if not laid_out:
@@ -224,7 +227,7 @@ def _write_models(laid_out, family, output):
     return [names.name]
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['output']}: for {rp2.BOARDS[entry['board']].title}, kernels of "
               f"{len(entry['operators'])} of {len(known_operators())} operators")
     show.table(["", "bytes>"], [

@@ -5,9 +5,10 @@ and beside it the runtime as bytecode and what mip and install.py need: a folder
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from _picotorch import CORES
@@ -106,13 +107,15 @@ def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
     return Kind(frozenset(features), small)
 
 
-def _core_of(arch, small):
+def _core_of(arch: str | None, small: bool) -> int:
     """Return the core that the loops of a module are written for."""
-    return lib.PT_CORE_PLAIN if small else CORES.get(_CORE_OF.get(arch), lib.PT_CORE_PLAIN)
+    plain: int = lib.PT_CORE_PLAIN
+    return plain if small or arch is None else CORES.get(_CORE_OF.get(arch), plain)
 
 
-def _runs(program, arch, small):
-    return twin.runs_on(program.loader.buffer, _core_of(arch, small))
+def _runs(program: Program, arch: str | None, small: bool) -> bool:
+    model: Any = program.loader.buffer
+    return twin.runs_on(model, _core_of(arch, small))
 
 
 def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:
@@ -150,7 +153,7 @@ def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: b
 
 
 def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
-          small: bool = False) -> dict:
+          small: bool = False) -> dict[str, Any]:
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
     programs: link only the kernels that these need, and what reads files of their formats; all but
@@ -179,7 +182,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
 
 
-def _remedy(kind, is_selective):
+def _remedy(kind: Kind, is_selective: bool) -> str:
     """Return the remedy for a board that has no room for a module: a smaller one."""
     if not is_selective:
         return "build with --models"
@@ -204,19 +207,19 @@ def features_of_file(module: Path) -> frozenset[str]:
     return features_of(module.read_bytes()[heap_of(module):])
 
 
-def left_out(kind):
+def left_out(kind: Kind) -> set[str]:
     """The runtime's files that such a module has no use for."""
     return {*(() if kind.programs else ("data", "delegates")), *(("tracer",) if kind.small else ())}
 
 
-def link(arch: str, names: list[str] | None, kind: Kind = Kind()) -> Path:
+def link(arch: str, names: Collection[str] | None, kind: Kind = Kind()) -> Path:
     """The module of one architecture, with the kernels of these operators or with all; beside it
     build/natmod/picotorch is made. Raises as make does."""
     folder = kind.folder(arch)
     return make(arch, BUILD / folder if names is None else select(names, folder, kind), *kind.options)
 
 
-def select(names: list[str], name: str, kind: Kind) -> Path:
+def select(names: Collection[str], name: str, kind: Kind) -> Path:
     """A folder of that name for make, with a list of these operators, see selective.operator_file."""
     text = selective.operator_file(names, kind.features)
     folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
@@ -235,7 +238,7 @@ def make(arch: str, folder: Path, *options: str) -> Path:
     return folder / MODULE
 
 
-def _parts(map_file):
+def _parts(map_file: Path) -> dict[str, int]:
     """Bytes of machine code and constants by what they belong to, and of texts, as the linker says."""
     found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
     for section, size, path in sections(map_file):
@@ -244,8 +247,8 @@ def _parts(map_file):
     return {part: size for part, size in found.items() if size}
 
 
-def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
-                  flash: dict | None = None, left_out: Iterable[str] = (),
+def write_package(output: Path, arches: Collection[str], extra: Iterable[str] = (),
+                  flash: dict[str, int] | None = None, left_out: Iterable[str] = (),
                   remedy: str = FIRMWARE) -> None:
     """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
     with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
@@ -284,7 +287,8 @@ def installer() -> str:
                                        first + functions.rstrip() + "\n\n")
 
 
-def _of_install(output, arches, runtime, flash, remedy):
+def _of_install(output: Path, arches: Collection[str], runtime: dict[str, int], flash: dict[str, int],
+                remedy: str) -> dict[str, str]:
     runs = {number: [arch for arch in arches_for(number) if arch in arches]
             for number in sorted({*ARCHES.values(), *_THUMB})}
     paths = {number: output / found[0] / MODULE for number, found in runs.items() if found}
@@ -292,8 +296,8 @@ def _of_install(output, arches, runtime, flash, remedy):
                for number, path in paths.items()}
     texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
     text = installer()
-    for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
-        text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
+    for name, table in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
+        text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(table)}\n")
     text = text.replace("NUMBERS = ()\n", f"NUMBERS = {tuple(runs)}\n")
     for name, value in (("HEAP_BESIDE", HEAP_BESIDE), ("MPY", MPY)):
         text = text.replace(f"{name} = 0\n", f"{name} = {value}\n")
@@ -301,18 +305,18 @@ def _of_install(output, arches, runtime, flash, remedy):
     return texts | {"install.py": text}
 
 
-def _package(runtime):
+def _package(runtime: Iterable[str]) -> str:
     urls = [[MODULE, MODULE], *([path.removeprefix("../"), path] for path in runtime)]
     return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
 
 
-def _json_like(value: dict) -> str:
+def _json_like(value: Mapping[Any, object]) -> str:
     """A table as Python writes it, an entry a line."""
     lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
     return "{\n" + "".join(lines) + "}"
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
               f"operators, for {' and '.join(entry['takes'])} files")
     parts = entry["parts"]
@@ -329,7 +333,7 @@ def show_text(entry: dict) -> None:
     show.line(f"To copy it: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
 
 
-def _choice(small):
+def _choice(small: bool) -> str:
     """Describe the cost of a small module."""
     cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
             "as many instructions on a Cortex-M4F")

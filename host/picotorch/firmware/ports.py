@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from picotorch import PARTS, Program
+from picotorch import PARTS, Error, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from ..host import child, quoting, show
@@ -60,7 +60,7 @@ def boards() -> dict[str, PortBoard]:
     return {name: PortBoard(name, **_fields(entry)) for name, entry in entries.items()}
 
 
-def _fields(entry: dict) -> dict[str, Any]:
+def _fields(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
@@ -88,40 +88,41 @@ def tree_of(board: PortBoard) -> Path:
     return tree
 
 
-def _list(board):
+def _list(board: PortBoard) -> str:
     return ", ".join(board.submodules)
 
 
-def _how_to_get(board, tree=None):
+def _how_to_get(board: PortBoard, tree: Path | None = None) -> str:
     """tree: one that lacks something, which can be fetched if it is git's and has the port."""
-    clone = ""
+    clone, folder = "", str(tree)
     if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
-        tree = f"micropython-{_VERSION}"
-        clone = f"git clone --branch {_VERSION} {_URL} {tree} && "
-    make = quoting.shell("make", "-C", f"{tree}/ports/{board.port}", f"BOARD={board.name}",
+        folder = f"micropython-{_VERSION}"
+        clone = f"git clone --branch {_VERSION} {_URL} {folder} && "
+    make = quoting.shell("make", "-C", f"{folder}/ports/{board.port}", f"BOARD={board.name}",
                          "submodules")
-    return f"{clone}{make}, then the same command with MICROPYTHON_DIR={quoting.shell(tree)}"
+    return f"{clone}{make}, then the same command with MICROPYTHON_DIR={quoting.shell(folder)}"
 
 
 # ---- what is put into it
 
 
-def _manifest(board, parts):
+def _manifest(board: PortBoard, parts: set[str]) -> str:
     own = f'include({quoting.python(f"$(PORT_DIR)/{board.manifest}")})\n' if board.manifest else ""
     return own + selective.manifest(parts, ROOT / "port" / "manifest.py")
 
 
-def _files(board, programs, frozen, parts, without):
+def _files(board: PortBoard, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]],
+           parts: set[str], without: Collection[str]) -> dict[str, str]:
     """Return the files that the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
         files["operators.def"] = selective.selection(programs, without)
     if frozen:
-        files["models.c"] = c_source(frozen)
+        files["models.c"] = c_source(list(frozen))
     return files
 
 
-def _folder(board, files, arguments):
+def _folder(board: PortBoard, files: dict[str, str], arguments: Sequence[str]) -> Path:
     """Return the build folder: one for each content, since make does not see a change of its flags."""
     digest = hashlib.sha256("\0".join([*arguments, *files, *files.values()]).encode()).hexdigest()[:12]
     return BUILD / board.name / digest
@@ -137,20 +138,21 @@ def environment() -> dict[str, str]:
     return inherited | dict(fixed) | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _have_mpy_cross(tree, log):
+def _have_mpy_cross(tree: Path, log: Path) -> None:
     if not MPY_CROSS.is_file():
-        _run(["make", "-C", tree / "mpy-cross", _JOBS, f"BUILD={MPY_CROSS.parent}"], log)
+        _run(["make", "-C", str(tree / "mpy-cross"), _JOBS, f"BUILD={MPY_CROSS.parent}"], log)
 
 
-def _run(command, log):
+def _run(command: Sequence[str], log: Path) -> bool:
     """Runs it with its output in the log. True for success."""
     with log.open("a") as file:
         return child.run(command, stdout=file, stderr=subprocess.STDOUT,
                          env=environment()).returncode == 0
 
 
-def _command(board, tree, folder, files, arguments):
-    command = ["make", "-C", tree / "ports" / board.port, _JOBS, "all",
+def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
+             arguments: Sequence[str]) -> list[str]:
+    command = ["make", "-C", str(tree / "ports" / board.port), _JOBS, "all",
                f"BUILD={folder}", f"USER_C_MODULES={ROOT / 'port'}",
                f"FROZEN_MANIFEST={folder / 'manifest.py'}", f"MICROPY_MPYCROSS={MPY_CROSS}",
                *(board.make or [f"BOARD={board.name}"]), *arguments]
@@ -165,7 +167,7 @@ def _command(board, tree, folder, files, arguments):
 
 def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]] = (),
           parts: tuple[str, ...] = (), without: Collection[str] = (),
-          arguments: tuple[str, ...] = ()) -> dict:
+          arguments: tuple[str, ...] = ()) -> dict[str, Any]:
     """Builds the firmware and says what is in it.
 
     programs: link only the kernels that these need, by file name; all where there are none.
@@ -206,14 +208,14 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
             "available": board.flash and board.flash * 1024}
 
 
-def _flash(path):
+def _flash(path: Path) -> int:
     try:
         return flash_bytes(path)
     except ValueError:  # a program of this computer
         return path.stat().st_size
 
 
-def _failure(board, log, is_selective):
+def _failure(board: PortBoard, log: Path, is_selective: bool) -> Error:
     """The error that the log tells of."""
     text = log.read_text(errors="replace")
     overflows = {region: int(count) for region, count in _OVERFLOW.findall(text)}
@@ -234,7 +236,7 @@ def check(name: str, bare: bool, output: Path | None) -> None:
             raise fail(INVALID_ARGUMENT, f"{option} is not for MicroPython's own boards", name)
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['board']}: MicroPython's port {entry['port']}, kernels of "
               f"{len(entry['operators'])} of {len(known_operators())} operators")
     available = f" of {show.size(entry['available'])}" if entry["available"] else ""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from _picotorch import CORES
 
@@ -70,14 +71,14 @@ def layout(board: str) -> Layout:
     return Layout(BOARDS[board].flash - romfs_size - filesystem, romfs_size, filesystem)
 
 
-def default_output(board: str, models: list) -> Path:
+def default_output(board: str, models: Collection[Any]) -> Path:
     if not selective.has_sources():
         return Path(f"{board}.uf2")
     return BUILD / f"{board}{'-selected' if models else ''}.uf2"
 
 
 def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
-          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict[str, Any]:
     """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
     that the programs need, all of them where there are none and where there are no sources, and their
     files as /rom/<name>. Both have the same keys, paths. without: those of WIDE_FORMS to leave out.
@@ -107,7 +108,8 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     return entry
 
 
-def _make(board, programs, parts, without, elf):
+def _make(board: str, programs: dict[str, Program], parts: set[str], without: Collection[str],
+          elf: Path) -> bytes:
     """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
     check_output(elf, make_folder=True)
     folder = BUILD / board / ("selected" if programs else "")
@@ -121,7 +123,7 @@ def _make(board, programs, parts, without, elf):
         return (folder / "firmware.bin").read_bytes()
 
 
-def _prebuilt(board):
+def _prebuilt(board: str) -> bytes:
     """The firmware with all kernels that a wheel brings."""
     path = BUILD / board / "firmware.bin"
     if not path.is_file():
@@ -129,7 +131,7 @@ def _prebuilt(board):
     return path.read_bytes()
 
 
-def _on_board(models):
+def _on_board(models: dict[str, bytes]) -> dict[str, bytes]:
     """The models by the names that they have on the board. InvalidArgument where two have the same."""
     files = {Path(path).name: file for path, file in models.items()}
     if len(files) < len(models):
@@ -138,7 +140,7 @@ def _on_board(models):
     return files
 
 
-def check_images(board, models):
+def check_images(board: str, models: dict[str, bytes]) -> None:
     """Raises NotSupported for an image without the weights that the board's kernels take."""
     core = BOARDS[board].core
     for name, data in models.items():
@@ -147,7 +149,8 @@ def check_images(board, models):
                        remedy="compile it with --no-prepare, or for that core")
 
 
-def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:
+def pack(board: str, firmware: bytes, files: dict[str, bytes],
+         entry: dict[str, Any] | None = None) -> bytes:
     """The UF2 file of a firmware, and of files in the ROMFS partition. What that takes of the flash
     goes into `entry`. MemoryAllocationFailed where it is too small."""
     parts = layout(board)
@@ -163,13 +166,13 @@ def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | Non
     return uf2.write(contents, BOARDS[board].family)
 
 
-def _check_fits(what, size, available, board, remedy):
+def _check_fits(what: str, size: int, available: int, board: str, remedy: str) -> None:
     if size > available:
         raise fail(MEMORY_ALLOCATION_FAILED, f"the flash of {board} is too small", what,
                    requested=size, available=available, remedy=remedy)
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['firmware']}: {BOARDS[entry['board']].title}, kernels of "
               f"{len(entry['operators'])} of {len(known_operators())} operators"
               + (" (an older file was replaced)" if entry["replaced"] else ""))

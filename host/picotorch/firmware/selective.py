@@ -10,8 +10,9 @@ import hashlib
 import re
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -32,7 +33,7 @@ _OVERFLOW = re.compile(rb"region `(\w+)' overflowed by (\d+) bytes")
 SETUP = ROOT / "tools" / "setup_picotorch.py"
 
 
-def operator_file(names: list[str], features: Collection[str] = ("programs",)) -> str:
+def operator_file(names: Collection[str], features: Collection[str] = ("programs",)) -> str:
     """The text of an operators.def with these operators and those of FEATURES only."""
     kept = sorted((operator for name, operator in known_operators().items() if name in names),
                   key=lambda operator: operator.name.encode())
@@ -77,7 +78,7 @@ def default_output(board: str, bare: bool = False) -> Path:
 
 
 def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
-          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict:
+          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict[str, Any]:
     """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
     is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
     need. without: those of WIDE_FORMS to leave out.
@@ -110,7 +111,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
                                           needed_features(programs) - {*without})}
 
 
-def _backends(programs):
+def _backends(programs: dict[str, Program]) -> list[str]:
     """Names of the backends that delegates of the programs need."""
     return sorted({name for program in programs.values() for method in program.method_names
                    for name in program.method_meta(method).backend_names()})
@@ -128,12 +129,12 @@ def check_sources(board: str | None, what: str = "firmware",
         raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board, remedy=remedy)
 
 
-def _digest(files):
+def _digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(files.values()).encode()).hexdigest()[:12]
 
 
 @contextlib.contextmanager
-def locked(folder: Path):
+def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and allow one build in it at a time."""
     import fcntl  # not on Windows, where there is no firmware to build either
 
@@ -177,7 +178,7 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
                    remedy="the lines above show where it stopped")
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
               f"{len(known_operators())} operators")
     show.heading("Flash")

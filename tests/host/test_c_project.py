@@ -780,6 +780,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_package_without_its_license_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(c_project.metadata.PathDistribution, "read_text", lambda self, name: None)
+    with pytest.raises(Error, match="licenses/LICENSE: is not in the installed package; install"):
+        write(tmp_path, "mlp")
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Error, match=r"AccessFailed .*file"):

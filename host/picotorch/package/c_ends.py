@@ -4,31 +4,35 @@ Lines of C, for names that begin with the prefix of their method: see c_method.p
 """
 
 import textwrap
+from typing import Protocol
 
 import numpy as np
 from _picotorch_c import lib
 
+from picotorch import MethodMeta, TensorInfo
+
 from ..host import quoting
 from ..host.tensors import numpy_dtype
 from ..host.values import TENSOR, kind_name
+from .identifiers import Identifiers
 
 NUMBERS = {lib.PT_TYPE_INT: "int64_t", lib.PT_TYPE_BOOL: "bool", lib.PT_TYPE_DOUBLE: "double"}
 _TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "bool",
           "complex64": "float _Complex", "complex128": "double _Complex"}
 
 
-def _c_type(info):
+def _c_type(info: TensorInfo) -> str:
     name = str(numpy_dtype(info))
     return _TYPES.get(name, f"{name}_t")
 
 
-def _float(number):
+def _float(number: float) -> str:
     """Return the literal of the nearest float32, an infinity where there is none."""
     with np.errstate(over="ignore"):
         return quoting.c_number(float(np.float32(number)), "f")
 
 
-def _comment(text):
+def _comment(text: str) -> str:
     return "\n".join(textwrap.wrap(text, 100, initial_indent="// ", subsequent_indent="// "))
 
 
@@ -37,23 +41,48 @@ _IDENTIFIERS = ["{}", "sample_{}", "sample_{}_sizes", "sample_{}_bytes", *(f"{{}
     "set", "resize", "sizes", "elements", "bytes", "rank", "scale", "zero_point"))]
 
 
+class Owner(Protocol):
+    """The method that an input or output belongs to: a CMethod."""
+
+    meta: MethodMeta
+    prefix: str
+    identifiers: Identifiers
+
+    def memory(self, buffer: int) -> str: ...
+
+
 class End:
     """An input or output. called: its name or index, as end_names has it."""
 
-    def __init__(self, method, i, kind, called, tag, info, quantization):
-        self.method, self.i, self.tag, self.info = method, i, tag, info
+    def __init__(self, method: Owner, i: int, kind: str, called: str, tag: int, info: TensorInfo | None,
+                 quantization: tuple[float, int] | None) -> None:
+        self.method, self.i, self.tag, self._info = method, i, tag, info
         self.name = method.identifiers.claim(f"{method.prefix}_{kind}_{called}", *_IDENTIFIERS)
         self.macro = self.name.upper()
-        self.is_tensor = tag == TENSOR
+        self.is_tensor = info is not None
         self.quantization = quantization
-        self.is_dynamic = self.is_tensor and info.is_dynamic()
-        self.c_type = _c_type(info) if self.is_tensor else NUMBERS.get(tag, "")
+        self.is_dynamic = info is not None and info.is_dynamic()
+        self.c_type = NUMBERS.get(tag, "") if info is None else _c_type(info)
+
+    @property
+    def info(self) -> TensorInfo:
+        """Return the shape and place of a tensor; numbers, strings and lists have none."""
+        assert self._info is not None
+        return self._info
+
+    def declarations(self) -> list[str]:
+        """Return the lines that declare the functions of this end."""
+        raise NotImplementedError
+
+    def comment(self) -> str:
+        """Return the comment above the declarations."""
+        raise NotImplementedError
 
     def definitions(self) -> list[str]:
         """Return the lines of the functions and macros of this end."""
         raise NotImplementedError
 
-    def describe(self):
+    def describe(self) -> str:
         if not self.is_tensor:
             return kind_name(self.tag)
         sizes = " x ".join(map(str, self.info.sizes())) or "one element"
@@ -61,7 +90,7 @@ class End:
         stored = f", dims stored in the order {order}" if order != sorted(order) else ""
         return f"{self.info.dtype}, {'up to ' if self.is_dynamic else ''}{sizes}{stored}"
 
-    def macros(self):
+    def macros(self) -> list[str]:
         """Lines of the constants that there are of a tensor."""
         if not self.is_tensor:
             return []
@@ -79,32 +108,32 @@ class End:
                       f"#define {macro}_ZERO_POINT {quoting.c_number(zero_point)}"]
         return lines
 
-    def address(self):
+    def address(self) -> str:
         """Its address in planned memory."""
         info = self.info
         memory = self.method.memory(info.planned_buffer)
         return f"({self.c_type} *)(void *)((uint8_t *){memory} + {info.offset})"
 
     @property
-    def is_planned(self):
+    def is_planned(self) -> bool:
         return self.is_tensor and self.info.is_memory_planned() and self.info.nbytes() > 0
 
 
 class Input(End):
     """An input: in planned memory it is written in place, else a pointer is set."""
 
-    def __init__(self, method, i, called):
+    def __init__(self, method: Owner, i: int, called: str) -> None:
         meta, tag = method.meta, method.meta.input_tag(i)
         super().__init__(method, i, "input", called, tag,
                          meta.input_tensor_meta(i) if tag == TENSOR else None,
                          meta.input_quantization(i))
 
     @property
-    def is_given(self):
+    def is_given(self) -> bool:
         """True for one that has no planned memory, but elements."""
         return self.is_tensor and not self.is_planned and self.info.nbytes() > 0
 
-    def declarations(self):
+    def declarations(self) -> list[str]:
         lines = []
         if self.is_planned:
             lines.append(f"{self.c_type} *{self.name}(void);")
@@ -115,7 +144,7 @@ class Input(End):
             lines.append(f"int {self.name}_set({self.c_type} *data, {sizes}pt_error *error);")
         return lines
 
-    def comment(self):
+    def comment(self) -> str:
         how = ""
         if self.is_planned:
             how = ": write its elements to this memory before each run"
@@ -126,7 +155,7 @@ class Input(End):
             how = ": always the value that the model was exported with"
         return _comment(f"Input {self.i}, {self.describe()}{how}.")
 
-    def definitions(self):
+    def definitions(self) -> list[str]:
         lines = []
         if self.is_planned:
             lines = [f"{self.c_type} *{self.name}(void) {{", f"    return {self.address()};", "}", ""]
@@ -142,11 +171,11 @@ class Input(End):
                       "}", ""]
         return lines
 
-    def _give(self, data):
+    def _give(self, data: str) -> list[str]:
         return [f"    return give(&{self.method.prefix}_method, {self.i}, {data}, "
                 f"{self.info.scalar_type()}, {len(self.info.sizes())}, sizes, error);"]
 
-    def attach(self):
+    def attach(self) -> list[str]:
         """Return the lines about this value in the function that opens the method."""
         method = f"&{self.method.prefix}_method"
         if not self.is_tensor:
@@ -161,18 +190,18 @@ class Input(End):
 class Output(End):
     """An output: an address, the sizes of a dynamic one, a number."""
 
-    def __init__(self, method, i, called):
+    def __init__(self, method: Owner, i: int, called: str) -> None:
         meta, tag = method.meta, method.meta.output_tag(i)
         super().__init__(method, i, "output", called, tag,
                          meta.output_tensor_meta(i) if tag == TENSOR else None,
                          meta.output_quantization(i))
 
     @property
-    def is_listed(self):
+    def is_listed(self) -> bool:
         """True for what only pt_output gives: lists, strings and None."""
         return not self.c_type
 
-    def declarations(self):
+    def declarations(self) -> list[str]:
         if self.is_listed:
             return []
         if not self.is_tensor:
@@ -182,11 +211,11 @@ class Output(End):
             lines.append(f"const int32_t *{self.name}_sizes(void);")
         return lines
 
-    def comment(self):
+    def comment(self) -> str:
         how = f": pt_output(&{self.method.prefix}_method, {self.i}, ...)" if self.is_listed else ""
         return _comment(f"Output {self.i}, {self.describe()}{how}.")
 
-    def definitions(self):
+    def definitions(self) -> list[str]:
         method = f"&{self.method.prefix}_method"
         if self.is_listed:
             return []

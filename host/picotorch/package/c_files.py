@@ -8,7 +8,7 @@ user changed.
 import errno
 import hashlib
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from picotorch.errors import ACCESS_FAILED, fail
@@ -42,33 +42,33 @@ def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
         raise access_failed(error, folder) from None
 
 
-def _check_users(folder, paths, own):
+def _check_users(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
     """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
     paths = {*paths, *map(_beside, own)} - {*own}
     found = {path for path in paths if _is_taken(folder, path)}
     found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
     found -= _listed(folder).keys() | {LIST}
-    found = sorted(found | {path for path in paths | {*own} if (folder / path).is_dir()})
+    found |= {path for path in paths | {*own} if (folder / path).is_dir()}
     if found:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         raise fail(ACCESS_FAILED, "has files that picotorch did not write and would replace: "
-                   + ", ".join(found[:_NAMED]) + more, str(folder),
+                   + ", ".join(sorted(found)[:_NAMED]) + more, str(folder),
                    remedy="move them, or name another folder")
 
 
-def _files_in(folder):
+def _files_in(folder: Path) -> Iterator[Path]:
     """Give what is in a folder, at any depth, but folders."""
     return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
-def _is_taken(folder, path):
+def _is_taken(folder: Path, path: str) -> bool:
     """Return whether something is at a path, or a file where it needs a folder."""
     parents = (folder / parent for parent in Path(path).parents)
     return os.path.lexists(folder / path) or any(
         os.path.lexists(parent) and not parent.is_dir() for parent in parents)
 
 
-def _beside(path):
+def _beside(path: str) -> str:
     return f"{path}.new"
 
 
@@ -92,12 +92,13 @@ def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> li
         raise access_failed(error, error.filename or folder) from None
 
 
-def _write(folder, path, text, is_own, before):
+def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, set[str]]) -> bool:
     """True for a file that is kept although its text is another. A file with this text stays as it is,
     so that make does not compile it again."""
     target, beside = folder / path, folder / _beside(path)
     there = target.read_bytes() if target.is_file() else None
-    if is_own and there not in (None, text.encode()) and _sum(there) not in before.get(path, ()):
+    if (is_own and there is not None and there != text.encode()
+            and _sum(there) not in before.get(path, ())):
         is_outdated = beside.exists() or before.get(path) != {_sum(text.encode())}
         if is_outdated:
             write_file(beside, text)
@@ -110,7 +111,7 @@ def _write(folder, path, text, is_own, before):
     return False
 
 
-def _remove_others(folder, files, before):
+def _remove_others(folder: Path, files: set[str], before: dict[str, set[str]]) -> None:
     """Remove what was written earlier, but files that are written now, and those of models that the
     user changed since."""
     inside = folder.resolve()
@@ -121,21 +122,21 @@ def _remove_others(folder, files, before):
             there.unlink()
 
 
-def _sum(data):
+def _sum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _listed(folder):
+def _listed(folder: Path) -> dict[str, set[str]]:
     """Read the list of a folder: checksums by path, several where a call was interrupted."""
     path = folder / LIST
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
-    found = {}
+    found: dict[str, set[str]] = {}
     for digest, _, name in (line.partition("  ") for line in lines):
         found.setdefault(name, set()).add(digest)
     return found
 
 
-def _list(folder, *lists):
+def _list(folder: Path, *lists: dict[str, set[str]]) -> None:
     (folder / LIBRARY).mkdir(parents=True, exist_ok=True)
     lines = {f"{digest}  {path}\n" for sums in lists for path, digests in sums.items()
              for digest in digests}

@@ -4,6 +4,8 @@ Names begin with a prefix: that of the project, and the method's name where ther
 """
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from _picotorch_c import lib
 
@@ -43,7 +45,7 @@ class CMethod:
 
     def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str,
                  identifiers: Identifiers, temp: int = 0,
-                 names: tuple[list[str], list[str]] = ([], [])):
+                 names: tuple[list[str], list[str]] = ([], [])) -> None:
         self.index, self.meta, self.identifiers = index, meta, identifiers
         self.name = meta.name()
         loaded = load_with_exact_memories(program, self.name)
@@ -60,7 +62,7 @@ class CMethod:
         self.outputs = [Output(self, i, called) for i, called in enumerate(outputs)]
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
-    def _patterns(self):
+    def _patterns(self) -> list[str]:
         """Return the patterns of its identifiers but those of inputs and outputs, main.c's included."""
         ends = [*_IDENTIFIERS, *(f"planned_{i}{end}" for i in range(len(self.planned))
                                  for end in ("", "_bytes")),
@@ -71,13 +73,13 @@ class CMethod:
     def is_static(self) -> bool:
         return self.pool == 0 and only_calls(self.meta)
 
-    def _unplanned_outputs(self):
+    def _unplanned_outputs(self) -> Iterator[tuple[str, str, int]]:
         """List for each the call that gives it memory, the memory's name, its bytes."""
         for i in self.meta.unplanned_outputs():
             yield (f"pt_set_output(&{self.prefix}_method, {i}", f"{self.prefix}_memory_of_output_{i}",
                    self.meta.output_tensor_meta(i).nbytes())
 
-    def _unplanned_state(self):
+    def _unplanned_state(self) -> Iterator[tuple[str, str, int]]:
         for k, info in enumerate(self.meta.unplanned_attributes()):
             name = info.name()
             yield (f"pt_set_attribute(&{self.prefix}_method, {quoting.c_string(name.encode())}, "
@@ -87,7 +89,7 @@ class CMethod:
     def macro(self) -> str:
         return self.prefix.upper()
 
-    def entry(self) -> dict:
+    def entry(self) -> dict[str, Any]:
         return {"method": self.name, "prefix": self.prefix, "method_pool": self.pool,
                 "planned": self.planned, "temp": self.temp}
 
@@ -120,7 +122,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
 
 
-def _define(model, method, number, identifiers):
+def _define(model: str, method: str, number: int | float, identifiers: Identifiers) -> str:
     """Return the macro of a method that gives a number, with the method's name if it is another."""
     name = identifiers.claim(f"{model}_constant_{spelled(method)}", "{}").upper()
     line = f"#define {name} {quoting.c_number(number)}"
@@ -128,7 +130,7 @@ def _define(model, method, number, identifiers):
     return line if exact else f"{line} // {quoting.c_comment(method)}"
 
 
-def _use(method):
+def _use(method: CMethod) -> list[str]:
     prefix = method.prefix
     setting = [f"{end.name}()[0] = ...;" if end.is_planned else
                f"{end.name}_set(data, {'sizes, ' if end.is_dynamic else ''}&error);"
@@ -138,7 +140,7 @@ def _use(method):
     return [f"{prefix}_open(&error);", *setting[:3], f"{prefix}_run(&error);", *reading[:3]]
 
 
-def _declare(method):
+def _declare(method: CMethod) -> list[str]:
     macro, prefix = method.macro, method.prefix
     lines = [f"// ---- {quoting.c_comment(method.name)}", "", "enum {",
              f"    {macro}_POOL_BYTES = {method.pool},",
@@ -225,7 +227,7 @@ def source(name: str, methods: list[CMethod], shared_temp: int) -> str:
     return "\n".join(lines) + "\n" + text.rstrip("\n") + "\n"
 
 
-def _memories(method):
+def _memories(method: CMethod) -> list[str]:
     prefix = method.prefix
     lines = [f"// ---- {quoting.c_comment(method.name)}", "", f"pt_method {prefix}_method;",
              f"static uint64_t UNCLEARED({prefix}_pool)[{max(-(-method.pool // 8), 1)}];"]
@@ -236,11 +238,11 @@ def _memories(method):
     return [*lines, ""]
 
 
-def _span(memory):
+def _span(memory: str) -> str:
     return f"{{{memory}, sizeof({memory}), false}}"
 
 
-def _open(name, method):
+def _open(name: str, method: CMethod) -> list[str]:
     prefix = method.prefix
     spans = [_span(method.memory(i)) if size else "{NULL, 0, false}"
              for i, size in enumerate(method.planned)]

@@ -11,14 +11,16 @@
 
 import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from picotorch import Program
-from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch import Error, Program
+from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, fail
 from picotorch.method_meta import MethodMeta
 
 from ..boards.boards import board_names, load_board
@@ -54,7 +56,7 @@ class Model:
 
     name: str
     image: bytes
-    inputs: dict[str, list] | None = None
+    inputs: dict[str, list[Any]] | None = None
     note: str = ""
     board: str = "mps2-an386"
     temp: dict[str, int] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Model:
 class _Part:
     """A model with its methods, and what they give to the files of the project."""
 
-    def __init__(self, model, identifiers):
+    def __init__(self, model: Model, identifiers: Identifiers) -> None:
         self.name, self.image, self.identifiers = model.name, model.image, identifiers
         self.board = load_board(model.board)
         self.note = quoting.c_comment(model.note or model.name)
@@ -73,7 +75,7 @@ class _Part:
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
-    def files(self, shared_temp):
+    def files(self, shared_temp: int) -> dict[str, str]:
         name = self.name
         header = c_method.header(name, len(self.image), self.methods, self.constants, self.note,
                                  self.identifiers)
@@ -90,12 +92,12 @@ def name_of(path: Path) -> str:
     return f"{name}_model" if _is_reserved(name) else name
 
 
-def _is_reserved(name):
+def _is_reserved(name: str) -> bool:
     """True for a name that the project has already: pt_... is the library's, ..._image an image's."""
     return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_image$", name.lower()))
 
 
-def write(models: list[Model], folder: Path) -> dict:
+def write(models: list[Model], folder: Path) -> dict[str, Any]:
     """Writes a project with these models, and says what is in it.
 
     A folder that this function wrote before is overwritten, except what the user changed of main.c,
@@ -128,7 +130,7 @@ def check(names: list[str], folder: Path) -> None:
     c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
 
 
-def _paths(name):
+def _paths(name: str) -> list[str]:
     """Return the paths of the files of a model: header, source, image, inputs."""
     return [f"{name}/{name}{end}" for end in (".h", ".c", "_image.c", "_sample.h")]
 
@@ -147,18 +149,19 @@ def check_names(names: list[str]) -> None:
             raise _is_of_two(other)
 
 
-def _is_of_two(name):
+def _is_of_two(name: str) -> Error:
     return fail(INVALID_ARGUMENT, "is the name of two models", name,
                 remedy="give each its own --name")
 
 
-def _claim(name, identifiers, *patterns):
+def _claim(name: str, identifiers: Identifiers, *patterns: str) -> None:
     """Raises InvalidArgument if the project has identifiers of a model already."""
     if identifiers.claim(name, *patterns) != name:
         raise _is_of_two(name)
 
 
-def _methods(program: Program, model: Model, identifiers: Identifiers):
+def _methods(program: Program, model: Model,
+             identifiers: Identifiers) -> tuple[list[CMethod], dict[str, int | float]]:
     """The methods that run, and the numbers that the others give, by their names."""
     metas = [program.method_meta(method) for method in program.method_names]
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
@@ -176,7 +179,7 @@ def _methods(program: Program, model: Model, identifiers: Identifiers):
     return methods, {method: number for method, number in constants.items() if number is not None}
 
 
-def _sample(meta: MethodMeta, given):
+def _sample(meta: MethodMeta, given: list[Any] | None) -> list[Any]:
     values = random_inputs(meta) if given is None else given
     return checked_inputs(meta, values)
 
@@ -193,7 +196,7 @@ def image_source(name: str, image: bytes) -> str:
 
 # ---- the library
 
-def _library(operators, features, methods):
+def _library(operators: list[str], features: Collection[str], methods: list[CMethod]) -> dict[str, str]:
     """The texts of its files by their paths in the project."""
     files = {path: (c_sources.KERNELS / path).read_text()
              for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
@@ -202,7 +205,7 @@ def _library(operators, features, methods):
     return {f"{c_files.LIBRARY}/{path}": text for path, text in files.items()}
 
 
-def _config(methods):
+def _config(methods: list[CMethod]) -> str:
     """config.h of the core with what the methods do not need left out."""
     text = (c_sources.KERNELS / "include" / "picotorch" / "config.h").read_text()
     memories = max(method.memories for method in methods)
@@ -226,7 +229,7 @@ def _config(methods):
 
 # ---- files
 
-def _templates(parts, methods):
+def _templates(parts: list[_Part], methods: list[CMethod]) -> dict[str, str]:
     """The files that are the same for all models but for some words."""
     several = len(parts) > 1
     names = [part.name for part in parts]
@@ -246,12 +249,21 @@ def _templates(parts, methods):
     files = {path.name.removesuffix(".in"): path.read_text()
              for path in sorted(_TEMPLATES.iterdir())}
     files |= {path: (_TARGETS / path).read_text() for path in _TAKEN}
-    files["LICENSE"] = metadata.distribution("picotorch").read_text("licenses/LICENSE")
+    files["LICENSE"] = _license()
     return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
             for path, text in files.items()}
 
 
-def _board_lines(name):
+def _license() -> str:
+    """Read the license of the library from the installed package. Raise NotFound if it is missing."""
+    text = metadata.distribution("picotorch").read_text("licenses/LICENSE")
+    if text is None:
+        raise fail(NOT_FOUND, "is not in the installed package", "licenses/LICENSE",
+                   remedy="install picotorch again")
+    return text
+
+
+def _board_lines(name: str) -> str:
     """The lines of a board in Makefile."""
     board = load_board(name)
     unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []

@@ -1,16 +1,19 @@
 """Inputs of a project's methods, and the main.c that runs them, see c_project.py."""
 
+from typing import Any
+
 import numpy as np
 from _picotorch_c import lib
 
 from ..host.tensors import to_stored
+from .c_ends import Input, Output
 from .c_method import CMethod
 from .identifiers import Identifiers
 
 _WORDS = 8  # of an input in a line
 
 
-def data(name: str, methods: list[CMethod], samples: dict[str, list],
+def data(name: str, methods: list[CMethod], samples: dict[str, list[Any]],
          identifiers: Identifiers) -> str:
     """A header with the words of each tensor's elements as they are stored, and dynamic sizes."""
     guard = identifiers.claim(f"{name}_sample_h", "{}").upper()
@@ -23,7 +26,7 @@ def data(name: str, methods: list[CMethod], samples: dict[str, list],
     return "\n".join([*lines, "#endif", ""])
 
 
-def _array(end, value):
+def _array(end: Input, value: np.ndarray) -> list[str]:
     stored = bytes(to_stored(value, end.info.dim_order()))
     words = np.frombuffer(stored + bytes(-len(stored) % 4), "<u4")
     lines = [f"#define SAMPLE_{end.macro}_BYTES {len(stored)}",
@@ -49,14 +52,14 @@ def calls(methods: list[CMethod]) -> str:
     return "\n".join(f"    code = code ? code : execute_{method.prefix}(&error);" for method in methods)
 
 
-def _given(method):
+def _given(method: CMethod) -> list[str]:
     """Memories of the inputs outside of planned memory, which the model may write to."""
     found = [f"static uint64_t {end.name}[({end.macro}_BYTES + 7) / 8];"
              for end in method.inputs if end.is_given]
     return [*found, ""] if found else []
 
 
-def _run(method):
+def _run(method: CMethod) -> list[str]:
     prefix = method.prefix
     lines = [f"static int execute_{prefix}(pt_error *error) {{", f"    PT_TRY({prefix}_open(error));"]
     for end in method.inputs:
@@ -71,12 +74,12 @@ def _run(method):
             lines += [f"    memcpy({end.name}, {copied}",
                       f"    PT_TRY({end.name}_set((void *){end.name}, {sizes}error));"]
     lines.append(f"    PT_TRY({prefix}_run(error));")
-    for end in method.outputs:
-        lines += _print(method, end)
+    for output in method.outputs:
+        lines += _print(output)
     return [*lines, "    return PT_ERROR_OK;", "}"]
 
 
-def _print(method, end):
+def _print(end: Output) -> list[str]:
     lines = [f'    put_text("{end.name}: ");']
     if end.is_tensor:
         size = f"sizeof(*{end.name}())"

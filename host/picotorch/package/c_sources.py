@@ -58,19 +58,19 @@ def needed_by(path: str) -> frozenset[str]:
 
 
 @functools.cache
-def _text(path):
+def _text(path: str) -> str:
     return _COMMENT.sub("", (KERNELS / path).read_text())
 
 
 @functools.cache
-def _sources():
+def _sources() -> list[str]:
     return sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.c"))
 
 
 @functools.cache
-def _definitions():
+def _definitions() -> dict[str, set[str]]:
     """The sources outside of the core that define a name: one for each instruction set, at most."""
-    found = {}
+    found: dict[str, set[str]] = {}
     for path in _sources():
         if not path.startswith("core/"):
             for name in _DEFINITION.findall(_text(path)):
@@ -79,23 +79,23 @@ def _definitions():
 
 
 @functools.cache
-def _headers(path):
+def _headers(path: str) -> set[str]:
     """Find all headers that a file includes, directly or not."""
-    found = set()
+    found: set[str] = set()
     for private, public in _INCLUDE.findall(_text(path)):
         header = private or f"include/{public}"
         found |= {header} | _headers(header)
     return found
 
 
-def _kernel_file(symbol):
+def _kernel_file(symbol: str) -> str:
     """The source with the kernel pt_<symbol>, which a macro may put together."""
     (path,) = _definitions().get(f"pt_{symbol}") or [
         path for path in _sources() if not path.startswith("core/") and _makes(path, symbol)]
     return path
 
 
-def _makes(path, symbol):
+def _makes(path: str, symbol: str) -> bool:
     words = _words(path)
     return symbol in words or any(
         match and words.issuperset(match.groups())
@@ -104,12 +104,12 @@ def _makes(path, symbol):
 
 
 @functools.cache
-def _words(path):
+def _words(path: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", _text(path)))
 
 
 @functools.cache
-def _patterns(path):
+def _patterns(path: str) -> list[re.Pattern[str]]:
     """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out. A
     part that neither begins nor ends with _ is a macro's parameter."""
     return [re.compile("".join(re.escape(part) if "_" in (part[0], part[-1]) else r"(\w+)"

@@ -5,6 +5,7 @@ ExecutionPlan's container_meta_type holds them. ExecuTorch keeps no name of a po
 
 import json
 import re
+from typing import Any
 
 from ..host import program_schema as slots
 
@@ -22,16 +23,17 @@ def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
     found = {}
     for plan in (tables.item(plans, i) for i in range(tables.length(plans))):
         trees = tables.table(plan, slots.EXECUTION_PLAN_CONTAINER_META_TYPE)
-        found[tables.text(plan, slots.EXECUTION_PLAN_NAME)] = tuple(
+        inputs, outputs = (
             _names(tables.text(trees, slot)) if trees else [] for slot in
             (slots.CONTAINER_METADATA_ENCODED_INP_STR, slots.CONTAINER_METADATA_ENCODED_OUT_STR))
+        found[tables.text(plan, slots.EXECUTION_PLAN_NAME)] = inputs, outputs
     return found
 
 
-def _names(text):
+def _names(text: str) -> list[str]:
     """The names of the leaves of a tree: keys on the way from its root, joined by "_", "" for more
     than _LONGEST characters. [] for a text that is no tree."""
-    found = []
+    found: list[str] = []
     try:
         _, tree = json.loads(text)
         _add_names(tree, "", found)
@@ -40,7 +42,7 @@ def _names(text):
         return []
 
 
-def _add_names(tree, name, found):
+def _add_names(tree: dict[str, Any], name: str, found: list[str]) -> None:
     if tree["type"] is None:
         found.append(name if len(name) <= _LONGEST else "")
         return
@@ -52,7 +54,7 @@ def _add_names(tree, name, found):
         _add_names(child, "_".join(filter(None, (name, str(key))))[: _LONGEST + 1], found)
 
 
-def _keys(context):
+def _keys(context: Any) -> Any:
     """The keys of a dict, the fields of a dataclass; anything else for a sequence."""
     if isinstance(context, dict):  # of a defaultdict
         return context["dict_context"]
@@ -80,5 +82,5 @@ def identifiers(names: list[str], count: int) -> list[str]:
     return found
 
 
-def _own(name):
+def _own(name: str) -> set[str]:
     return {name.upper(), *(f"{name}_{call}".upper() for call in _CALLS)}

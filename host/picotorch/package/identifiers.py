@@ -2,12 +2,13 @@
 
 import itertools
 import re
+from collections.abc import Iterable
 
 
 class Identifiers:
     """The identifiers that a project has so far."""
 
-    def __init__(self, *taken: str):
+    def __init__(self, *taken: str) -> None:
         self._taken = {name.upper() for name in taken}
 
     def claim(self, name: str, *patterns: str) -> str:
@@ -19,7 +20,7 @@ class Identifiers:
         return found
 
     @staticmethod
-    def _spelled(name, patterns):
+    def _spelled(name: str, patterns: Iterable[str]) -> set[str]:
         return {pattern.format(name).upper() for pattern in patterns}
 
 

@@ -129,6 +129,14 @@ def test_an_emulator_that_ends_behind_its_first_answer_says_why():
             prompt._port(process)
 
 
+def test_a_monitor_that_names_no_port_is_an_error():
+    command = "printf '(qemu) '; read question; printf 'parallel0: filename=vc\\n(qemu) '"
+    with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        with pytest.raises(emulator.EmulatorError, match="names no port .* parallel0: filename=vc"):
+            prompt._port(process)
+
+
 def test_a_port_that_is_taken_is_an_error():
     with prompt.listening(BOARD, "tcp:0") as (port, _):
         taken = port.rsplit(":", 1)[1]

@@ -8,7 +8,8 @@ items('typecode', 'bytes of a tensor').
 
 import ast
 import struct
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -46,47 +47,51 @@ def constant(value: float) -> str:
     return f"double:{struct.unpack('<Q', struct.pack('<d', value))[0]}"
 
 
-def read_value(text: str):
+def read_value(text: str) -> Any:
     """Return an output that is not a tensor from the board's text."""
     return _value(ast.parse(text, mode="eval").body)
 
 
-def _value(node):
+def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.List):
         return [_value(item) for item in node.elts]
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return _CALLS[node.func.id](*map(ast.literal_eval, node.args))
     return ast.literal_eval(node)
 
 
-def _items(typecode, digits):
-    return np.frombuffer(bytes.fromhex(digits), typecode).tolist()
+def _items(typecode: str, digits: str) -> list[Any]:
+    items: list[Any] = np.frombuffer(bytes.fromhex(digits), typecode).tolist()
+    return items
 
 
-_CALLS = {"bits": lambda number: struct.unpack("<d", struct.pack("<q", number))[0],
-          "text": lambda digits: bytes.fromhex(digits).decode(), "items": _items}
+_CALLS: dict[str, Callable[..., Any]] = {
+    "bits": lambda number: struct.unpack("<d", struct.pack("<q", number))[0],
+    "text": lambda digits: bytes.fromhex(digits).decode(), "items": _items}
 
 
 # ---- errors
 
 
-def _text(digits):
+def _text(digits: str) -> str:
     return text_of(bytes.fromhex(digits))
 
 
 class _Told(Method):
     """A method that is loaded on a board, for the words of its errors."""
 
-    def __init__(self, program, name, data_map, report):
+    def __init__(self, program: Program, name: str, data_map: MergedDataMap | None,
+                 report: dict[str, str]) -> None:
         super().__init__(MemoryManager(MemoryAllocator(aligned(8)), HierarchicalAllocator([])), 1)
         self.program, self.name, self.data_map = program, name, data_map
         self._asked = _text(report.get("attribute", ""))
         self._missing = ", ".join(map(_text, report.get("missing", "").split(",")))
 
-    def explain(self, error):
+    def explain(self, error: Any) -> str:  # an Error, whose _kind errors.pyi does not declare
         if error._kind == SUBJECT_MISSING_OPERATOR:
             return self._missing
         if error._kind == SUBJECT_MISSING_BACKEND:
+            assert self.program is not None
             names = MethodMeta(self.program, self.plan).backend_names()
             return ", ".join(dict.fromkeys(names))
         return super().explain(error)
@@ -101,7 +106,7 @@ def message(request: Request, report: dict[str, str]) -> str:
         return error.message
 
 
-def _raise(request: Request, report: dict[str, str], fields: list) -> NoReturn:
+def _raise(request: Request, report: dict[str, str], fields: list[Any]) -> NoReturn:
     stage, loader = int(report["stage"], 0), BufferDataLoader(aligned_copy(request.model))
     if stage == _PROGRAM:
         if fields[1] == SUBJECT_METHOD_NAME:

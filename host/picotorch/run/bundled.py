@@ -13,6 +13,7 @@ import struct
 import _picotorch
 import numpy as np
 
+from picotorch import Error
 from picotorch.errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 from picotorch.schema import SCALAR_TYPE_NAMES
@@ -32,7 +33,8 @@ class BundledTensor:
     data: its bytes in the order of its dims, inside the file.
     """
 
-    def __init__(self, scalar_type: int, sizes: tuple, dim_order: tuple, data: memoryview):
+    def __init__(self, scalar_type: int, sizes: tuple[int, ...], dim_order: tuple[int, ...],
+                 data: memoryview) -> None:
         self._scalar_type, self._sizes, self._dim_order = scalar_type, sizes, dim_order
         self.data = data
 
@@ -54,6 +56,9 @@ class BundledTensor:
         return from_stored(self.data, self)
 
 
+Value = BundledTensor | int | float | bool
+
+
 @dataclasses.dataclass
 class Case:
     """One test set of a method: BundledTensors, and ints, floats and bools. Without expected outputs it
@@ -61,8 +66,8 @@ class Case:
 
     method: str
     index: int
-    inputs: list
-    expected: list
+    inputs: list[Value]
+    expected: list[Value]
 
 
 @dataclasses.dataclass
@@ -99,7 +104,7 @@ def read(data: bytes) -> BundledProgram:
         raise _damaged("a part lies outside the bundled program") from None
 
 
-def _damaged(what, subject=None, index=-1):
+def _damaged(what: str, subject: str | None = None, index: int = -1) -> Error:
     return fail(INVALID_PROGRAM, what, subject, index,
                 remedy="export the program again or copy it again")
 
@@ -107,24 +112,24 @@ def _damaged(what, subject=None, index=-1):
 class _File:
     """Read the tables of a file."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         from .tables import Tables  # with flatbuffers, which a .pte does not need
 
         self.data = memoryview(data).cast("B")
         self.reader = Tables(self.data)
         self.visits = len(self.data)
 
-    def read(self):
+    def read(self) -> BundledProgram:
         root = self.reader.root()
         version = self.reader.u32(root, schema.BUNDLED_PROGRAM_VERSION)
-        program = self.bytes(root, schema.BUNDLED_PROGRAM_PROGRAM)
+        program = self.bytes_of(root, schema.BUNDLED_PROGRAM_PROGRAM)
         if program is None:
             raise _damaged("has no program in it", "bundled program")
         suites = self.tables(root, schema.BUNDLED_PROGRAM_METHOD_TEST_SUITES)
         cases = [case for suite in suites for case in self.suite(suite)]
         return BundledProgram(version, program, cases)
 
-    def suite(self, table):
+    def suite(self, table: int) -> list[Case]:
         method = self.text(table, schema.BUNDLED_METHOD_TEST_SUITE_METHOD_NAME)
         cases = self.tables(table, schema.BUNDLED_METHOD_TEST_SUITE_TEST_CASES)
         return [Case(method, index,
@@ -132,10 +137,10 @@ class _File:
                      self.values(case, schema.BUNDLED_METHOD_TEST_CASE_EXPECTED_OUTPUTS))
                 for index, case in enumerate(cases)]
 
-    def values(self, table, slot):
+    def values(self, table: int, slot: int) -> list[Value]:
         return [self.value(value) for value in self.tables(table, slot)]
 
-    def value(self, table):
+    def value(self, table: int) -> Value:
         kind = self.reader.u8(table, schema.VALUE_VAL_TYPE)
         member = self.reader.table(table, schema.VALUE_VAL)
         if member == 0:
@@ -147,9 +152,10 @@ class _File:
         slot, layout = _NUMBERS[kind]
         position = self.reader.field(member, slot)
         content = self.slice(position, struct.calcsize(layout)) if position else bytes(8)
-        return struct.unpack_from(layout, content)[0]
+        number: int | float | bool = struct.unpack_from(layout, content)[0]
+        return number
 
-    def tensor(self, table):
+    def tensor(self, table: int) -> BundledTensor:
         scalar_type = self.reader.u8(table, schema.TENSOR_SCALAR_TYPE)
         element = _picotorch.element_size(scalar_type)
         if not element:
@@ -159,10 +165,10 @@ class _File:
         if rank > MAX_RANK:
             raise fail(NOT_SUPPORTED, f"tensors of more than {MAX_RANK} dims")
         sizes = tuple(self.reader.i32_item(vector, i) for i in range(rank))
-        dim_order = tuple(self.bytes(table, schema.TENSOR_DIM_ORDER) or b"")
+        dim_order = tuple(self.bytes_of(table, schema.TENSOR_DIM_ORDER) or b"")
         if sorted(dim_order) != list(range(rank)):
             raise _damaged("a dim order is not a permutation of the dims", "bundled program")
-        data = self.bytes(table, schema.TENSOR_DATA) or memoryview(b"")
+        data = self.bytes_of(table, schema.TENSOR_DATA) or memoryview(b"")
         nbytes = math.prod(sizes) * element
         if min(sizes, default=0) < 0 or nbytes > len(data):
             raise _damaged(f"a tensor {list(sizes)} of {SCALAR_TYPE_NAMES[scalar_type]} has "
@@ -171,14 +177,14 @@ class _File:
 
     # ---- parts of the file
 
-    def tables(self, table, slot):
+    def tables(self, table: int, slot: int) -> list[int]:
         """Positions of the tables of a vector."""
         vector = self.reader.table(table, slot)
         count = self.reader.length(vector)
         self.visit(count)
         return [self.reader.item(vector, i) for i in range(count)]
 
-    def bytes(self, table, slot):
+    def bytes_of(self, table: int, slot: int) -> memoryview | None:
         """The bytes of a vector of bytes; None where the file leaves it out."""
         vector = self.reader.table(table, slot)
         if not vector:
@@ -186,8 +192,8 @@ class _File:
         self.visit(self.reader.length(vector) // 4)
         return self.slice(vector + 4, self.reader.length(vector))
 
-    def text(self, table, slot):
-        content = self.bytes(table, slot)
+    def text(self, table: int, slot: int) -> str:
+        content = self.bytes_of(table, slot)
         if content is None:
             raise _damaged("a test suite names no method", "bundled program")
         try:
@@ -195,12 +201,12 @@ class _File:
         except UnicodeDecodeError:
             raise _damaged("a method's name is not UTF-8", "bundled program") from None
 
-    def visit(self, count):
+    def visit(self, count: int) -> None:
         self.visits -= count
         if self.visits < 0:
             raise _damaged("refers to more tables and bytes than it can have", "bundled program")
 
-    def slice(self, position, size):
+    def slice(self, position: int, size: int) -> memoryview:
         if not 0 <= position <= len(self.data) - size:
             raise ValueError
         return self.data[position : position + size]

@@ -1,17 +1,18 @@
 """picotorch run MODEL.bpte: every test set of a bundled program against its expected outputs."""
 
 import dataclasses
+from typing import Any
 
 import click
 
-from picotorch import Error
+from picotorch import Error, MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..host import show, twin
 from ..host.inputs import checked_inputs
 from ..host.request import Request, Result
 from . import running
-from .bundled import BundledProgram, BundledTensor
+from .bundled import BundledProgram, BundledTensor, Case, Value
 from .report import result_entry, show_result
 from .verifying import Verdict, verify
 
@@ -26,7 +27,7 @@ class Tested:
     verdicts: list[Verdict]
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         return all(verdict.passed for verdict in self.verdicts)
 
 
@@ -48,8 +49,11 @@ def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, ato
                         dataclasses.replace(template, method=name)) for name in methods]
 
 
-def _run_method(meta, cases, board, rtol, atol, request):
-    verdicts, taken, inputs = {}, [], []
+def _run_method(meta: MethodMeta, cases: list[Case], board: str, rtol: float, atol: float,
+                request: Request) -> Tested:
+    verdicts: dict[int, Verdict] = {}
+    taken: list[Case] = []
+    inputs: list[list[Any]] = []
     for case in cases:
         try:
             inputs.append(checked_inputs(meta, [_given(value) for value in case.inputs]))
@@ -71,11 +75,11 @@ def _run_method(meta, cases, board, rtol, atol, request):
     return Tested(result, [verdicts[case.index] for case in cases])
 
 
-def _given(value):
+def _given(value: Value) -> Any:
     return value.array() if isinstance(value, BundledTensor) else value
 
 
-def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested]) -> dict:
+def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested]) -> dict[str, Any]:
     """Return the object that `run --json` prints for a bundled program."""
     return {"model": name, "board": board, "rtol": rtol, "atol": atol,
             "passed": all(method.passed for method in tested),
@@ -84,7 +88,7 @@ def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested])
                         for method in tested]}
 
 
-def _verdict_entry(verdict):
+def _verdict_entry(verdict: Verdict) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(verdict).items() if name != "method"}
 
 
@@ -101,7 +105,7 @@ def show_text(tested: list[Tested]) -> None:
          _error(verdict.max_relative_error)] for method in tested for verdict in method.verdicts])
 
 
-def _show_verdict(verdict):
+def _show_verdict(verdict: Verdict) -> None:
     level = "I" if verdict.passed else "E"
     if verdict.message:
         show.line(f"E [picotorch] {verdict.message}")
@@ -109,9 +113,9 @@ def _show_verdict(verdict):
               f"Test_result: {_word(verdict)}")
 
 
-def _word(verdict):
+def _word(verdict: Verdict) -> str:
     return "PASS" if verdict.passed else "FAIL"
 
 
-def _error(value):
+def _error(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"

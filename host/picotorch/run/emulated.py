@@ -41,7 +41,7 @@ def run(request: Request, board: Board) -> Result:
     return result
 
 
-def _check_counter(result, board):
+def _check_counter(result: Result, board: Board) -> None:
     """Raise EmulatorError if the board's counter stands still."""
     counts = [count for count in (result.instructions or {}).values() if count is not None]
     if counts and not any(counts):

@@ -40,7 +40,7 @@ FAULT = "picotorch: fault: "
 STACK_OVERFLOW = "stack overflow"
 
 
-_processes: set[subprocess.Popen] = set()  # that run now
+_processes: set[subprocess.Popen[bytes]] = set()  # that run now
 
 
 class EmulatorError(Exception):
@@ -70,7 +70,7 @@ class JobTooLarge(EmulatorError):
 class EmulatorTimeout(EmulatorError):
     """The board did not end in time; lines holds what it printed until then."""
 
-    def __init__(self, message: str, lines: list[str]):
+    def __init__(self, message: str, lines: list[str]) -> None:
         super().__init__(message)
         self.lines = lines
 
@@ -94,7 +94,7 @@ def selected_path(board: str, bare: bool = False) -> Path:
     return FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
 
 
-def _selected_firmware(board, bare):
+def _selected_firmware(board: Board, bare: bool) -> Path:
     path = selected_path(board.name, bare)
     if not path.exists():
         raise FirmwareMissing(f"there is no {path}: {board.build_command(bare)}")
@@ -114,7 +114,7 @@ def firmware_path(board: Board, variant: str = "run") -> Path:
     return path
 
 
-def _title(board):
+def _title(board: Board) -> str:
     return f"{board.name} with {board.core}"
 
 
@@ -214,7 +214,7 @@ def job_memory(board: Board, firmware: Path) -> Memory:
     return Memory(board.job.name, start, board.job.address + board.job.size - start)
 
 
-def _check_job(size, board, firmware):
+def _check_job(size: int, board: Board, firmware: Path) -> None:
     memory = job_memory(board, firmware)
     if size > memory.size:
         firmware_size = memory.address - board.job.address
@@ -277,7 +277,7 @@ def end_all() -> None:
 
 @contextlib.contextmanager
 def started(command: list[str], folder: Path, timeout: float, lines: list[str],
-            stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen]:
+            stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen[bytes]]:
     """Give the emulator, which runs in folder, with its stdout; when the block ends, wait for it.
 
     lines: what the board printed, for errors. An error in the block ends the emulator. Raises

@@ -24,7 +24,7 @@ def _align(size: int) -> int:
 class Job:
     """Sections by name, put together by to_bytes()."""
 
-    def __init__(self, sections: dict[str, bytes] | None = None):
+    def __init__(self, sections: dict[str, bytes] | None = None) -> None:
         self._sections: dict[str, bytes] = {}
         for name, data in (sections or {}).items():
             self.add(name, data)

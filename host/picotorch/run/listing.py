@@ -1,5 +1,7 @@
 """picotorch boards: list the boards."""
 
+from typing import Any
+
 import click
 
 from ..boards.boards import Board, board_names, full_board_names, load_board
@@ -8,7 +10,7 @@ from . import emulator
 from .running import DEFAULT_BOARD
 
 
-def boards() -> list[dict]:
+def boards() -> list[dict[str, Any]]:
     """The boards as plain data."""
     return [_entry(load_board(name)) for name in board_names()]
 
@@ -22,7 +24,7 @@ def full_boards() -> list[str]:
     return full
 
 
-def _entry(board: Board) -> dict:
+def _entry(board: Board) -> dict[str, Any]:
     return {
         "board": board.name,
         "title": board.title,
@@ -50,7 +52,7 @@ def is_built(board: Board) -> bool:
     return True
 
 
-def show_text(found: dict) -> None:
+def show_text(found: dict[str, Any]) -> None:
     entries = found["boards"]
     show.table(["board", "core", "flash KiB>", "RAM KiB>", "firmware", ""], [
         [entry["board"], entry["core"], _kib(entry["flash"]), _kib(entry["ram"]),
@@ -68,16 +70,17 @@ def show_text(found: dict) -> None:
             show.line(f"  {command}")
 
 
-def _planned(entry):
+def _planned(entry: dict[str, Any]) -> str:
     """Sizes and memories of the arenas for planned buffers."""
     return ", ".join(f"{_kib(size)} {entry['memories'][name]}"
                      for name, size in sorted(entry["arenas"].items()) if name.startswith("planned"))
 
 
-def _with_name(entry):
+def _with_name(entry: dict[str, Any]) -> str:
     """The command that builds the firmware of a board; one for all that have all kernels."""
-    return entry["build"].replace(f"BOARD={entry['board']}", "BOARD=NAME")
+    build: str = entry["build"]
+    return build.replace(f"BOARD={entry['board']}", "BOARD=NAME")
 
 
-def _kib(count):
+def _kib(count: float) -> str:
     return f"{count / 1024:g}"

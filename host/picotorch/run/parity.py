@@ -4,9 +4,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from picotorch import MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..boards.boards import board_names, load_board
@@ -23,7 +25,7 @@ from .report import connected_of, model_place, result_entry
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place
 BOUND = 1e-5
-_BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
+_BOUNDS: dict[int | None, float] = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
 
 @dataclass
@@ -35,9 +37,9 @@ class Reference:
     """
 
     inputs: str
-    scalar_types: list
+    scalar_types: list[int | None]
     path: Path | None = None
-    outputs: list | None = None
+    outputs: list[np.ndarray] | None = None
     rtol: float | None = None
 
 
@@ -74,14 +76,14 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
     return request, reference
 
 
-def _output_bytes(meta):
+def _output_bytes(meta: MethodMeta) -> list[int]:
     """The most bytes of each output; numbers have less than an .npz file may have besides."""
     return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
             for i in range(meta.num_outputs())]
 
 
 def compare(request: Request, boards: list[str], reference: Reference,
-            tell: Callable[[dict], None] = lambda entry: None) -> dict:
+            tell: Callable[[dict[str, Any]], None] = lambda entry: None) -> dict[str, Any]:
     """Return the entry of the twin's run, as `run --json` has it, with "agree", "reference" and the
     entries of the boards, each with what differs in it.
 
@@ -104,7 +106,7 @@ def compare(request: Request, boards: list[str], reference: Reference,
     return entry
 
 
-def _for_its_core(request, name):
+def _for_its_core(request: Request, name: str) -> Request:
     """The request for a board; where its core is known, what kernels prepare is compared, too."""
     if request.prepare == "none" or name not in board_names():
         return request
@@ -117,13 +119,13 @@ def agree(twin: Result, result: Result, reference: Reference) -> bool:
     return _is_same(_compared(twin, result, reference))
 
 
-def _compared(twin, result, reference):
+def _compared(twin: Result, result: Result, reference: Reference) -> dict[str, Any]:
     return {"differing_outputs": _differing_outputs(twin, result),
             "first_differing_pool_byte": _first_difference(twin.pool, result.pool),
             "reference": _against_reference(result, reference)}
 
 
-def _is_same(board):
+def _is_same(board: dict[str, Any]) -> bool:
     return (not board["differing_outputs"] and board["first_differing_pool_byte"] is None
             and _agree(board["reference"]))
 
@@ -138,8 +140,8 @@ def _run(request: Request, board: str) -> Result:
     return result
 
 
-def _agree(reference):
-    return reference is None or reference["agree"]
+def _agree(reference: dict[str, Any] | None) -> bool:
+    return reference is None or bool(reference["agree"])
 
 
 def _differing_outputs(one: Result, other: Result) -> list[int]:
@@ -152,7 +154,7 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether arrays are equal to the bit, but for the sign and payload of NaNs, which every FPU
     makes its own way, and for a number that is not a tensor: a board prints it with 32 bits."""
     if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
-        return np.allclose(one, other, rtol=1e-6, equal_nan=True)
+        return bool(np.allclose(one, other, rtol=1e-6, equal_nan=True))
     if (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
     if one.dtype == object:  # None
@@ -171,7 +173,7 @@ def _first_difference(one: bytes, other: bytes) -> int | None:
     return next((i for i in range(shared) if one[i] != other[i]), shared)
 
 
-def _against_reference(result: Result, reference: Reference) -> dict | None:
+def _against_reference(result: Result, reference: Reference) -> dict[str, Any] | None:
     if reference.outputs is None:
         return None
     if len(reference.outputs) != len(result.outputs):
@@ -187,13 +189,15 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
             "agree": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
 
 
-def _difference(output, wanted, scalar_type, subject):
+def _difference(output: np.ndarray, wanted: np.ndarray, scalar_type: int | None, subject: str) -> float:
     if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
         output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
     if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
         raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
                    f"{output.dtype} {list(output.shape)}", subject)
-    return relative_difference(as_numbers(output, scalar_type), as_numbers(wanted, scalar_type))
+    if scalar_type is not None:
+        output, wanted = (as_numbers(array, scalar_type) for array in (output, wanted))
+    return relative_difference(output, wanted)
 
 
 def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
@@ -214,7 +218,7 @@ def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
 # ---- for people
 
 
-def show_progress(entry: dict) -> None:
+def show_progress(entry: dict[str, Any]) -> None:
     """Print the last board of an entry, or what the twin gave if there is none yet."""
     if not entry["boards"]:
         show.line(f"{entry['model']}, method {entry['method']}")
@@ -238,11 +242,11 @@ def show_progress(entry: dict) -> None:
     _show_reference(name, board["reference"])
 
 
-def show_verdict(entry: dict) -> None:
+def show_verdict(entry: dict[str, Any]) -> None:
     show.line(_verdict(entry))
 
 
-def _verdict(entry):
+def _verdict(entry: dict[str, Any]) -> str:
     """Return a line that names everything that was compared, and whether it agrees."""
     compared = ["the twin", *(board["board"] for board in entry["boards"])]
     if entry["reference"] is not None:
@@ -251,7 +255,7 @@ def _verdict(entry):
     return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
 
 
-def _show_reference(name, reference):
+def _show_reference(name: str, reference: dict[str, Any] | None) -> None:
     if reference is not None:
         text = f"largest relative difference {reference['difference']:.2g}"
         _line(f"{name} and expected outputs", _agree(reference),
@@ -259,5 +263,5 @@ def _show_reference(name, reference):
               f"{text}, more than {reference['bound']:g}")
 
 
-def _line(what, good, if_good, if_not):
+def _line(what: str, good: bool, if_good: str, if_not: str) -> None:
     show.line(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -26,13 +27,13 @@ _CHUNK = 4096
 _PROMPT = b">>> "
 
 
-def _firmware(board):
+def _firmware(board: Board) -> Path:
     path = emulator.firmware_path(board, "repl")
     emulator.check_firmware(board, path)
     return path
 
 
-def _check_romfs(board, image):
+def _check_romfs(board: Board, image: Path | None) -> None:
     size = 0 if image is None else image.stat().st_size
     if size > board.job.size:
         raise emulator.JobTooLarge(f"{size}B of ROMFS image, {board.job.size}B available in memory "
@@ -68,7 +69,7 @@ def run(board: Board, image: Path | None = None) -> int:
     with child.started(command, stdin=ends, stdout=ends, stderr=subprocess.PIPE) as process:
         complaining = threading.Thread(target=_show_errors, args=(process.stderr,), daemon=True)
         complaining.start()
-        if ends is not None:
+        if process.stdin is not None and process.stdout is not None:
             ready = threading.Event()
             threading.Thread(target=_type, args=(process.stdin, ready), daemon=True).start()
             _show_output(process.stdout, ready)
@@ -77,7 +78,7 @@ def run(board: Board, image: Path | None = None) -> int:
         return status
 
 
-def _show_errors(errors):
+def _show_errors(errors: IO[bytes]) -> None:
     """Print the lines of the emulator that are not noise."""
     for line in errors:
         text = line.decode("utf-8", "backslashreplace")
@@ -85,7 +86,7 @@ def _show_errors(errors):
             click.echo(text, err=True, nl=False)
 
 
-def _show_output(output, ready):
+def _show_output(output: IO[bytes], ready: threading.Event) -> None:
     """Print what the board writes, until it ends. Set `ready` with the first prompt: a UART drops
     the bytes that arrive before the board has booted."""
     last = b""
@@ -97,7 +98,7 @@ def _show_output(output, ready):
     ready.set()
 
 
-def _type(prompt, ready):
+def _type(prompt: IO[bytes], ready: threading.Event) -> None:
     """Type the text of stdin at the prompt, then end the board."""
     ready.wait()
     try:
@@ -112,8 +113,8 @@ def _type(prompt, ready):
 
 
 @contextmanager
-def listening(board: Board, listen: str, image: Path | None = None
-              ) -> Iterator[tuple[str, subprocess.Popen]]:
+def listening(board: Board, listen: str,
+              image: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Have the board's console on a port, and give its name as pyserial takes it, with the process.
 
     listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. One client at a time
@@ -131,18 +132,24 @@ def listening(board: Board, listen: str, image: Path | None = None
         yield _port(process), process
 
 
-def _port(process):
+def _port(process: subprocess.Popen[bytes]) -> str:
     """Asks the emulator's monitor where the console is."""
+    assert process.stdin is not None
     _answer(process)
     with suppress(BrokenPipeError):  # it has ended: _answer says why
         os.write(process.stdin.fileno(), b"info chardev\n")
-    found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", _answer(process))
+    answer = _answer(process)
+    found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", answer)
+    if found is None:
+        raise emulator.EmulatorError("the emulator's monitor names no port of the console: "
+                                     + answer.decode("utf-8", "backslashreplace"))
     kind, address = (part.decode() for part in found.groups())
     return address if kind == "pty" else f"socket://localhost:{address.rsplit(':', 1)[1]}"
 
 
-def _answer(process):
+def _answer(process: subprocess.Popen[bytes]) -> bytes:
     """Return the text of the monitor until it is ready for a command."""
+    assert process.stdout is not None and process.stderr is not None
     said = b""
     while not said.endswith(_MONITOR_READY):
         more = process.stdout.read(1)

@@ -1,6 +1,8 @@
 """The result of a run, as JSON and for people."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from _picotorch import CORES
 
@@ -9,7 +11,7 @@ from ..host import show
 from ..host.request import Connected, Result, Usage
 
 
-def result_entry(result: Result) -> dict:
+def result_entry(result: Result) -> dict[str, Any]:
     """The fields of `run --json`."""
     return {
         "model": result.model,
@@ -31,17 +33,17 @@ def result_entry(result: Result) -> dict:
     }
 
 
-def connected_entry(result: Result) -> dict:
+def connected_entry(result: Result) -> dict[str, Any]:
     """Return "connected" with the facts of a connected board; nothing of other runs."""
     return {} if result.connected is None else {"connected": dataclasses.asdict(result.connected)}
 
 
-def connected_of(entry: dict) -> Connected | None:
+def connected_of(entry: dict[str, Any]) -> Connected | None:
     """Return the facts that connected_entry() gave an entry; None for an entry of another run."""
     return Connected(**entry["connected"]) if "connected" in entry else None
 
 
-def _usage(usage: Usage | None) -> dict | None:
+def _usage(usage: Usage | None) -> dict[str, Any] | None:
     return None if usage is None else dataclasses.asdict(usage)
 
 
@@ -70,7 +72,7 @@ def show_unused_preparation(prepared: int, cores: set[str]) -> None:
                   "--prepare pool takes.")
 
 
-def _where(connected):
+def _where(connected: Connected) -> str:
     """Write one line on the memory that a connected board used."""
     parts = [connected.machine, model_place(connected)]
     if connected.beside is not None:
@@ -88,8 +90,8 @@ def model_place(connected: Connected) -> str:
     return text + (f" ({connected.frozen_not_used})" if connected.frozen_not_used else "")
 
 
-def _memories(result):
-    if result.method_pool is None:
+def _memories(result: Result) -> list[list[str]]:
+    if result.method_pool is None or result.temp is None:
         return []
     named = [("method pool", result.method_pool)]
     named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
@@ -101,11 +103,11 @@ def _memories(result):
     return rows
 
 
-def _percent(usage):
+def _percent(usage: Usage) -> str:
     return f"{100 * usage.taken // usage.size} %" if usage.size else ""
 
 
-def _estimate(connected, label):
+def _estimate(connected: Connected, label: str) -> list[list[str]]:
     """The row below a measured time or count of cycles."""
     found = connected.estimated or {}
     if label == "time" and found.get("ms") is not None:
@@ -117,13 +119,13 @@ def _estimate(connected, label):
     return [["  estimated", text, "", ""]]
 
 
-def _counts(result):
+def _counts(result: Result) -> list[list[str]]:
     connected = result.connected or Connected("")
-    rows = []
-    for label, counts, unit in (("time", connected.milliseconds, " ms"),
-                                ("cycles", connected.cycles, ""),
-                                ("instructions", result.instructions, ""),
-                                ("stack", result.stack, " B")):
+    rows: list[list[str]] = []
+    measured: list[tuple[str, Mapping[str, float | None] | None, str]] = [
+        ("time", connected.milliseconds, " ms"), ("cycles", connected.cycles, ""),
+        ("instructions", result.instructions, ""), ("stack", result.stack, " B")]
+    for label, counts, unit in measured:
         for phase, count in (counts or {}).items():
             if count is not None:
                 rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])

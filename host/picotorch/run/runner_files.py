@@ -6,10 +6,12 @@ port/bare/main.c on those without MicroPython.
 
 import ast
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from picotorch import BufferDataLoader, Program
+from picotorch import BufferDataLoader, MethodMeta, Program, TensorInfo
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
@@ -26,15 +28,16 @@ def repr_float(value: float) -> str:
     return f"float:{value!r}"
 
 
-def make_job(request: Request, write_float=repr_float) -> Job:
+def make_job(request: Request, write_float: Callable[[float], str] = repr_float) -> Job:
     """Return the files of a request for the board's runner. Raises NotSupported."""
     if re.search("[\n\ud800-\udfff]", request.method):
         raise fail(NOT_SUPPORTED, "has a line break or bytes that are not UTF-8 in its name", "method",
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
-    settings = {"method": request.method, "prepare": request.prepare,
-                "whole_pool": int(request.core is not None), "trace": int(request.executions > 0),
-                "pool_size": request.pool_size, "temp_size": request.temp_size}
+    settings: dict[str, object] = {
+        "method": request.method, "prepare": request.prepare,
+        "whole_pool": int(request.core is not None), "trace": int(request.executions > 0),
+        "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     except Exception:
@@ -50,12 +53,13 @@ def make_job(request: Request, write_float=repr_float) -> Job:
     return job
 
 
-def _suffix(number):
+def _suffix(number: int) -> str:
     """Return the end of the names of an execution's inputs and outputs."""
     return f"_{number}" if number else ""
 
 
-def _add_inputs(job, settings, meta, values, suffix, write_float):
+def _add_inputs(job: Job, settings: dict[str, object], meta: MethodMeta, values: Sequence[Any],
+                suffix: str, write_float: Callable[[float], str]) -> None:
     for i, value in enumerate(values):
         if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
             info = meta.input_tensor_meta(i)
@@ -66,7 +70,7 @@ def _add_inputs(job, settings, meta, values, suffix, write_float):
             settings[f"input{i}{suffix}"] = _constant(value, write_float)
 
 
-def _constant(value, write_float):
+def _constant(value: Any, write_float: Callable[[float], str]) -> str:
     if value is None:
         return "none"
     if isinstance(value, str):
@@ -95,7 +99,7 @@ def read_files(request: Request, result: Result, report: dict[str, str],
         result.events = [read_events(files["events"])]
 
 
-def _read_counts(result, report, files):
+def _read_counts(result: Result, report: dict[str, str], files: dict[str, bytes]) -> None:
     result.code = int(report.get("code", "0"), 0)
     result.message = report.get("message", "")
     if "heap" in report:
@@ -113,7 +117,7 @@ def _read_counts(result, report, files):
             result.planned.append(_usage(report, f"planned{len(result.planned)}"))
 
 
-def read_phases(report: dict[str, str], prefix: str, phases: tuple[str, ...]) -> dict | None:
+def read_phases(report: dict[str, str], prefix: str, phases: tuple[str, ...]) -> dict[str, Any] | None:
     """Return the measurement of each phase, None for one that was not reached; None without a load."""
     if prefix + "load" not in report:
         return None
@@ -121,11 +125,12 @@ def read_phases(report: dict[str, str], prefix: str, phases: tuple[str, ...]) ->
             for phase in phases}
 
 
-def _usage(report, name):
+def _usage(report: dict[str, str], name: str) -> Usage:
     return Usage(int(report[name + "_used"], 0), int(report[name + "_size"], 0))
 
 
-def _outputs(request, report, files, suffix):
+def _outputs(request: Request, report: dict[str, str], files: dict[str, bytes],
+             suffix: str) -> list[np.ndarray]:
     """The outputs of one execution; of the further ones only tensors are known."""
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     return [_tensor(meta.output_tensor_meta(i), files, f"{i}{suffix}")
@@ -134,7 +139,7 @@ def _outputs(request, report, files, suffix):
             for i in range(meta.num_outputs())]
 
 
-def _tensor(info, files, name):
+def _tensor(info: TensorInfo, files: dict[str, bytes], name: str) -> np.ndarray:
     sizes = np.frombuffer(files["sizes" + name], "<i4").tolist() if info.is_dynamic() else None
     return from_stored(files["out" + name], info, sizes)
 
@@ -142,11 +147,11 @@ def _tensor(info, files, name):
 class _Floats(ast.NodeTransformer):
     """The numbers that Python prints as names."""
 
-    def visit_Name(self, node):
+    def visit_Name(self, node: ast.Name) -> ast.Constant:
         return ast.Constant(float(node.id))
 
 
-def _value(report, name, index):
+def _value(report: dict[str, str], name: str, index: int) -> np.ndarray:
     """Return an output that is not a tensor. MicroPython's floats have 32 bits."""
     text = report.get(name, "None")
     if "board" in report:

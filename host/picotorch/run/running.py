@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from picotorch import Error
 from picotorch.errors import (
@@ -63,7 +64,7 @@ def run(request: Request, board: str) -> Result:
     return result
 
 
-def _without_advice(message, request, most):
+def _without_advice(message: str, request: Request, most: dict[str, int]) -> str:
     """The message without the advice to make a memory larger that the board has no more of."""
     for name, size, arena in (("method pool", request.pool_size, "pool"),
                               ("temp memory", request.temp_size, "temp")):
@@ -72,7 +73,7 @@ def _without_advice(message, request, most):
     return message
 
 
-def _with_memories(request, pool_size, temp_size):
+def _with_memories(request: Request, pool_size: int, temp_size: int) -> Request:
     """The request, with these sizes where it says nothing."""
     return dataclasses.replace(
         request, pool_size=pool_size if request.pool_size is None else request.pool_size,
@@ -113,7 +114,7 @@ def read_data(paths: list[Path]) -> list[bytes]:
     return [_data_file(path) for path in paths]
 
 
-def _data_file(path):
+def _data_file(path: Path) -> bytes:
     data = files.read_file(path)
     try:
         twin.open_data([data])
@@ -142,7 +143,7 @@ def failed(name: str, method: str, board: str, error: Error) -> Result:
     return Result(name, method, board, error.code, error.message)
 
 
-def check_result(result: Result, entry: dict | None = None) -> None:
+def check_result(result: Result, entry: dict[str, Any] | None = None) -> None:
     """Raise the error that a result holds. entry: the fields that its JSON has besides."""
     if result.code:
         raise show.with_entry(fail(result.code, result.message), entry or {})

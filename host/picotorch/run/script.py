@@ -71,8 +71,9 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], pati
     return Ended(process.returncode, "".join(output))
 
 
-def _type(process, text):
+def _type(process: subprocess.Popen[bytes], text: bytes) -> None:
     """Type the text at the raw prompt, when the board has booted."""
+    assert process.stdin is not None and process.stdout is not None
     for wanted, typed in ((_PROMPT, b"\x01"), (_RAW, text + b"\x04"), (_TAKEN, b"")):
         said = b""
         while not said.endswith(wanted):
@@ -87,8 +88,10 @@ def _type(process, text):
             return
 
 
-def _read_output(process, output, tell):
+def _read_output(process: subprocess.Popen[bytes], output: list[str],
+                 tell: Callable[[str], None]) -> None:
     """Append the output to a list, part by part, until the board ends."""
+    assert process.stdout is not None
     decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
     while chunk := process.stdout.read(_CHUNK):
         output.append(decoder.decode(chunk).replace("\r", ""))

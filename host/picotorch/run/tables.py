@@ -3,6 +3,8 @@
 Programs and data files are read by the C library.
 """
 
+from typing import Any
+
 import flatbuffers.number_types as types
 from flatbuffers.table import Table
 
@@ -11,52 +13,53 @@ class Tables:
     """Reads tables of a file at positions in it; 0 stands for what the file leaves out. ValueError,
     IndexError or struct.error where they lead outside."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes | memoryview) -> None:
         self._data = data
 
-    def _get(self, kind, position):
+    def _get(self, kind: Any, position: int) -> int:
         if not 0 <= position <= len(self._data) - kind.bytewidth:
             raise ValueError
-        return Table(self._data, 0).Get(kind, position)
+        number: int = Table(self._data, 0).Get(kind, position)
+        return number
 
-    def _follow(self, position):
+    def _follow(self, position: int) -> int:
         return position + self._get(types.UOffsetTFlags, position)
 
-    def root(self):
+    def root(self) -> int:
         return self._follow(0)
 
-    def field(self, table, slot):
+    def field(self, table: int, slot: int) -> int:
         """Position of a field."""
         if self._get(types.SOffsetTFlags, table) > table:
             raise ValueError
-        offset = Table(self._data, table).Offset(4 + 2 * slot)
+        offset: int = Table(self._data, table).Offset(4 + 2 * slot)
         return table + offset if offset else 0
 
-    def table(self, table, slot):
+    def table(self, table: int, slot: int) -> int:
         """Position of the table, vector or string in a field."""
         position = self.field(table, slot)
         return self._follow(position) if position else 0
 
-    def u8(self, table, slot):
+    def u8(self, table: int, slot: int) -> int:
         position = self.field(table, slot)
         return self._get(types.Uint8Flags, position) if position else 0
 
-    def u32(self, table, slot):
+    def u32(self, table: int, slot: int) -> int:
         position = self.field(table, slot)
         return self._get(types.Uint32Flags, position) if position else 0
 
-    def text(self, table, slot):
+    def text(self, table: int, slot: int) -> str:
         """The string in a field, "" for none."""
         position = self.table(table, slot)
         start = position + 4
-        return self._data[start : start + self.length(position)].decode(errors="replace")
+        return bytes(self._data[start : start + self.length(position)]).decode(errors="replace")
 
-    def length(self, vector):
+    def length(self, vector: int) -> int:
         return self._get(types.UOffsetTFlags, vector) if vector else 0
 
-    def item(self, vector, i):
+    def item(self, vector: int, i: int) -> int:
         """Position of table i of a vector."""
         return self._follow(vector + 4 + 4 * i)
 
-    def i32_item(self, vector, i):
+    def i32_item(self, vector: int, i: int) -> int:
         return self._get(types.Int32Flags, vector + 4 + 4 * i)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ..host.tensors import as_numbers
-from .bundled import BundledTensor, Case
+from .bundled import BundledTensor, Case, Value
 
 
 @dataclasses.dataclass
@@ -25,7 +25,7 @@ class Verdict:
 _LEAST_DIVISOR = np.float64(np.float32(1e-8))
 
 
-def verify(case: Case, outputs: list, rtol: float, atol: float) -> Verdict:
+def verify(case: Case, outputs: list[np.ndarray], rtol: float, atol: float) -> Verdict:
     """Compares outputs with those that a set expects, as ExecuTorch's verify_method_outputs does.
 
     Floats may differ by atol + rtol * |output|; NaN equals NaN, and an infinity one of its sign.
@@ -36,7 +36,8 @@ def verify(case: Case, outputs: list, rtol: float, atol: float) -> Verdict:
     if wrong:
         verdict.passed, verdict.message = False, wrong
         return verdict
-    for i, (wanted, output) in enumerate(zip(case.expected, outputs, strict=True)):
+    tensors = [value for value in case.expected if isinstance(value, BundledTensor)]
+    for i, (wanted, output) in enumerate(zip(tensors, outputs, strict=True)):
         message = _compare(as_numbers(wanted.array(), wanted.scalar_type()),
                            as_numbers(output, wanted.scalar_type()), rtol, atol, verdict)
         if message and verdict.passed:
@@ -44,7 +45,7 @@ def verify(case: Case, outputs: list, rtol: float, atol: float) -> Verdict:
     return verdict
 
 
-def _cannot_verify(expected, outputs):
+def _cannot_verify(expected: list[Value], outputs: list[np.ndarray]) -> str:
     if not expected:
         return "NotSupported (0x10): the set has no expected outputs"
     if len(expected) != len(outputs):
@@ -54,7 +55,7 @@ def _cannot_verify(expected, outputs):
     return f"NotSupported (0x10): output {others[0]} is expected to be no tensor" if others else ""
 
 
-def _compare(wanted, output, rtol, atol, verdict):
+def _compare(wanted: np.ndarray, output: np.ndarray, rtol: float, atol: float, verdict: Verdict) -> str:
     """Say why an output differs from the expected one, or "". Add its errors to the verdict."""
     if (wanted.dtype, wanted.shape) != (output.dtype, output.shape):
         return (f": {wanted.dtype} {list(wanted.shape)} expected, "
@@ -82,7 +83,7 @@ def _compare(wanted, output, rtol, atol, verdict):
                      f", by up to {largest:.9g} (rtol {rtol:g}, atol {atol:g})")
 
 
-def _mismatch(wanted, output, differs, by):
+def _mismatch(wanted: np.ndarray, output: np.ndarray, differs: np.ndarray, by: str) -> str:
     count = np.count_nonzero(differs)
     if not count:
         return ""

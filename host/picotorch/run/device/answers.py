@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"""-?\d{1,19}(?!\d)|True|False|None
 class OneOf:
     """Any of these shapes."""
 
-    def __init__(self, *shapes):
+    def __init__(self, *shapes: object) -> None:
         self.shapes = shapes
 
 
@@ -25,7 +25,7 @@ class NotAnAnswer(ValueError):
     """A line that does not have the shape."""
 
 
-def read(line: str, shape) -> Any:
+def read(line: str, shape: object) -> Any:
     """Return the value of a line. Raises NotAnAnswer, after a time and with memory that are bounded."""
     _check_tokens(line)
     try:
@@ -37,7 +37,7 @@ def read(line: str, shape) -> Any:
     return value
 
 
-def _check_tokens(line):
+def _check_tokens(line: str) -> None:
     """Raise NotAnAnswer for a line that is long or deep, or has a number that is large, or a name."""
     if len(line) > LONGEST:
         raise NotAnAnswer
@@ -52,14 +52,17 @@ def _check_tokens(line):
         position = found.end()
 
 
-def _fits(value, shape):
+def _fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, OneOf):
         return any(_fits(value, one) for one in shape.shapes)
     if shape is None:
         return value is None
+    if shape is int:
+        return type(value) is int and 0 <= value < 1 << 63
+    if shape is str:
+        return type(value) is str and value.isprintable()
     if isinstance(shape, type):
-        return type(value) is shape and not (
-            (shape is int and not 0 <= value < 1 << 63) or (shape is str and not value.isprintable()))
+        return type(value) is shape
     if type(value) is not type(shape):
         return False
     if isinstance(shape, tuple):

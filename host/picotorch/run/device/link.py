@@ -7,14 +7,16 @@ again, and an answer that lacks a line is refused.
 
 import ast
 import base64
+import functools
 import os
 import re
 import stat
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
 from mpremote.transport import TransportError
 from serial import SerialException
@@ -32,6 +34,9 @@ from picotorch.errors import (
 from ...host.request import ANSWER as PATIENCE
 from . import answers
 from .transport import NoAnswer, Transport, fault_of_address
+
+_T = TypeVar("_T")
+_Block = ast.Module | ast.ClassDef | ast.FunctionDef
 
 NOTHING = answers.OneOf()
 ON_BOARD = Path(__file__).resolve().parent / "on_board"
@@ -83,7 +88,7 @@ class Link:
     its end the board has forgotten all that was sent, and is at its usual prompt. patience: seconds
     for the answer to a message."""
 
-    def __init__(self, port: str, patience: float | None = None):
+    def __init__(self, port: str, patience: float | None = None) -> None:
         self.port = port
         self.name = f"board at {port}"
         self.log: list[str] = []  # what the board printed besides answers
@@ -93,7 +98,7 @@ class Link:
         self._base64 = False
         self._transport = self._guarded(self._open)
 
-    def _open(self):
+    def _open(self) -> Transport:
         self._check_address()
         try:
             return Transport(self.port, self._patience)
@@ -101,7 +106,7 @@ class Link:
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
 
-    def _check_address(self):
+    def _check_address(self) -> None:
         """Raises InvalidArgument where that of a server has no host or no port."""
         wrong = fault_of_address(self.port)
         if wrong:
@@ -109,7 +114,7 @@ class Link:
             raise fail(INVALID_ARGUMENT, wrong, self.name,
                        remedy=f"write host and port: {scheme}://192.168.1.20:2217")
 
-    def __enter__(self):
+    def __enter__(self) -> "Link":
         try:
             self._guarded(self._begin)
         except BaseException:
@@ -117,7 +122,8 @@ class Link:
             raise
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         if kind is not None:
             self._abandon()
             return
@@ -128,7 +134,7 @@ class Link:
         finally:
             self._transport.close()
 
-    def _abandon(self):
+    def _abandon(self) -> None:
         """Stops what the board does and leaves it at a prompt, as far as it can be reached."""
         try:
             self._transport.serial.write(b"\r\x03\x03\r\x02")
@@ -136,7 +142,7 @@ class Link:
             pass
         self._transport.close()
 
-    def _begin(self):
+    def _begin(self) -> None:
         """Gets the prompt, with a heap that nothing else is in, and sends the board's end."""
         self._doing = "waiting for the prompt"
         self._prompt()
@@ -149,10 +155,11 @@ class Link:
         self._execute("exec(_s, _pt)\ndel _s, crc32")
         self._base64 = self.ask(self._doing, "say(a2b_base64 is not None)", bool)
 
-    def _prompt(self):
+    def _prompt(self) -> None:
         for left in reversed(range(TRIES)):
             try:
-                return self._transport.enter_raw_repl(timeout_overall=self._patience)
+                self._transport.enter_raw_repl(timeout_overall=self._patience)
+                return
             except TransportError:
                 if not left:
                     raise
@@ -170,7 +177,7 @@ class Link:
     # ---- messages
 
     def do(self, doing: str, source: str, space: str = "", patience: float | None = None,
-           each: object = NOTHING) -> list:
+           each: object = NOTHING) -> list[Any]:
         """Execute a text on the board; return what it said: any number of values, each of this shape
         (answers.py). `doing` is for errors: "... while {doing}"."""
         self._doing = doing
@@ -195,7 +202,7 @@ class Link:
             position = offset + start
             text = base64.b64encode(block).decode() if self._base64 else block
             call = f"_pt['put']({zlib.crc32(block, position)}, {position}, {text!r})"
-            self._guarded(lambda call=call: self._answer(call, self._patience))
+            self._guarded(functools.partial(self._answer, call, self._patience))
             if tell is not None:
                 tell(start + len(block))
 
@@ -222,15 +229,16 @@ class Link:
             with self._transport.patience(patience or self._patience):
                 printed, raised = self._transport.exec_raw(call, timeout=None)
             if not raised:
-                return printed
+                return bytes(printed)
             text = (raised.decode("utf-8", "backslashreplace").strip().splitlines() or [""])[-1]
             if not _DAMAGED.search(text):
                 raise self._raised(text)
         raise self._damaged(text)
 
-    def _answer(self, call, patience, each=NOTHING):
+    def _answer(self, call: str, patience: float, each: object = NOTHING) -> list[Any]:
         """The lines that say() wrote, checked."""
-        said, checksum = [], 0
+        said: list[Any] = []
+        checksum = 0
         lines = self._execute(call, patience).decode("utf-8", "backslashreplace").splitlines()
         end = lines.pop() if lines else ""
         for line in lines:
@@ -250,7 +258,7 @@ class Link:
 
     # ---- errors
 
-    def _guarded(self, step):
+    def _guarded(self, step: Callable[[], _T]) -> _T:
         """Return the result of `step`; an error on the way gets its name."""
         try:
             return step()
@@ -264,7 +272,7 @@ class Link:
             raise fail(ACCESS_FAILED, f"the connection broke while {self._doing}: {error}",
                        self.name, remedy=_PLUG) from None
 
-    def _silent(self, received):
+    def _silent(self, received: bytes) -> Error:
         if _RESTARTED.search(received):
             return fail(INVALID_STATE, f"it restarted while {self._doing}", self.name,
                         remedy="try again; if it happens again, check its power supply")
@@ -275,7 +283,7 @@ class Link:
         return fail(ACCESS_FAILED, f"no answer while {self._doing}", self.name,
                     remedy="try again, or give it more time with --patience")
 
-    def _misunderstood(self, text):
+    def _misunderstood(self, text: str) -> Error:
         if text.startswith("failed to access"):
             return self._not_opened()
         if "b''" in text or text.startswith("unpack"):
@@ -284,7 +292,7 @@ class Link:
             return self._silent(text.encode())
         return self._damaged(text)
 
-    def _not_opened(self):
+    def _not_opened(self) -> Error:
         if "://" in self.port:
             server = "no server of RFC 2217" if self.port.lower().startswith("rfc2217:") else "nothing"
             return fail(ACCESS_FAILED, f"{server} answers there", self.name,
@@ -301,7 +309,7 @@ class Link:
         return fail(ACCESS_FAILED, "is in use", self.name,
                     remedy="close the other program: Thonny, mpremote, a terminal")
 
-    def _damaged(self, text):
+    def _damaged(self, text: str) -> Error:
         return fail(ACCESS_FAILED, f"the answer is damaged while {self._doing}: {printable(text)}",
                     self.name, remedy="try again; if it happens again, try another cable")
 
@@ -310,7 +318,7 @@ class Link:
         return fail(ACCESS_FAILED, f"answered {printable(text)} while {self._doing}", self.name,
                     remedy="reset it, and try again; if it happens again, flash its firmware again")
 
-    def _largest_block(self):
+    def _largest_block(self) -> int:
         """Return the bytes of the largest free block of the board's heap, -1 if it does not answer."""
         try:
             with self._transport.patience(self._patience):
@@ -319,7 +327,7 @@ class Link:
         except (OSError, SerialException, TransportError):
             return -1
 
-    def _raised(self, last):
+    def _raised(self, last: str) -> Error:
         """The error of an exception on the board; `last` is the last line of its traceback."""
         if last.startswith("MemoryError"):
             found = re.search(r"allocating (\d{1,18}) bytes", last)
@@ -340,7 +348,7 @@ class Link:
                     remedy="try again; if it persists, please report it")
 
 
-def _is_terminal(path):
+def _is_terminal(path: str) -> bool:
     """Also where only the program that has it open can tell."""
     if not stat.S_ISCHR(os.stat(path).st_mode):
         return False
@@ -360,7 +368,7 @@ def printable(text: str) -> str:
     return text if len(text) < 200 else "..." + text[-200:]
 
 
-def _shown(received):
+def _shown(received: bytes) -> str:
     text = received[-60:].decode("utf-8", "backslashreplace").strip()
     return f"it printed {text!r}" if text else "it printed nothing"
 
@@ -371,7 +379,7 @@ def _shown(received):
 class _NoDocstrings(ast.NodeTransformer):
     """Takes out what only people read: comments go by themselves."""
 
-    def _body(self, node):
+    def _body(self, node: _Block) -> _Block:
         self.generic_visit(node)
         first = node.body[0]
         if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
@@ -392,7 +400,7 @@ def stripped(path: Path) -> str:
     return "\n".join(statements(path))
 
 
-def _joined(texts):
+def _joined(texts: Iterable[str]) -> Iterator[str]:
     """Join pieces as long as they are no longer than a block."""
     joined = ""
     for text in texts:

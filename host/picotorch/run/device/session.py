@@ -3,7 +3,8 @@
 import dataclasses
 import re
 import zlib
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
 
 import picotorch
 from picotorch import Error
@@ -58,11 +59,11 @@ def run(request: Request, port: str) -> Result:
     return result
 
 
-def _named(error):
+def _named(error: Exception) -> str:
     return printable(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
 
 
-def _read(request, result, files, measured):
+def _read(request: Request, result: Result, files: dict[str, bytes], measured: tuple[int, int]) -> None:
     """Read the files of a run into its result. Raises anything."""
     if len(files["report"]) > _LONGEST_REPORT:
         raise ValueError(f"{len(files['report'])} bytes")
@@ -71,6 +72,7 @@ def _read(request, result, files, measured):
         if len(text) > _LONGEST_NUMBER and re.fullmatch("[-+]?(0x)?[0-9a-fA-F_]+", text):
             raise ValueError(f"{name} is a number of {len(text)} digits")
     found = result.connected
+    assert found is not None
     read_files(request, result, report, files)
     _read_times(found, report, *measured)
     found.heap_free["set up"] = int(report["heap_free"]) if "heap_free" in report else None
@@ -79,7 +81,8 @@ def _read(request, result, files, measured):
 
 def version_of(link: Link) -> str | None:
     """Return the version of picotorch on a board, or None if it has none."""
-    return link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
+    version: str | None = link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
+    return version
 
 
 def begin(link: Link) -> Connected:
@@ -98,7 +101,8 @@ def begin(link: Link) -> Connected:
 
 def machine_of(link: Link) -> str:
     """Return the name that the board has for itself."""
-    return link.ask("identifying the board", _WHAT, _WHAT_SHAPE)[0]
+    machine: str = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)[0]
+    return machine
 
 
 _WHAT = """\
@@ -113,6 +117,7 @@ say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
 """
 _WHAT_SHAPE = (str, int, OneOf(None, str))
 _FINDING = ON_BOARD / "finding.py"
+_Found = tuple[str | None, list[tuple[str, int]], str | None]
 _FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))
 _LONGEST_REPORT = 1 << 20  # bytes
 _LONGEST_NUMBER = 20  # characters, of 64 bits
@@ -148,12 +153,13 @@ say(_facts)
 """
 
 
-def facts_of(link: Link) -> dict:
+def facts_of(link: Link) -> dict[str, Any]:
     """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
     romfs, None without a file system, without a ROMFS partition that is a memory."""
-    return link.ask("identifying the board", _FACTS, {
+    facts: dict[str, Any] = link.ask("identifying the board", _FACTS, {
         "machine": str, "platform": str, "version": str, "mpy": OneOf(None, int), "heap_free": int,
         "files_free": OneOf(None, int), "romfs": OneOf(None, int)})
+    return facts
 
 
 _CLOCK = """\
@@ -203,10 +209,11 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
         _send(link, name, data)
 
 
-def _find(link, name, model):
+def _find(link: Link, name: str, model: bytes) -> _Found:
     """Return what find() on the board says of a model, whose module is there."""
-    return link.ask("looking for the model", call(
+    found: _Found = link.ask("looking for the model", call(
         "find", PurePath(name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
+    return found
 
 
 def place_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
@@ -228,29 +235,29 @@ def frozen_model(link: Link, name: str, model: bytes) -> tuple[str | None, bool]
     return (place, in_place) if is_frozen else (None, False)
 
 
-def _not_used(request, frozen, fault):
+def _not_used(request: Request, frozen: dict[str, int], fault: str | None) -> str | None:
     """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
     name, of other models."""
     if fault is not None:
         return f"{frozen_models.MODULE} cannot be imported: {fault}"
     size = len(request.model)
-    for name in (frozen_models.name_of(PurePath(request.name)), frozen_models.FLASHED):
+    for name in (frozen_models.name_of(Path(request.name)), frozen_models.FLASHED):
         if name in frozen:
             sizes = "both have" if frozen[name] == size else f"it has {frozen[name]:,} B, the file"
             return f"{frozen_models.MODULE}.{name} differs from the file: {sizes} {size:,} B"
     return None
 
 
-def call(function, *arguments):
+def call(function: str, *arguments: object) -> str:
     return f"{function}({', '.join(map(quoting.python, arguments))})"
 
 
-def _send(link, name, data):
+def _send(link: Link, name: str, data: bytes) -> None:
     link.do(f"allocating {name}", call("make_room", name, len(data)), "task")
     link.put(f"sending {name}", data)
 
 
-def memory_of(request):
+def memory_of(request: Request) -> int:
     """Bytes of the memories that the runner takes; 0 of a damaged program, which the board refuses."""
     try:
         meta = open_program(request.model).method_meta(request.method)
@@ -260,7 +267,8 @@ def memory_of(request):
                   for i in range(meta.num_memory_planned_buffers()))
     outputs = sum(meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs())
     state = sum(info.nbytes() for info in meta.unplanned_attributes())
-    return request.pool_size + request.temp_size + planned + outputs + state
+    own = (request.pool_size or 0) + (request.temp_size or 0)
+    return own + planned + outputs + state
 
 
 def heap_of(request: Request) -> int:
@@ -272,7 +280,7 @@ def heap_of(request: Request) -> int:
         info.nbytes() for info in tensors if not info.is_memory_planned())
 
 
-def _check_heap(link, needed, found):
+def _check_heap(link: Link, needed: int, found: Connected) -> None:
     """Raises MemoryAllocationFailed before much is sent that will not fit."""
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)
     if needed > free:
@@ -283,7 +291,7 @@ def _check_heap(link, needed, found):
                           "model or a board with more memory")
 
 
-def _files(said: list) -> dict[str, bytes]:
+def _files(said: list[Any]) -> dict[str, bytes]:
     """The files that write_file() told of: (name, size), then their bytes. Raises ValueError."""
     found: dict[str, list[bytes]] = {}
     sizes, name = {}, None
@@ -301,7 +309,7 @@ def _files(said: list) -> dict[str, bytes]:
     return files
 
 
-def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
+def _read_times(found: Connected, report: dict[str, str], ticks: int, us: int) -> None:
     """Milliseconds and cycles of the phases, as far as the board has clocks for them."""
     times = read_phases(report, "us_", PHASES)
     if times is None or not us:
@@ -317,6 +325,7 @@ def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
                     for phase, count in (counts or {}).items()}
 
 
-def _plausible(count, us, rate):
+def _plausible(count: int | None, us: int | None, rate: float) -> bool:
     """Return whether a counter has not run over."""
-    return count is not None and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate
+    return (count is not None and us is not None
+            and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import socket
 import time
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from mpremote.transport import TransportError
@@ -27,18 +28,18 @@ def fault_of_address(port: str) -> str | None:
         return str(error)
 
 
-class NoAnswer(TransportError):
+class NoAnswer(TransportError):  # type: ignore[misc]
     """No byte came in the waiting time; `received`: the bytes before."""
 
-    def __init__(self, received: bytes):
+    def __init__(self, received: bytes) -> None:
         super().__init__("no answer")
         self.received = received
 
 
-class Transport(SerialTransport):
+class Transport(SerialTransport):  # type: ignore[misc]
     """patience: seconds in which an answer has to be there."""
 
-    def __init__(self, device: str, patience: float):
+    def __init__(self, device: str, patience: float) -> None:
         super().__init__(device, timeout=patience)
         if device.lower().startswith("rfc2217:"):  # whose writes have a limit of their own
             self._read, self.serial.read = self.serial.read, self._read_or_raise
@@ -49,7 +50,7 @@ class Transport(SerialTransport):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @contextlib.contextmanager
-    def patience(self, seconds: float):
+    def patience(self, seconds: float) -> Iterator[None]:
         """Another one for what is done within."""
         before = self.serial.timeout
         self._wait_for(seconds)
@@ -58,20 +59,22 @@ class Transport(SerialTransport):
         finally:
             self._wait_for(before)
 
-    def _wait_for(self, seconds):
+    def _wait_for(self, seconds: float) -> None:
         """Set the timeout if it changes: a port of RFC 2217 negotiates all settings again each time."""
         if seconds != self.serial.timeout:
             self.serial.timeout = seconds
 
-    def _read_or_raise(self, size=1):
+    def _read_or_raise(self, size: int = 1) -> bytes:
         """Read from a port of RFC 2217, which returns nothing at once if its server has hung up."""
         end = time.monotonic() + self.serial.timeout
-        data = self._read(size)
+        data: bytes = self._read(size)
         if not data and time.monotonic() < end:
             raise SerialException("the server hung up")
         return data
 
-    def read_until(self, min_num_bytes, ending, timeout=None, data_consumer=None, timeout_overall=None):
+    def read_until(self, min_num_bytes: int, ending: bytes, timeout: float | None = None,
+                   data_consumer: Callable[[bytes], None] | None = None,
+                   timeout_overall: float | None = None) -> bytes:
         """Read up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also if a
         board sends other bytes without end; mpremote's other limits are for the prompt."""
         received = bytearray()
@@ -83,12 +86,12 @@ class Transport(SerialTransport):
             received += byte
         return bytes(received)
 
-    def enter_raw_repl(self, soft_reset=True, timeout_overall=10):
+    def enter_raw_repl(self, soft_reset: bool = True, timeout_overall: float = 10) -> None:
         """Do as mpremote's method, which prints all that it does not understand."""
         with contextlib.redirect_stdout(io.StringIO()):
             super().enter_raw_repl(soft_reset, timeout_overall)
 
-    def close(self):
+    def close(self) -> None:
         """Closes the port, whatever is left of it."""
         with contextlib.suppress(OSError, TransportError):
             super().close()

@@ -2,10 +2,12 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import click
+
+from picotorch import MethodMeta
 
 from ..host import show
 from ..host.instructions import DELEGATE_CALL, Instruction, read_instructions
@@ -54,7 +56,10 @@ _ANOTHER_LAYER = ("use an operator that has an int8 kernel: sigmoid, tanh, gelu,
                   "have one")
 
 # What a remedy presupposes: that the program is int8; that it is float32 instead; nothing
-IN_INT8, IN_FLOAT32, IN_EITHER = "int8", "float32", ""
+Stance = Literal["int8", "float32", ""]
+IN_INT8: Stance = "int8"
+IN_FLOAT32: Stance = "float32"
+IN_EITHER: Stance = ""
 
 
 class Advice(NamedTuple):
@@ -63,11 +68,11 @@ class Advice(NamedTuple):
 
     what: str
     remedy: str
-    stance: str = IN_EITHER
+    stance: Stance = IN_EITHER
     instructions: tuple[int, ...] = ()
     nbytes: int = 0
 
-    def entry(self) -> dict:
+    def entry(self) -> dict[str, Any]:
         return {"what": self.what, "instructions": list(self.instructions), "bytes": self.nbytes,
                 "remedy": self.remedy}
 
@@ -94,7 +99,7 @@ class _Method(NamedTuple):
     backends: list[str]
     kept: frozenset[int] = frozenset()
 
-    def tensors(self, indexes) -> list[int]:
+    def tensors(self, indexes: Iterable[int]) -> list[int]:
         return [tensor for index in indexes for tensor in self.values.tensors(index)]
 
     def nbytes(self, index: int) -> int:
@@ -132,7 +137,7 @@ def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -
     return [_no_gain(what, share) for what in whats]
 
 
-def int8_share(model: bytes) -> dict:
+def int8_share(model: bytes) -> dict[str, int]:
     """Count what of the method "forward" is int8: "layers" and "macs" of "all_layers" and "all_macs".
     Conversions between int8 and float are no layers. Raise NotFound, InvalidProgram."""
     found = _read(open_program(model).method_meta("forward"))
@@ -150,7 +155,7 @@ def int8_share(model: bytes) -> dict:
     return shares
 
 
-def advise(model: bytes, name: str, method: str) -> dict:
+def advise(model: bytes, name: str, method: str) -> dict[str, Any]:
     """Return "advice", each with "what", "instructions" (their numbers), "bytes" saved and "remedy";
     "memory", the tensors that need the planned memory where it is fullest; "layers", those with the
     most multiply-accumulates. Raise NotFound, InvalidProgram."""
@@ -167,7 +172,7 @@ def advise(model: bytes, name: str, method: str) -> dict:
             "memory": _fullest(found), "layers": _most_macs(found)}
 
 
-def _read(meta):
+def _read(meta: MethodMeta) -> _Method:
     values = Values(meta.program, meta.plan)
     instructions = read_instructions(meta, values)
     return _Method(values, instructions, lifetimes(meta),
@@ -176,11 +181,11 @@ def _read(meta):
                    _origins(values, instructions), meta.missing_backends())
 
 
-def _layers(method):
+def _layers(method: _Method) -> list[int]:
     return [one.index for one in method.instructions if not _is_conversion(one)]
 
 
-def _keep(method, kept):
+def _keep(method: _Method, kept: Iterable[int]) -> _Method:
     """Mark layers in float, by their numbers among all, and the conversions next to them, as kept."""
     numbers = _layers(method)
     by_index = {one.index: one for one in method.instructions}
@@ -191,14 +196,16 @@ def _keep(method, kept):
     return method._replace(kept=frozenset({one.index for one in layers} | near))
 
 
-def _advice(what, instructions, nbytes, remedy, stance=IN_EITHER):
+def _advice(what: str, instructions: Iterable[Instruction], nbytes: int, remedy: str,
+            stance: Stance = IN_EITHER) -> Advice:
     return Advice(what, remedy, stance, tuple(one.index for one in instructions), nbytes)
 
 
 # ---- int8 beside float32
 
 
-def _no_gain(what, share, instructions=(), nbytes=0):
+def _no_gain(what: str, share: float, instructions: Iterable[Instruction] = (),
+             nbytes: int = 0) -> Advice:
     """Return the advice for an int8 program without a gain. share: of its instructions, which other
     layers would save."""
     is_replaceable = share >= _SOME
@@ -206,7 +213,7 @@ def _no_gain(what, share, instructions=(), nbytes=0):
                    IN_EITHER if is_replaceable else IN_FLOAT32)
 
 
-def _float_share(method, rows):
+def _float_share(method: _Method, rows: list[by_size.Row]) -> float:
     """Return the share of the instructions in float layers and conversions between them that no request
     keeps there."""
     total = sum(count for _, _, count, _, _ in rows)
@@ -214,7 +221,7 @@ def _float_share(method, rows):
                and _is_in_float(method, one)) / total if total else 0
 
 
-def _int8_is_no_gain(model, meta, found):
+def _int8_is_no_gain(model: bytes, meta: MethodMeta, found: _Method) -> Iterator[Advice]:
     """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
     those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
     if is_image(model) or not found.is_int8() or found.backends:
@@ -239,14 +246,15 @@ def _int8_is_no_gain(model, meta, found):
                        share, (), len(model) - size)
 
 
-def _is_in_float(method, one):
+def _is_in_float(method: _Method, one: Instruction) -> bool:
     if _is_conversion(one):
         return not _is_at_end(method, one)
     outputs = method.tensors(one.outputs)
     return bool(outputs) and method.is_float(outputs[0])
 
 
-def _cycles(model, method, name, rows):
+def _cycles(model: bytes, method: _Method, name: str,
+            rows: list[by_size.Row]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Estimate an int8 program as picotorch export does, and what it would be in float32. There, float
     operators take as many instructions as a board counted here. A method that no board runs is
     estimated by its sizes."""
@@ -259,18 +267,18 @@ def _cycles(model, method, name, rows):
         for one, _, _, in_float, count in rows if in_float])
 
 
-def _sum_cycles(counts):
-    operators = Counter()
+def _sum_cycles(counts: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    operators: Counter[str] = Counter()
     for operator, count in counts:
         operators[operator] += count
     return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators))
 
 
-def _bytes_in_float(model, found, calls):
+def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:
     """Estimate the bytes of the program in float32. calls: the share of the calls that are left."""
     constants = {found.values.location(i): found.values.tensor(i) for i in range(len(found.values))
                  if found.values.kind(i) == TENSOR and found.values.location(i)[0] == "constant"}
-    size = Counter()
+    size: Counter[str] = Counter()
     for info in constants.values():
         size[info.dtype] += info.nbytes()
     rest = len(model) - sum(size.values())
@@ -283,7 +291,7 @@ def _bytes_in_float(model, found, calls):
 # ---- what there is to find
 
 
-def _origins(values, instructions):
+def _origins(values: Values, instructions: list[Instruction]) -> list[dict[int, int]]:
     """List for each instruction {tensor that it names: the constant that it is, or the first that
     instructions made it from}. In an image layers share tensors."""
     found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
@@ -301,7 +309,7 @@ def _origins(values, instructions):
     return origins
 
 
-def _delegates(method):
+def _delegates(method: _Method) -> Iterator[Advice]:
     """Calls of backends that are not there: nothing can be said of what they compute."""
     if method.backends:
         yield _advice(
@@ -311,9 +319,9 @@ def _delegates(method):
             "export; register a backend of your own where the program runs")
 
 
-def _copied_constants(method):
+def _copied_constants(method: _Method) -> Iterator[Advice]:
     """Instructions that take constants only, and what follows from these."""
-    found = {}
+    found: dict[int, int] = {}
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
         if outputs and all(i in method.origins[one.index] for i in outputs):
@@ -328,7 +336,7 @@ def _copied_constants(method):
             "linear.default]) and constant_prop_pass")
 
 
-def _idle_copies(method):
+def _idle_copies(method: _Method) -> Iterator[Advice]:
     """Copies in the same dim order: of a dropout, contiguous() or clone()."""
     found = []
     for one in method.instructions:
@@ -342,11 +350,11 @@ def _idle_copies(method):
                       "remove the dropout, contiguous() or clone() from the module that is exported")
 
 
-def _float_layers(method):
+def _float_layers(method: _Method) -> Iterator[Advice]:
     """Find the layers of a program with int8 layers that compute with floats."""
     if not method.is_int8():
         return
-    by_call = defaultdict(list)
+    by_call: dict[str, list[Instruction]] = defaultdict(list)
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
         if (outputs and method.is_float(outputs[0]) and not _is_conversion(one)
@@ -361,7 +369,7 @@ def _float_layers(method):
                       _FLOAT_LAYERS.get(call, _ANOTHER_LAYER), IN_INT8)
 
 
-def _conversions(method):
+def _conversions(method: _Method) -> Iterator[Advice]:
     """Find operators inside of the program that dequantize for layers of floats, or quantize what these
     compute."""
     found = [one for one in method.instructions if _is_conversion(one) and one.index not in method.kept
@@ -373,10 +381,10 @@ def _conversions(method):
                       "int8", IN_INT8)
 
 
-def _unrolled(method):
+def _unrolled(method: _Method) -> Iterator[Advice]:
     """Layers that multiply by the same weights, one after the other. Batch norms that are depthwise
     convolutions may have equal weights before training."""
-    by_weights = defaultdict(list)
+    by_weights: dict[tuple[str, int], list[Instruction]] = defaultdict(list)
     for one in method.instructions:
         if macs_of(one, method.values) and "depthwise" not in one.call:
             weights = method.origins[one.index].get(factors(one)[1])
@@ -393,7 +401,7 @@ def _unrolled(method):
             "for each step")
 
 
-def _slow_first_layer(method):
+def _slow_first_layer(method: _Method) -> Iterator[Advice]:
     """Int8 convolutions of one channel with a small kernel: most time goes into rounding outputs."""
     found = []
     for one in method.instructions:
@@ -410,11 +418,12 @@ def _slow_first_layer(method):
                       "channels: several frames, or 2x2 pixels as 4 channels")
 
 
-def _float_weights(method):
+def _float_weights(method: _Method) -> Iterator[Advice]:
     """Weights of four bytes, where one would do."""
     if method.is_int8():
         return
-    found, sizes = [], {}
+    found: list[Instruction] = []
+    sizes: dict[tuple[str, int], int] = {}
     for one in method.instructions:
         if macs_of(one, method.values) and "depthwise" not in one.call:
             weights = method.origins[one.index].get(factors(one)[1])
@@ -428,7 +437,7 @@ def _float_weights(method):
                       "and most layers run faster")
 
 
-def _float_ends(method):
+def _float_ends(method: _Method) -> Iterator[Advice]:
     """Operators that quantize inputs and dequantize outputs of an int8 program."""
     ends = {*method.inputs, *method.outputs}
     found = [one for one in method.instructions
@@ -440,10 +449,10 @@ def _float_ends(method):
                       IN_INT8)
 
 
-def _is_at_end(method, instruction):
+def _is_at_end(method: _Method, instruction: Instruction) -> bool:
     """Return whether an instruction takes an input or writes an output. In an image other tensors may
     be one with these."""
-    def writers(value):
+    def writers(value: int) -> list[int]:
         return [one.index for one in method.instructions if value in one.outputs]
 
     return (any(i in method.inputs and not any(step < instruction.index for step in writers(i))
@@ -452,25 +461,25 @@ def _is_at_end(method, instruction):
                    for i in instruction.outputs))
 
 
-def _is_int8(instruction):
+def _is_int8(instruction: Instruction) -> bool:
     return (instruction.call.startswith("cortex_m::") and not _is_end(instruction)
             and "quantize_per_tensor" not in instruction.call)
 
 
-def _is_conversion(instruction):
+def _is_conversion(instruction: Instruction) -> bool:
     return "quantize_per_tensor" in instruction.call or _is_end(instruction)
 
 
-def _is_end(instruction):
+def _is_end(instruction: Instruction) -> bool:
     return instruction.call.endswith(_ENDS)
 
 
 # ---- what costs most
 
 
-def _fullest(method):
+def _fullest(method: _Method) -> list[dict[str, Any]]:
     """The tensors that lie in planned memory at the instruction that needs the most."""
-    needed = defaultdict(int)
+    needed: dict[int, int] = {}
     for box in method.boxes:
         for step in (box.first, box.last):
             needed[step] = 0
@@ -478,25 +487,25 @@ def _fullest(method):
         needed[step] = sum(box.nbytes for box in method.boxes if box.first <= step <= box.last)
     if not needed:
         return []
-    step = max(needed, key=needed.get)
+    step = max(needed, key=needed.__getitem__)
     boxes = sorted((box for box in method.boxes if box.first <= step <= box.last),
                    key=lambda box: -box.nbytes)
     return [{"made_by": _maker(method, box), "shape": _shape(method, box), "bytes": box.nbytes,
              "from": box.first, "to": box.last, "instruction": step} for box in boxes[:_LARGEST]]
 
 
-def _maker(method, box):
+def _maker(method: _Method, box: Box) -> str:
     if isinstance(box.made_by, str):
         return box.made_by
     return method.instructions[box.made_by].call
 
 
-def _shape(method, box):
+def _shape(method: _Method, box: Box) -> str:
     info = method.values.tensor(max(box.values, key=method.nbytes))
     return f"{info.dtype} {'x'.join(map(str, info.sizes()))}"
 
 
-def _most_macs(method):
+def _most_macs(method: _Method) -> list[dict[str, Any]]:
     found = [(macs_of(one, method.values), one) for one in method.instructions]
     total = sum(macs for macs, _ in found)
     rows = sorted((row for row in found if row[0]), key=lambda row: -row[0])
@@ -507,7 +516,7 @@ def _most_macs(method):
 # ---- for people
 
 
-def show_text(entry: dict) -> None:
+def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['model']}, method {entry['method']}: {entry['constant_bytes']:,} B of "
               f"constants, {sum(entry['planned']):,} B of planned memory")
     for number, one in enumerate(entry["advice"], 1):
@@ -531,6 +540,6 @@ def show_text(entry: dict) -> None:
     click.echo("\nBytes are RAM or flash that the change can save. picotorch profile measures time.")
 
 
-def _numbers(numbers):
+def _numbers(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:_LARGEST * 2]))
     return shown if len(numbers) <= _LARGEST * 2 else f"{shown} ... ({len(numbers)})"

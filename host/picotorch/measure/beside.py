@@ -1,5 +1,7 @@
 """Run a request with estimated cycles, and on a connected board beside an emulated one."""
 
+from typing import Any
+
 from picotorch import Error
 
 from ..boards import boards
@@ -19,13 +21,14 @@ def run_beside(request: Request, board: str, beside: str | None) -> Result:
         result.connected.estimated = _estimate(request, emulated, beside, result.connected.clock_hz)
     elif result.connected is None and board != running.HOST:
         estimated = _estimate(request, result, board)
-        result.cycles = estimated and estimated["cycles"]
+        result.cycles = estimated["cycles"] if estimated else None
     return result
 
 
-def _estimate(request, result, board, clock_hz=None):
+def _estimate(request: Request, result: Result, board: str,
+              clock_hz: int | None = None) -> dict[str, Any] | None:
     """Return cycles.estimate of a run on an emulated board; None of one that failed."""
-    if result.code:
+    if result.code or result.instructions is None:
         return None
     core = boards.load_board(board).core
     try:

@@ -13,7 +13,9 @@ tests/benchmark/instructions_by_size.py measures and writes them.
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from importlib import resources
+from typing import Any
 
 from picotorch import MethodMeta
 
@@ -45,6 +47,10 @@ _LAYOUT = ("dim_order_ops::_clone_dim_order.out", "aten::unsqueeze_copy.out",
 _ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
 
 
+# A call of a kernel: its operator and instructions, and the same of the operator of float32
+Row = tuple[Instruction, str, int, str, int]
+
+
 def features_of(instruction: Instruction, values: Values) -> tuple[str, str, list[int]]:
     """Return the operator, see cycles.operator_of, its dtype, and a number for each of FEATURES."""
     inputs, outputs = (
@@ -56,7 +62,8 @@ def features_of(instruction: Instruction, values: Values) -> tuple[str, str, lis
             [1, max(sizes), sizes[1], macs_of(instruction, values)])
 
 
-def estimate(meta: MethodMeta, core: str, clock_hz: int | None, run: Conditions) -> dict | None:
+def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
+             run: Conditions) -> dict[str, Any] | None:
     """Return cycles.estimate of an execution that no board counted, with a range that is wider by
     FACTOR, and "counted" False. None for a method with delegates."""
     operators = expected(meta, core, run.has_less_temp)
@@ -73,13 +80,13 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
     once, at the largest sizes. None for a method with delegates."""
     if meta.num_backends():
         return None
-    found: Counter = Counter()
+    found: Counter[str] = Counter()
     for _, operator, dtype, features in _calls(meta):
         found[operator] += _count(core, operator, dtype, features, has_less_temp)
     return dict(found)
 
 
-def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, int, str, int]]:
+def by_instruction(meta: MethodMeta, core: str) -> list[Row]:
     """Return for each call of a kernel its operator and the instructions that it takes, and the same of
     the operator that computes it in float32: 0 for a conversion between int8 and float, and for copies
     of integers in another layout."""
@@ -92,7 +99,7 @@ def by_instruction(meta: MethodMeta, core: str) -> list[tuple[Instruction, str, 
     return found
 
 
-def _calls(meta):
+def _calls(meta: MethodMeta) -> Iterator[tuple[Instruction, str, str, list[int]]]:
     """Yield (instruction, operator, dtype, features) of each call of a kernel."""
     values = Values(meta.program, meta.plan)
     for instruction in read_instructions(meta, values):
@@ -100,13 +107,14 @@ def _calls(meta):
             yield instruction, *features_of(instruction, values)
 
 
-def _count(core, operator, dtype, features, has_less_temp=False):
+def _count(core: str, operator: str, dtype: str, features: list[int],
+           has_less_temp: bool = False) -> int:
     """Return the instructions that a call takes."""
     factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
     return round(sum(map(math.prod, zip(factors, features, strict=True))))
 
 
-def _in_float(call, dtype):
+def _in_float(call: str, dtype: str) -> str:
     """Return the operator of float32 for one of any program, "" for none."""
     family, _, name = call.partition("::")
     if "quantize_per_" in name or (call in _LAYOUT and dtype == "int8"):
@@ -115,9 +123,10 @@ def _in_float(call, dtype):
     return _IN_FLOAT.get(name, call) if family == "cortex_m" else call
 
 
-def _factors(core, operator, dtype, has_less_temp):
+def _factors(core: str, operator: str, dtype: str, has_less_temp: bool) -> list[float]:
     known = _TABLE["usual"][core] | (_TABLE["less"][core] if has_less_temp else {})
     for name in (f"{operator}, {dtype}", operator, f"{OTHERS}, {dtype}", OTHERS):
         if name in known:
-            return known[name]
+            found: list[float] = known[name]
+            return found
     raise KeyError(OTHERS)

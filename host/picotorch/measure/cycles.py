@@ -14,7 +14,7 @@ import dataclasses
 import json
 from collections import Counter
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from _picotorch import CORES
 from _picotorch_c import lib
@@ -71,7 +71,7 @@ def conditions_of(request: Request, result: Result, core: str) -> Conditions:
     return run._replace(lacks=_lacking_forms(request, result, core))
 
 
-def _lacking_forms(request, result, core):
+def _lacking_forms(request: Request, result: Result, core: str) -> frozenset[str]:
     from ..run import emulated, emulator  # commands that run nothing on a board do without
 
     if CORES.get(core) != lib.PT_CORE_DSP:
@@ -89,7 +89,9 @@ def has_less_temp(size: int, used: int, wished: int) -> bool:
     return size < wished and (size <= used or 4 * size < wished)
 
 
-def _has_less_temp(request, result, core):
+def _has_less_temp(request: Request, result: Result, core: str) -> bool:
+    if result.temp is None:
+        return False
     try:
         return has_less_temp(result.temp.size, result.temp.used, wished_by(request, core))
     except Error:  # the twin cannot load it: it has delegates, say
@@ -100,7 +102,8 @@ def used_by(request: Request) -> int:
     """Return the bytes of temp memory that the kernels of a method use. Raises Error."""
     method = load_with_exact_memories(open_program(request.model), request.method,
                                       request.prepare == "pool", open_data(request.data))
-    return method.memory_report()["temp"]["used"]
+    used: int = method.memory_report()["temp"]["used"]
+    return used
 
 
 def wished_by(request: Request, core: str) -> int:
@@ -121,12 +124,14 @@ def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
     return known.get(operator, known[OTHERS])
 
 
-def _with_other_loops(operator, run):
+def _with_other_loops(operator: str, run: Conditions) -> tuple[str, Conditions]:
     """Return the operator and the conditions whose loops a convolution takes if the firmware has not
     its form: for 3 wide those of `neighbours`; for others those with less temp memory, where only an
     image leaves 1x1 without its form."""
     name = next((name for name in _DIMS if operator.startswith(name)), None)
-    kind = name and operator.removeprefix(name)
+    if name is None:
+        return operator, run
+    kind = operator.removeprefix(name)
     if _FORMS.get(kind) not in run.lacks:
         return operator, run
     if kind == " 3 wide":
@@ -143,7 +148,7 @@ def operator_of(instruction: Instruction, values: Values) -> str:
     return _kind_of(instruction, values) + (_PLAIN_WEIGHTS if is_plain else "")
 
 
-def _kind_of(instruction, values):
+def _kind_of(instruction: Instruction, values: Values) -> str:
     name = instruction.call
     if name not in _DIMS:
         return name
@@ -161,7 +166,7 @@ def _kind_of(instruction, values):
 
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
-             run: Conditions = PLAIN) -> dict:
+             run: Conditions = PLAIN) -> dict[str, Any]:
     """Return {"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms", "counted":
     True, which by_size.estimate has not}.
 
@@ -197,7 +202,7 @@ def measured_counts(request: Request, board: str) -> list[int]:
 
 def by_operator(request: Request, counts: list[int]) -> dict[str, int]:
     """Add up measured_counts."""
-    found: Counter = Counter()
+    found: Counter[str] = Counter()
     if counts:
         meta = open_program(request.model).method_meta(request.method)
         values = Values(meta.program, meta.plan)

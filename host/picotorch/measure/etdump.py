@@ -78,11 +78,11 @@ def to_bytes(executions: list[Execution]) -> bytes:
     vector = _vector(builder, runs)
     builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(_DUMP_RUNS, vector, 0)
-    builder.FinishSizePrefixed(builder.EndObject(), _IDENTIFIER)
+    builder.FinishSizePrefixed(_end(builder), _IDENTIFIER)
     return bytes(builder.Output())
 
 
-def _run(builder, execution, start):
+def _run(builder: flatbuffers.Builder, execution: Execution, start: int) -> tuple[int, int]:
     """(run, time at its end)"""
     found, now = [], start
     computed = {index: list(values) for index, values in itertools.groupby(
@@ -103,77 +103,85 @@ def _run(builder, execution, start):
     builder.StartObject(4)
     builder.PrependUOffsetTRelativeSlot(_RUN_NAME, name, 0)
     builder.PrependUOffsetTRelativeSlot(_RUN_EVENTS, events, 0)
-    return builder.EndObject(), now
+    return _end(builder), now
 
 
-def _names(instruction):
+def _end(builder: flatbuffers.Builder) -> int:
+    """Finish a table; return its offset."""
+    offset: int = builder.EndObject()
+    return offset
+
+
+def _names(instruction: Instruction) -> tuple[str, ...]:
     """ExecuTorch's: of a kernel's call there is an event around another."""
     if instruction.kind == KERNEL_CALL:
         return "native_call_" + instruction.call.split("::")[-1], "OPERATOR_CALL"
     return (_CALLS.get(instruction.kind, instruction.call),)
 
 
-def _event(builder, name, instruction, start, end):
+def _event(builder: flatbuffers.Builder, name: str, instruction: int, start: int, end: int) -> int:
     name = builder.CreateSharedString(name)
     builder.StartObject(8)
     builder.PrependUint64Slot(_START, start, 0)
     builder.PrependUint64Slot(_END, end, 0)
     builder.PrependUOffsetTRelativeSlot(_NAME, name, 0)
     builder.PrependInt32Slot(_INSTRUCTION, instruction, _NO_INSTRUCTION)
-    profile = builder.EndObject()
+    profile = _end(builder)
     builder.StartObject(3)
     builder.PrependUOffsetTRelativeSlot(_EVENT_PROFILE, profile, 0)
-    return builder.EndObject()
+    return _end(builder)
 
 
-def _debug_event(builder, computed, is_output=False):
+def _debug_event(builder: flatbuffers.Builder, computed: Computed, is_output: bool = False) -> int:
     tensors = [_tensor(builder, tensor) for tensor in computed.tensors]
     if computed.is_list:
         vector = _vector(builder, tensors)
         builder.StartObject(1)
         builder.PrependUOffsetTRelativeSlot(0, vector, 0)
-        tensors = [builder.EndObject()]
+        tensors = [_end(builder)]
     output = _true(builder) if is_output else 0
     builder.StartObject(8)
     builder.PrependInt8Slot(_TYPE, _IS_TENSOR_LIST if computed.is_list else _IS_TENSOR, 0)
     builder.PrependUOffsetTRelativeSlot(_TENSORS if computed.is_list else _TENSOR, tensors[0], 0)
     builder.PrependUOffsetTRelativeSlot(_OUTPUT, output, 0)
-    entry = builder.EndObject()
+    entry = _end(builder)
     builder.StartObject(6)
     builder.PrependUint64Slot(_CHAIN, _NO_CHAIN if is_output else 0, 0)
     builder.PrependInt32Slot(_DEBUG_INSTRUCTION, computed.instruction, _NO_INSTRUCTION)
     builder.PrependUOffsetTRelativeSlot(_ENTRY, entry, 0)
-    debug = builder.EndObject()
+    debug = _end(builder)
     builder.StartObject(3)
     builder.PrependUOffsetTRelativeSlot(_EVENT_DEBUG, debug, 0)
-    return builder.EndObject()
+    return _end(builder)
 
 
-def _true(builder):
+def _true(builder: flatbuffers.Builder) -> int:
     builder.StartObject(1)
     builder.PrependBoolSlot(0, True, False)
-    return builder.EndObject()
+    return _end(builder)
 
 
-def _tensor(builder, tensor):
+def _tensor(builder: flatbuffers.Builder, tensor: Stored) -> int:
     sizes, strides = (_longs(builder, numbers) for numbers in (tensor.sizes, tensor.strides))
     builder.StartObject(4)
     builder.PrependInt64Slot(3, tensor.offset, 0)
     builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
     builder.PrependUOffsetTRelativeSlot(2, strides, 0)
     builder.PrependInt8Slot(0, tensor.dtype, -1)  # written for uint8, too, which is 0
-    return builder.EndObject()
+    return _end(builder)
 
 
-def _longs(builder, numbers):
+def _longs(builder: flatbuffers.Builder, numbers: Sequence[int]) -> int:
     builder.StartVector(8, len(numbers), 8)
     for number in reversed(numbers):
         builder.PrependInt64(number)
-    return builder.EndVector()
+    offset: int = builder.EndVector()
+    return offset
 
 
-def _vector(builder, tables):
+def _vector(builder: flatbuffers.Builder, tables: Sequence[int]) -> int:
     builder.StartVector(4, len(tables), 4)
     for table in reversed(tables):
         builder.PrependUOffsetTRelative(table)
-    return builder.EndVector()
+    offset: int = builder.EndVector()
+    return offset

@@ -6,7 +6,8 @@ MicroPython, the library and the kernels of this method.
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..boards.boards import Board, board_names, load_board
 from ..boards.chips import Chip
@@ -61,7 +62,7 @@ def firmware_of(board: Board) -> Firmware:
 
 
 @functools.cache
-def _measured(name, path):
+def _measured(name: str, path: Path) -> Firmware:
     board = load_board(name)
     try:
         kernels = flash_of_operators(board, list(known_operators()),
@@ -72,7 +73,7 @@ def _measured(name, path):
     return Firmware(flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
 
 
-def memories_of(need: dict) -> dict[str, int]:
+def memories_of(need: dict[str, Any]) -> dict[str, int]:
     """Return bytes by memory of a method. need: "method_pool", "planned", "temp", and "unplanned", the
     inputs and outputs outside them."""
     memories = {"method pool": need["method_pool"],
@@ -82,7 +83,7 @@ def memories_of(need: dict) -> dict[str, int]:
 
 
 def parts_of_ram(memories: Mapping[str, int | None], way: str, firmware: Firmware | None,
-                 stack: int | None = None) -> dict:
+                 stack: int | None = None) -> dict[str, Any]:
     """Return bytes by part: the memories of the method, then those of the software around it; None for
     an unknown part. stack: in C the bound of the kernels, if it is known."""
     if way == "c":
@@ -94,7 +95,7 @@ def parts_of_ram(memories: Mapping[str, int | None], way: str, firmware: Firmwar
 
 
 def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
-                   firmware: Firmware | None) -> dict:
+                   firmware: Firmware | None) -> dict[str, Any]:
     """Return the same for flash. files: bytes of the program and its data files."""
     parts = {**files, "core and kernels": kernels}
     if way == "micropython":
@@ -102,7 +103,7 @@ def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
     return parts
 
 
-def fit(chip: Chip, ram: dict, flash: dict) -> dict:
+def fit(chip: Chip, ram: dict[str, Any], flash: dict[str, Any]) -> dict[str, Any]:
     """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not, "ram",
     "flash"}; these are {"parts", "all": sum of the known parts, "of"}."""
     entry = {"ram": _sum(ram, None if chip.ram is None else sum(chip.ram.values())),
@@ -118,11 +119,11 @@ def fit(chip: Chip, ram: dict, flash: dict) -> dict:
     return {"fits": False if lacks else True if is_known else None, "lacks": "; ".join(lacks), **entry}
 
 
-def _sum(parts, available):
+def _sum(parts: dict[str, Any], available: int | None) -> dict[str, Any]:
     return {"parts": parts, "all": sum(filter(None, parts.values())), "of": available}
 
 
-def _without_place(parts: dict, regions: Sequence[int]) -> str | None:
+def _without_place(parts: dict[str, Any], regions: Sequence[int]) -> str | None:
     """Place the largest part first, each in the smallest region with enough room; return the first part
     without a place, or None."""
     free = list(regions)

@@ -10,9 +10,10 @@ import functools
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..boards.boards import Board, load_board
 from ..host import cache
@@ -20,6 +21,7 @@ from ..host.operators import (
     FEATURE_KERNELS,
     FEATURES,
     LIST,
+    Operator,
     feature_kernels,
     known_operators,
     needed_features,
@@ -28,7 +30,7 @@ from ..host.operators import (
 from ..host.twin import open_program
 from ..run import emulator
 from .firmware_map import linked_objects, sections
-from .object_files import ObjectFile, read_objects
+from .object_files import ObjectFile, Section, read_objects
 
 TABLE = "flash.json"  # beside a firmware
 _OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
@@ -60,7 +62,11 @@ class Piece:
 
     part: str
     size: int
-    key: tuple  # (object, section), or (string,)
+    key: tuple[str, int] | tuple[bytes]  # (object, section), or (string,)
+
+
+_Place = tuple[ObjectFile, int, int]  # a section, and an offset in it
+Row = list[Any]  # part, bytes, names of users
 
 
 class LinkedObjects:
@@ -70,7 +76,7 @@ class LinkedObjects:
     Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
     """
 
-    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None):
+    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None) -> None:
         map_file = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
         if not map_file.exists():
             raise emulator.FirmwareMissing(f"there is no {map_file}: the firmware was built elsewhere")
@@ -88,12 +94,13 @@ class LinkedObjects:
         kernels += [f"pt_{name}" for others in feature_kernels().values() for name in others.values()]
         self._kernels = self._sections_of(kernels)
 
-    def _sections_of(self, symbols):
+    def _sections_of(self, symbols: Iterable[str]) -> set[tuple[str, int]]:
         """{(object, section)} of those symbols that are defined."""
         return {(self._defined[name][0].path, self._defined[name][1])
                 for name in symbols if name in self._defined}
 
-    def _needs(self, one: ObjectFile, number: int, features: Collection[str], project: bool):
+    def _needs(self, one: ObjectFile, number: int, features: Collection[str],
+               project: bool) -> Iterator[_Place]:
         """(object, section, offset) of all that a section refers to; of the registry neither the
         operators' kernels nor the names."""
         if one.sections[number].name in _TABLES:
@@ -110,10 +117,12 @@ class LinkedObjects:
                                         and _KERNELS.search(key[0].path))):
                 yield key
 
-    def reach(self, symbols, features: Collection[str] = (), project: bool = False) -> set[Piece]:
+    def reach(self, symbols: Iterable[str], features: Collection[str] = (),
+              project: bool = False) -> set[Piece]:
         """Collect the sections that these symbols need, their own included, in a build with these of
         FEATURES, or in a C project: without texts of errors; the kernels' checks are a feature."""
-        pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
+        pieces: dict[tuple[str, int] | tuple[bytes], Piece] = {}
+        waiting = [self._defined[symbol] for symbol in symbols]
         left_out: tuple[str, ...] = _NOT_IN_PROJECTS if project else ()
         left_out += (_CHECK,) if project and _CHECKS not in features else ()
         sections_left_out = self._sections_of(left_out)
@@ -148,12 +157,12 @@ def _libraries(map_file: Path) -> list[Path]:
     return [Path(path) for path in paths]
 
 
-def _text(section, offset):
+def _text(section: Section, offset: int) -> bytes:
     return section.data[offset : section.data.index(b"\0", offset) + 1]
 
 
 @functools.cache
-def _part(path, section):
+def _part(path: str, section: str) -> str:
     if section in _TABLES:
         return "registry"
     for part, pattern in (("kernels", _KERNELS), ("core", _CORE), ("user", _USER)):
@@ -162,7 +171,7 @@ def _part(path, section):
     return "library"
 
 
-def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) -> dict[str, list]:
+def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) -> dict[str, list[Row]]:
     """Return rows [part, bytes, users] of a firmware, "firmware", and of the same objects in a C
     project, "project"; users: names of the operators that need these bytes, "core" if the core does;
     with " with " and the feature behind them in a build with one of FEATURES.
@@ -173,10 +182,11 @@ def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) 
             "project": _rows(linked, _PROJECT, True)}
 
 
-def _rows(linked, core, project):
-    sums = Counter()
-    symbols = {name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
-               if linked.has(f"pt_{operator.symbol}")}
+def _rows(linked: LinkedObjects, core: Collection[str], project: bool) -> list[Row]:
+    sums: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    symbols: dict[str, Collection[str]] = {
+        name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
+        if linked.has(f"pt_{operator.symbol}")}
     symbols["core"] = core
     reached = {}
     for name, needed in symbols.items():
@@ -187,7 +197,7 @@ def _rows(linked, core, project):
             more = linked.reach([*needed, *filter(linked.has, others)], [feature], project)
             more -= reached[name]
             reached |= {name + _WITH + feature: more} if more else {}
-    users = defaultdict(list)
+    users: dict[Piece, list[str]] = defaultdict(list)
     for name in sorted(reached):
         for piece in reached[name]:
             users[piece].append(name)
@@ -196,24 +206,27 @@ def _rows(linked, core, project):
     return [[part, size, list(names)] for (part, names), size in sorted(sums.items())]
 
 
-def _tables(board, variant, firmware):
+def _tables(board: Board, variant: str, firmware: Path | None) -> dict[str, list[Row]]:
     path = firmware or emulator.firmware_path(board, variant)
     stored = path.parent / TABLE
     if firmware is None and stored.exists():
-        return json.loads(stored.read_text())
+        tables: dict[str, list[Row]] = json.loads(stored.read_text())
+        return tables
     return _tables_of_built(board.name, variant, path, path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=16)
-def _tables_of_built(board, variant, path, built):
+def _tables_of_built(board: str, variant: str, path: Path, built: int) -> dict[str, list[Row]]:
     """Find the table of the firmware as it was built."""
     parts = [Path(__file__).read_bytes(), LIST.read_bytes(), FEATURE_KERNELS.read_bytes(),
              board.encode(), variant.encode(), str(path.absolute()).encode(), str(built).encode()]
-    return cache.remembered("flash", parts, lambda: tables_of(load_board(board), variant, path))
+    tables: dict[str, list[Row]] = cache.remembered(
+        "flash", parts, lambda: tables_of(load_board(board), variant, path))
+    return tables
 
 
 def flash_of_operators(board: Board, names: list[str], variant: str = "run",
-                       firmware: Path | None = None, features: Collection[str] = ()) -> dict:
+                       firmware: Path | None = None, features: Collection[str] = ()) -> dict[str, Any]:
     """Bytes of flash of the core and of the kernels of these operators, in a build with these of
     FEATURES.
 
@@ -227,17 +240,19 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
             for part, size, users in _with_features(_tables(board, variant, firmware)["firmware"],
                                                     features)]
 
-    def total(part, condition):
+    def total(part: str, condition: Callable[[set[str], bool], object]) -> int:
         return sum(size for one, size, users, is_core in rows
                    if one == part and condition(users, is_core))
+
+    def kernels_of(name: str) -> dict[str, int]:
+        return {"own": total("kernels", lambda users, _: users == {name}),
+                "alone": total("kernels", lambda users, _: name in users)}
 
     entry = {
         "board": board.name,
         "core": total("core", lambda users, is_core: users or is_core),
         "registry": _registry_bytes(known_operators(), names),
-        "operators": {name: {"own": total("kernels", lambda users, _, name=name: users == {name}),
-                             "alone": total("kernels", lambda users, _, name=name: name in users)}
-                      for name in names},
+        "operators": {name: kernels_of(name) for name in names},
         "shared": total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}),
         "library": total("library", lambda users, is_core: users or is_core),
         "kernels": total("kernels", lambda users, _: users),
@@ -259,21 +274,21 @@ def flash_of_project(board: Board, names: list[str], features: Collection[str],
             + _registry_bytes(known_operators(), names, False))
 
 
-def _with_features(rows, features):
+def _with_features(rows: list[Row], features: Collection[str]) -> Iterator[tuple[str, int, set[str]]]:
     """The rows of a table, their users without what stands behind " with "."""
     for part, size, users in rows:
         split = [user.partition(_WITH) for user in users]
         yield part, size, {user for user, _, feature in split if not feature or feature in features}
 
 
-def flash_of_models(board: Board, models: list[bytes]) -> dict:
+def flash_of_models(board: Board, models: list[bytes]) -> dict[str, Any]:
     """flash_of_operators of all that these programs need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
     return flash_of_operators(board, needed_operators(programs),
                               features=needed_features(programs))
 
 
-def flash_rows(entries: list[dict]) -> list[list]:
+def flash_rows(entries: list[dict[str, Any]]) -> list[list[Any]]:
     """Rows of a table: the parts, then all of them together; a column for each entry."""
     names = entries[0]["operators"]
     return [["core", *[entry["core"] for entry in entries]],
@@ -284,7 +299,8 @@ def flash_rows(entries: list[dict]) -> list[list]:
             ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
 
 
-def _registry_bytes(known, names, has_arguments=True):
+def _registry_bytes(known: dict[str, Operator], names: Collection[str],
+                    has_arguments: bool = True) -> int:
     """Count the bytes of the tables from the first operator to the last, and of the operators'
     strings."""
     numbers = [known[name].number for name in names] or [0]

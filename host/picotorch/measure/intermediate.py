@@ -1,6 +1,7 @@
 """Keeps what each instruction of an execution computes, on the twin, whose bytes are a board's."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from picotorch import Method, MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
@@ -22,14 +23,15 @@ _PRIM = "executorch_prim::"  # ExecuTorch does not keep what these compute
 class DebugBuffer:
     """Tensors one behind the other, each at a multiple of 64 bytes, `size` bytes at most."""
 
-    def __init__(self, size: int):
+    def __init__(self, size: int) -> None:
         if size < 0:
             raise fail(INVALID_ARGUMENT, "is negative", "debug_buffer_size",
                        remedy="give a number of bytes, 0 for none")
         self.size = size
         self.data = bytearray()
 
-    def store(self, dtype: int, sizes: Sequence[int], dim_order: Sequence[int], data) -> Stored:
+    def store(self, dtype: int, sizes: Sequence[int], dim_order: Sequence[int],
+              data: bytes | memoryview) -> Stored:
         """Keeps a tensor. Raises MemoryAllocationFailed where it does not fit."""
         # not at 0, which readers of ETDumps take for no offset
         offset = max(1, -(-len(self.data) // _ALIGNMENT)) * _ALIGNMENT
@@ -55,7 +57,7 @@ def with_values(executions: list[Execution], request: Request) -> tuple[list[Exe
     return [Execution(one.instructions, one.events, *found) for one in executions], bytes(buffer.data)
 
 
-def _strides(sizes, dim_order):
+def _strides(sizes: Sequence[int], dim_order: Sequence[int]) -> list[int]:
     """Elements from one index of a dim to the next."""
     strides, step = [0] * len(sizes), 1
     for dim in reversed(dim_order):
@@ -69,7 +71,8 @@ def execute(method: Method, instructions: list[Instruction], values: Values,
     """Executes the method, one instruction after the other: what kernels computed, in that order, and
     the outputs of the method that are tensors. Raises what step and the buffer raise, NotSupported for
     more than a million instructions."""
-    library, computed = method.library, []
+    library = method.library
+    computed: list[Computed] = []
     method.reset_execution()
     try:
         for _ in range(_MOST_STEPS):
@@ -85,7 +88,8 @@ def execute(method: Method, instructions: list[Instruction], values: Values,
     return computed, _outputs(method, method.method_meta(), buffer)
 
 
-def _computed(library, instruction, values, buffer):
+def _computed(library: Any, instruction: Instruction, values: Values,
+              buffer: DebugBuffer) -> Iterator[Computed]:
     if instruction.kind != KERNEL_CALL or instruction.call.startswith(_PRIM):
         return
     for value in instruction.outputs:
@@ -94,7 +98,7 @@ def _computed(library, instruction, values, buffer):
             yield Computed(instruction.index, tensors, values.kind(value) != TENSOR)
 
 
-def _outputs(method, meta: MethodMeta, buffer):
+def _outputs(method: Method, meta: MethodMeta, buffer: DebugBuffer) -> list[Stored]:
     tensors = [method.get_output(i) for i in range(meta.num_outputs()) if meta.output_tag(i) == TENSOR]
     return [buffer.store(tensor.scalar_type(), tensor.sizes(), tensor.dim_order(),
                          memoryview(tensor.data).cast("B")) for tensor in tensors]

@@ -1,46 +1,51 @@
 """Multiply-accumulates of an instruction, by what its operator computes. Those with padding count."""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..host.instructions import Instruction
 from ..host.values import Values
 
+_Sizes = Callable[[int], Sequence[int]]  # the sizes of a tensor, by the index of its value
+_Macs = Callable[[_Sizes, Instruction], int]
 
-def _inner_product(sizes, instruction):
+
+def _inner_product(sizes: _Sizes, instruction: Instruction) -> int:
     """Every output is an inner product along the last dim of the first factor."""
     return _numel(sizes(instruction.outputs[0])) * sizes(factors(instruction)[0])[-1]
 
 
-def _convolution(transposed):
+def _convolution(transposed: bool) -> _Macs:
     """Weights: the channels of the output first (transposed: of the input), the groups left out."""
-    def macs(sizes, instruction):
+    def macs(sizes: _Sizes, instruction: Instruction) -> int:
         pixels = instruction.arguments[0] if transposed else instruction.outputs[0]
         return _numel(sizes(pixels)) * _numel(sizes(instruction.arguments[1])[1:])
 
     return macs
 
 
-def _aten_convolution(sizes, instruction, number):
+def _aten_convolution(sizes: _Sizes, instruction: Instruction, number: Callable[[int], Any]) -> int:
     return _convolution(number(instruction.arguments[6]))(sizes, instruction)
 
 
-def _depthwise(sizes, instruction):
+def _depthwise(sizes: _Sizes, instruction: Instruction) -> int:
     """Weights: [1, height, width, channels of the output]."""
     return _numel(sizes(instruction.outputs[0])) * _numel(sizes(instruction.arguments[1])[1:3])
 
 
-def _cortex_m_transposed(sizes, instruction):
+def _cortex_m_transposed(sizes: _Sizes, instruction: Instruction) -> int:
     """Weights: [channels of the output, height, width, channels of the input]."""
     return _numel(sizes(instruction.arguments[0])) * _numel(sizes(instruction.arguments[1])[:3])
 
 
-def _recurrent(sizes, instruction):
+def _recurrent(sizes: _Sizes, instruction: Instruction) -> int:
     """Each step of each of a batch takes all weights of the layer."""
     return math.prod(sizes(instruction.arguments[0])[:2]) * sum(
         _numel(sizes(instruction.arguments[i])) for i in (1, 2))
 
 
-_OPERATORS = {
+_OPERATORS: dict[str, _Macs] = {
     "aten::addmm.out": _inner_product,
     "aten::bmm.out": _inner_product,
     "aten::linear.out": _inner_product,
@@ -63,7 +68,7 @@ _OPERATORS = {
 _FACTORS = {"aten::addmm.out": (1, 2), "cortex_m::quantized_batch_matmul.out": (0, 2)}
 
 
-def _numel(sizes):
+def _numel(sizes: Sequence[int]) -> int:
     return math.prod(sizes)
 
 
@@ -75,7 +80,7 @@ def factors(instruction: Instruction) -> list[int]:
 def macs_of(instruction: Instruction, values: Values) -> int:
     """Count the MACs of one call, at the program's sizes; 0 for an operator without sums of
     products."""
-    def sizes(index):
+    def sizes(index: int) -> Sequence[int]:
         return values.tensor(index).sizes()
 
     if instruction.call == "aten::convolution.out":

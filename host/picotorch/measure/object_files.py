@@ -1,7 +1,7 @@
 """Object files and archives of a 32-bit Arm build: their sections, and what refers to what."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ _ALLOC, _MERGE_STRINGS = 0x2, 0x30
 _UNDEFINED, _FIRST_RESERVED = 0, 0xFF00
 _LOCAL = 0
 _ABS32 = 2  # the only relocation whose addend is needed here: the offset in a section of strings
+
+_Row = tuple[int, ...]  # of the table of sections
 
 
 @dataclass
@@ -75,7 +77,7 @@ def _read(path: str, data: bytes) -> ObjectFile:
     start, count, names_at = header[6], header[12], header[13]
     rows = [_SECTION.unpack_from(data, start + i * _SECTION.size) for i in range(count)]
 
-    def contents(row):
+    def contents(row: _Row) -> bytes:
         return data[row[4] : row[4] + row[5]]
 
     names = contents(rows[names_at])
@@ -93,7 +95,7 @@ def _read(path: str, data: bytes) -> ObjectFile:
     return ObjectFile(path, sections, defines)
 
 
-def _symbols(rows, contents) -> list[tuple[str, int, int, int]]:
+def _symbols(rows: list[_Row], contents: Callable[[_Row], bytes]) -> list[tuple[str, int, int, int]]:
     """(name, section, value, binding) of each symbol."""
     found = []
     for row in rows:
@@ -104,7 +106,8 @@ def _symbols(rows, contents) -> list[tuple[str, int, int, int]]:
     return found
 
 
-def _add_references(section: Section, relocations: bytes, symbols):
+def _add_references(section: Section, relocations: bytes,
+                    symbols: list[tuple[str, int, int, int]]) -> None:
     for offset, info in _RELOCATION.iter_unpack(relocations):
         name, defined_in, value, _ = symbols[info >> 8]
         addend = struct.unpack_from("<I", section.data, offset)[0] if info & 0xFF == _ABS32 else 0

@@ -3,6 +3,7 @@
 import itertools
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -24,7 +25,8 @@ _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 SORTED = ("order", "share")
 
 
-def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict, list[Execution]]:
+def profile(request: Request, board: str,
+            temp: int | None = None) -> tuple[dict[str, Any], list[Execution]]:
     """Return the profile as plain data, and the executions it comes from. The method gets all the pool
     and scratch that the board has, or `temp` bytes of scratch. "share" is of cycles where they are
     estimated, else of ticks: "share_of" names it.
@@ -57,17 +59,18 @@ def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict
     return entry, [Execution(instructions, events) for events in result.events]
 
 
-def cost(one: dict) -> int:
+def cost(one: dict[str, Any]) -> int:
     """Return the cycles of a profile, a row or an operator; its ticks where none are estimated."""
-    found: Any = one.get("ticks", one.get("total")) if one["cycles"] is None else one["cycles"]
-    return found
+    key = "cycles" if one["cycles"] is not None else "ticks" if "ticks" in one else "total"
+    count: int = one[key]
+    return count
 
 
-def _is_dynamic(values):
+def _is_dynamic(values: Values) -> bool:
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
 
 
-def _add_cycles(entry, result, request):
+def _add_cycles(entry: dict[str, Any], result: Result, request: Request) -> None:
     """Estimate "cycles" on the core of an emulated board, of all and by row; None elsewhere."""
     rows = entry["instructions"]
     if result.connected is not None or result.board == running.HOST:
@@ -84,9 +87,9 @@ def _add_cycles(entry, result, request):
     entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), run)["cycles"]
 
 
-def shares(entry: dict) -> dict[str, int]:
+def shares(entry: dict[str, Any]) -> dict[str, int]:
     """Return the ticks of a profile by operator, as cycles.estimate takes them."""
-    found: Counter = Counter()
+    found: Counter[str] = Counter()
     for row in entry["instructions"]:
         found[row["estimated_as"]] += row["ticks"]
     return dict(found)
@@ -99,11 +102,11 @@ def unit(result: Result) -> str:
     return "ns" if result.board == running.HOST else "instructions"
 
 
-def _medians(executions):
+def _medians(executions: list[list[int]]) -> list[int]:
     return [round(statistics.median(ticks)) for ticks in zip(*executions, strict=True)]
 
 
-def _row(instruction, values, ticks, calls):
+def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> dict[str, Any]:
     return {"index": instruction.index, "call": instruction.call,
             "estimated_as": cycles.operator_of(instruction, values),
             "shapes": _shapes(instruction, values), "calls": calls, "ticks": ticks,
@@ -119,19 +122,20 @@ def _shapes(instruction: Instruction, values: Values) -> str:
     return " -> ".join(filter(None, texts))
 
 
-def _first_tensor(named, values):
+def _first_tensor(named: Iterable[int], values: Values) -> list[int]:
     """[the first tensor of some values and of what their lists begin with], [] where none is."""
     found = (i for value in named for i in values.tensors(value, _LOOKED_INTO))
     return list(itertools.islice(found, 1))
 
 
-def _sizes(values, index):
+def _sizes(values: Values, index: int) -> str:
     return "x".join(map(str, values.tensor(index).sizes())) or "1"
 
 
-def _operators(rows):
+def _operators(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the sums by what is called."""
-    sums = defaultdict(lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
+    sums: dict[str, dict[str, int]] = defaultdict(
+        lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
     for row in rows:
         one = sums[row["call"]]
         one["instructions"] += 1
@@ -140,7 +144,7 @@ def _operators(rows):
     return [{"call": call, **one} for call, one in sums.items()]
 
 
-def _derive(row, entry):
+def _derive(row: dict[str, Any], entry: dict[str, Any]) -> None:
     ticks, whole = row.get("ticks", entry["total"]), cost(entry)
     row["share"] = round(cost(row) / whole, 4) if whole else 0
     row["macs_per_tick"] = round(row["macs"] / ticks, 3) if row["macs"] and ticks else None
@@ -149,7 +153,7 @@ def _derive(row, entry):
 # ---- for people
 
 
-def show_text(entry: dict, order: str) -> None:
+def show_text(entry: dict[str, Any], order: str) -> None:
     rows = entry["instructions"]
     if order == "share":
         rows = sorted(rows, key=cost, reverse=True)
@@ -184,7 +188,7 @@ def show_text(entry: dict, order: str) -> None:
         show.line(f"Medians of {entry['executions']} executions on this computer.")
 
 
-def _figures(row):
+def _figures(row: dict[str, Any]) -> list[str]:
     rate = row["macs_per_tick"]
     cycles = [] if row["cycles"] is None else [f"{row['cycles']:,}"]
     return [f"{row['ticks']:,}", *cycles, f"{100 * row['share']:.1f} %",

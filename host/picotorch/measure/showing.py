@@ -1,5 +1,7 @@
 """The text of picotorch size, in tables of at most 80 columns."""
 
+from typing import Any
+
 import click
 
 from ..host import show
@@ -10,7 +12,7 @@ from .fitting import WAYS
 from .flash import flash_rows
 
 
-def show_text(need: dict) -> None:
+def show_text(need: dict[str, Any]) -> None:
     show.line(f"{need['model']}, method {need['method']}")
     show.heading("Needs, the same on every board")
     _table(["memory", "bytes>"], [
@@ -40,7 +42,7 @@ def show_text(need: dict) -> None:
     show_unused_preparation(need["prepared"], {entry["core"] for entry in entries})
 
 
-def _show_temp(need, entries):
+def _show_temp(need: dict[str, Any], entries: list[dict[str, Any]]) -> None:
     """Print what kernels gain by more temp memory."""
     used = need["temp"]
     gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > used]
@@ -64,9 +66,9 @@ def _show_temp(need, entries):
         show.line(f"With the minimum, since the default does not fit: {', '.join(least)}")
 
 
-def _show_sizes(temp):
+def _show_sizes(temp: dict[str, Any]) -> None:
     """Print how fast one board or chip is with each size."""
-    names = {}
+    names: dict[int, tuple[str, str]] = {}
     for name, word in (("least", "minimum"), ("used", "default"), ("wished", "preferred")):
         names.setdefault(temp[name]["bytes"], (name, word))
     if len(names) > 1:
@@ -75,22 +77,23 @@ def _show_sizes(temp):
             [word, *_speed(temp[name])] for name, word in names.values()])
 
 
-def _name(entry):
-    return entry.get("chip") or entry["board"]
+def _name(entry: dict[str, Any]) -> str:
+    name: str = entry.get("chip") or entry["board"]
+    return name
 
 
-def _speed(choice):
+def _speed(choice: dict[str, Any]) -> list[Any]:
     time = choice["time"]
     count = "-" if time is None else f"{_about(time)}{time['instructions']:,}"
     return [choice["bytes"], count, _ms(time)]
 
 
-def _about(time):
+def _about(time: dict[str, Any]) -> str:
     """Return a mark for figures that no board counted."""
     return "" if time["counted"] else "~"
 
 
-def _table(columns, rows):
+def _table(columns: list[str], rows: list[list[Any]]) -> None:
     """Print a table with separated thousands."""
     show.table(columns, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
                          for row in rows])
@@ -99,7 +102,7 @@ def _table(columns, rows):
 # ---- chips
 
 
-def _show_chips(chips):
+def _show_chips(chips: list[dict[str, Any]]) -> None:
     show.heading("Chips: bytes needed in C, and with MicroPython (MP)")
     show.table(["chip", *[f"{what}, {way}>" for what in ("RAM", "flash") for way in ("C", "MP")], "ms>",
                 ""], [
@@ -114,33 +117,33 @@ def _show_chips(chips):
         _show_parts(chips[0])
 
 
-def _clock(hertz):
+def _clock(hertz: int | None) -> str:
     return "no clock" if hertz is None else f"{hertz / 1e6:g} MHz"
 
 
-def _all(memory):
+def _all(memory: dict[str, Any]) -> str:
     """Return the sum, with ">" if a part is unknown."""
     return f"{'>' if None in memory['parts'].values() else ''}{memory['all']:,}"
 
 
-def _ms(time):
+def _ms(time: dict[str, Any] | None) -> str:
     if time is None or time["ms"] is None:
         return "-"
     return _about(time) + (f"{time['ms']:,.0f}" if time["ms"] >= 100 else f"{time['ms']:.3g}")
 
 
-def _fits(chip):
+def _fits(chip: dict[str, Any]) -> str:
     fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
     if fitting:
         return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only"
     return _verdict(chip["fits"])
 
 
-def _verdict(fits):
+def _verdict(fits: bool | None) -> str:
     return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]
 
 
-def _show_parts(chip):
+def _show_parts(chip: dict[str, Any]) -> None:
     core = chip["core"].replace("cortex-m", "Cortex-M").replace("plus", "+")
     about = [core, _clock(chip["clock_hz"])]
     source = f" ({chip['source']})" if chip["source"] else ""
@@ -156,7 +159,7 @@ def _show_parts(chip):
             ["the chip has", *[_known(way[memory]["of"]) for way in ways]]])
 
 
-def _show_time(time, board):
+def _show_time(time: dict[str, Any] | None, board: str | None) -> None:
     if time:
         ms = "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
         counted = f"counted on {board}" if time["counted"] else "by the sizes of the tensors"
@@ -164,14 +167,14 @@ def _show_time(time, board):
                   f"{time['cycles']:,} cycles{ms}")
 
 
-def _known(count):
+def _known(count: int | None) -> int | str:
     return "-" if count is None else count
 
 
 # ---- boards
 
 
-def _show_boards(need):
+def _show_boards(need: dict[str, Any]) -> None:
     boards = need["boards"]
     show.heading("Boards: bytes with MicroPython and the kernels of this method")
     show.table(["board", "clock>", "RAM>", "flash>", "ms>", ""], [
@@ -191,7 +194,7 @@ def _show_boards(need):
         click.echo("With one --board the command lists the parts.")
 
 
-def _show_notes(entries, kind):
+def _show_notes(entries: list[dict[str, Any]], kind: str) -> None:
     """Print how the times were found, and a line for each reason why one is missing."""
     counted = {entry["time"]["counted"] for entry in entries if entry["time"]}
     if True in counted:
@@ -200,7 +203,7 @@ def _show_notes(entries, kind):
         click.echo("~: an estimate from the sizes of the tensors, without wait states of flash.\n"
                    f"Half of the tests' networks are within a factor of {by_size.HALF:g}, nine in ten\n"
                    f"within {by_size.FACTOR:g}.")
-    reasons = {}
+    reasons: dict[str, list[dict[str, Any]]] = {}
     for entry in entries:
         if entry["message"]:
             reasons.setdefault(_reason(entry, kind), []).append(entry)
@@ -209,14 +212,15 @@ def _show_notes(entries, kind):
         show.line(f"{', '.join(entry[kind] for entry in found)}: {text}")
 
 
-def _reason(entry, kind):
+def _reason(entry: dict[str, Any], kind: str) -> str:
     """Return the message without the entry's name, to say it once for several entries."""
     if not entry.get("built", True):
         return "not measured, no firmware is built; picotorch boards shows how"
-    return entry["message"].replace(f" {entry.get('measured_on', entry[kind])}:", "")
+    message: str = entry["message"]
+    return message.replace(f" {entry.get('measured_on', entry[kind])}:", "")
 
 
-def _show_board(need, entry):
+def _show_board(need: dict[str, Any], entry: dict[str, Any]) -> None:
     _show_time(entry["time"], entry["board"])
     show.heading(f"Memories of {entry['board']}")
     _table(["memory", "needed>", "there is>"], [

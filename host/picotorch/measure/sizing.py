@@ -10,13 +10,14 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from _picotorch import CORES
 from _picotorch_c import lib
 
-from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
+from picotorch import Backend, Error, MethodMeta, TensorInfo, register_backend, unregister_backend
+from picotorch.delegates import BackendInitContext, CompileSpecs, FreeableBuffer
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.module import load_with_exact_memories
 
@@ -43,7 +44,7 @@ _PAUSE = 0.01  # seconds
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
-            data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
+            data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict[str, Any]:
     """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
     Raises the errors of loading."""
     program = open_program(model)
@@ -108,7 +109,7 @@ class Placed(NamedTuple):
 
 
 @contextlib.contextmanager
-def _stand_ins(meta: MethodMeta):
+def _stand_ins(meta: MethodMeta) -> Iterator[None]:
     """Registers backends that do nothing in place of those that a method needs and that are not there:
     what these would allocate is not known. Raises NotSupported for more than _MOST_BACKENDS."""
     missing = meta.missing_backends()
@@ -125,7 +126,8 @@ def _stand_ins(meta: MethodMeta):
 
 
 class _StandIn(Backend):
-    def init(self, context, processed, compile_specs):
+    def init(self, context: BackendInitContext, processed: FreeableBuffer,
+             compile_specs: CompileSpecs) -> None:
         return None
 
 
@@ -133,18 +135,19 @@ class Counts(NamedTuple):
     """Return the counts of a run on a board, by phase, and its instructions by operator."""
 
     instructions: dict[str, int]
-    stack: dict[str, int]
+    stack: dict[str, int] | None
     operators: dict[str, int]
 
 
 class _Measured:
     """A method and what boards measure of it, each once."""
 
-    def __init__(self, need: dict, request: Request, placed: Placed, refused: set[str]):
+    def __init__(self, need: dict[str, Any], request: Request, placed: Placed,
+                 refused: set[str]) -> None:
         """refused: cores that do not run the image."""
         self.need, self.request, self.placed, self.refused = need, request, placed, refused
-        self._runs: dict = {}
-        self._kernels: dict = {}
+        self._runs: dict[tuple[str, int], tuple[Counts | None, str]] = {}
+        self._kernels: dict[str, dict[str, Any] | None] = {}
 
     def temps(self, core: str) -> list[int]:
         """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
@@ -154,9 +157,10 @@ class _Measured:
         """Run the method on boards with so much temp memory, on as many at a time as this computer has
         cores."""
         waiting = list({(board.name, temp): (board, temp) for board, temp in runs}.values())
-        running = set()  # after ctrl-C in join, Python 3.11 takes a thread that runs for an ended one
+        # after ctrl-C in join, Python 3.11 takes a thread that runs for an ended one
+        running: set[int] = set()
 
-        def work():
+        def work() -> None:
             running.add(threading.get_ident())
             try:
                 while waiting:
@@ -179,16 +183,15 @@ class _Measured:
             finally:
                 _end(running, waiting)
 
-    def run(self, board: Board, temp: int):
+    def run(self, board: Board, temp: int) -> tuple[Counts | None, str]:
         """Return (Counts, "") of a run on the board, or (None, the reason)."""
         return self._runs[board.name, temp]
 
-    def time(self, board: Board | None, chip: Board | Chip, temp: int) -> dict | None:
+    def time(self, board: Board | None, chip: Board | Chip, temp: int) -> dict[str, Any] | None:
         """Return cycles.estimate for a chip of the board's core, by the sizes of the tensors where no
         board could count; None for a board, or for temp memory with which nothing was to be counted."""
-        result, message = (None, "no board")
-        if board:
-            result, message = self._runs.get((board.name, temp), (None, ""))
+        result, message = (self._runs.get((board.name, temp), (None, "")) if board
+                           else (None, "no board"))
         has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["temp_wished"][chip.core])
         conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
         if result:
@@ -200,14 +203,14 @@ class _Measured:
         meta = open_program(self.request.model).method_meta(self.request.method)
         return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
-    def choices(self, board: Board | None, chip: Board | Chip, taken: int) -> dict:
+    def choices(self, board: Board | None, chip: Board | Chip, taken: int) -> dict[str, Any]:
         """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
         sizes = {"least": self.need["temp_least"], "used": self.need["temp"],
                  "wished": self.temps(chip.core)[-1]}
         return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
                 for name, temp in sizes.items()} | {"taken": taken}
 
-    def _run(self, board, request):
+    def _run(self, board: Board, request: Request) -> tuple[Counts | None, str]:
         try:
             parts = self._parts(board, request)
             instructions, stack, counts = (
@@ -217,12 +220,13 @@ class _Measured:
         except Error as error:
             return None, str(error)
 
-    def _counts(self, board, request):
+    def _counts(self, board: Board,
+                request: Request) -> tuple[dict[str, int], dict[str, int] | None, list[int]]:
         result = running.run(request, board.name)
         running.check_result(result)
-        return result.instructions, result.stack, cycles.measured_counts(request, board.name)
+        return result.instructions or {}, result.stack, cycles.measured_counts(request, board.name)
 
-    def _parts(self, board, request):
+    def _parts(self, board: Board, request: Request) -> list[bytes]:
         """Return all that a run depends on; nothing where it will fail."""
         try:
             return [emulator.identity(board), emulator.firmware_path(board).read_bytes(),
@@ -230,7 +234,7 @@ class _Measured:
         except (emulator.EmulatorError, Error):
             return []
 
-    def kernels(self, board: Board | None):
+    def kernels(self, board: Board | None) -> dict[str, Any] | None:
         """Return flash_of_operators of the board's firmware, None if it is not known."""
         if board is None:
             return None
@@ -242,12 +246,12 @@ class _Measured:
                                                                features=features)
         return self._kernels[board.name]
 
-    def ways(self, chip: Chip, temp: int) -> dict:
+    def ways(self, chip: Chip, temp: int) -> dict[str, Any]:
         """Return fitting.fit for each way, with so much temp memory."""
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = None if board is None else fitting.firmware_of(board)
-        kernels = self.kernels(board)
-        kernels = kernels and kernels["core_and_kernels"]
+        found = self.kernels(board)
+        kernels = None if found is None else found["core_and_kernels"]
         memories: dict[str, int | None] = {**fitting.memories_of(need | {"temp": temp})}
         if not _is_known(need):
             memories["backends"] = None
@@ -258,7 +262,7 @@ class _Measured:
                 for way in fitting.WAYS}
 
 
-def _end(running, waiting):
+def _end(running: set[int], waiting: list[tuple[Board, int]]) -> None:
     """Leave nothing running, after an interrupt."""
     waiting.clear()
     while running:
@@ -266,7 +270,7 @@ def _end(running, waiting):
         time.sleep(_PAUSE)
 
 
-def _refused(measured, core):
+def _refused(measured: _Measured, core: str) -> str:
     """Say why a core does not run the image; "" if it does."""
     return OTHER_CORE if core in measured.refused else ""
 
@@ -274,7 +278,8 @@ def _refused(measured, core):
 def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
     """Return the most bytes of temp memory with which the same ways fit as with the default. Where
     none does, return the minimum if one fits then, else the default."""
-    least, used = measured.need["temp_least"], measured.need["temp"]
+    least: int = measured.need["temp_least"]
+    used: int = measured.need["temp"]
     sizes = [least, *measured.temps(chip.core)]
     fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
              for temp in sizes}
@@ -283,7 +288,7 @@ def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
     return used if fails[least] == fails[used] else least
 
 
-def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
+def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
     if refused:
         message = refused
@@ -309,18 +314,18 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict:
     }
 
 
-def _any(answers):
+def _any(answers: Iterable[bool | None]) -> bool | None:
     """Return True if one is, else None if one is unknown."""
     answers = list(answers)
     return True if True in answers else None if None in answers else False
 
 
-def _ways_of(measured, board, temp):
+def _ways_of(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
     """Return the ways of a chip like the board's."""
     return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None), temp)
 
 
-def _memories_on(measured, board, temp):
+def _memories_on(measured: _Measured, board: Board, temp: int) -> dict[str, tuple[int, int | None]]:
     """Return (bytes needed, bytes there) by memory of a board, with so much temp memory; None for bytes
     that are unknown."""
     need, placed = measured.need, measured.placed
@@ -337,13 +342,13 @@ def _memories_on(measured, board, temp):
     return memories
 
 
-def _is_known(need):
+def _is_known(need: dict[str, Any]) -> bool:
     """Returns False if backends are missing: without them it does not run, and what they take is not
     counted."""
     return all(delegate["registered"] for delegate in need["delegates"])
 
 
-def _fits(measured, board, temp):
+def _fits(measured: _Measured, board: Board, temp: int) -> bool | None:
     """Return whether a method fits the memories of a board, None if what is unknown decides it."""
     memories = _memories_on(measured, board, temp).values()
     if any(size is not None and needed > size for needed, size in memories):
@@ -353,12 +358,13 @@ def _fits(measured, board, temp):
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
     """Return the most bytes of temp memory that fit, else the default."""
-    need = measured.need
-    return max((temp for temp in [need["temp_least"], *measured.temps(board.core)]
-                if _fits(measured, board, temp) is not False), default=need["temp"])
+    least: int = measured.need["temp_least"]
+    used: int = measured.need["temp"]
+    return max((temp for temp in [least, *measured.temps(board.core)]
+                if _fits(measured, board, temp) is not False), default=used)
 
 
-def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
+def _on_board(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
     need, memories = measured.need, _memories_on(measured, board, temp)
     refused, kernels = _refused(measured, board.core), measured.kernels(board)
     entry = {
@@ -388,7 +394,7 @@ def _on_board(measured: _Measured, board: Board, temp: int) -> dict:
     return entry
 
 
-def _room_for_job(board, flash, model):
+def _room_for_job(board: Board, flash: dict[str, int | None], model: int) -> int | None:
     """Return bytes, None if they are unknown and may suffice. A job that lies behind the firmware has
     what a firmware with the kernels of this method leaves."""
     if not board.job_follows_code:
@@ -398,26 +404,27 @@ def _room_for_job(board, flash, model):
     return most if None not in firmware or model > most else None
 
 
-def planned_arenas(board, planned, outputs):
+def planned_arenas(board: Board, planned: Iterable[int],
+                   outputs: Iterable[int]) -> dict[str, tuple[int, int]]:
     """Bytes needed and there of each arena that a planned buffer or an unplanned output is in."""
-    sizes = {"planned": []}
+    sizes: dict[str, list[int]] = {"planned": []}
     for i, size in enumerate(planned):
         sizes.setdefault(board.planned_arena(i).name, []).append(size)
     sizes["planned"] += outputs
     return {name: (_together(found), board.arenas[name].size) for name, found in sizes.items()}
 
 
-def _together(sizes):
+def _together(sizes: Iterable[int]) -> int:
     """Bytes of memories that lie behind one another, each at a multiple of 16."""
     return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
 
-def _output_sizes(meta):
+def _output_sizes(meta: MethodMeta) -> list[int]:
     return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()] + [
         info.nbytes() for info in meta.unplanned_attributes()]
 
 
-def _input_sizes(meta, condition):
+def _input_sizes(meta: MethodMeta, condition: Callable[[TensorInfo], bool]) -> list[int]:
     """Bytes of the input tensors for whose TensorInfo the condition holds."""
     infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs()) if meta.input_tag(i) == TENSOR]
     return [info.nbytes() for info in infos if condition(info)]

@@ -6,6 +6,7 @@ which is Python for the most part: of one program it always takes the same, whic
 
 import json
 from pathlib import Path
+from typing import Any
 
 from ..boards.boards import Board
 from ..run import emulator
@@ -13,15 +14,17 @@ from ..run import emulator
 FREE = 2304  # bytes that load, execute, step and unload have to find: PT_STACK_BYTES of port/module
 
 
-def read_bounds(firmware: Path) -> dict:
+def read_bounds(firmware: Path) -> dict[str, Any]:
     """Read the figures beside a firmware. Raises FileNotFoundError if another make built it."""
-    return json.loads((firmware.parent / "stack.json").read_text())
+    bounds: dict[str, Any] = json.loads((firmware.parent / "stack.json").read_text())
+    return bounds
 
 
-def execute_bound(bounds: dict, operators: list[str]) -> int:
+def execute_bound(bounds: dict[str, Any], operators: list[str]) -> int:
     """Most bytes that executing a method takes whose delegates, if any, are not counted."""
     kernels = [max(bounds["kernels"][name].values()) for name in operators]
-    return bounds["execute"] + max([bounds["called_back"], *kernels])
+    most: int = bounds["execute"] + max([bounds["called_back"], *kernels])
+    return most
 
 
 def bound_on(board: Board, operators: list[str]) -> int | None:

@@ -1,6 +1,8 @@
 """Estimate the time of a program from a run on the emulated board of a core."""
 
-from picotorch import Error
+from typing import Any
+
+from picotorch import Error, Program
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
@@ -12,7 +14,7 @@ from . import by_size, cycles, fitting
 _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 
 
-def estimated(program: bytes, core: str) -> dict:
+def estimated(program: bytes, core: str) -> dict[str, Any]:
     """Return {"core", "clock_hz", "instructions", "cycles", "ms", "least_ms", "most_ms", "message"},
     with the temp memory that kernels use, as the RAM of the report has it. "counted" is False if no
     board of the core is built: then see by_size.estimate. If a board cannot run the program, "message"
@@ -20,7 +22,7 @@ def estimated(program: bytes, core: str) -> dict:
     return estimated_with_counts(program, core)[0]
 
 
-def estimated_with_counts(program: bytes, core: str) -> tuple[dict, list[int]]:
+def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], list[int]]:
     """Return what estimated returns, and the instructions that a board counted, by instruction of the
     method; an empty list if no board did."""
     board = fitting.reference_board(core)
@@ -44,7 +46,7 @@ def estimated_with_counts(program: bytes, core: str) -> tuple[dict, list[int]]:
                                    cycles.conditions_of(request, result, core)), counts
 
 
-def _by_size(program, core):
+def _by_size(program: Program, core: str) -> dict[str, Any] | None:
     method = load_with_exact_memories(program, "forward")
     used = method.memory_report()["temp"]["used"]
     has_less = cycles.has_less_temp(used, used, wished_temp(method, core))

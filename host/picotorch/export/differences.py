@@ -143,7 +143,7 @@ def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[A
     if not parts or stepper.has_jumps:
         return []
     last = {value: (i, k) for i, part in parts.items()
-            if not _is_conversion(stepper.instructions[i].call)
+            if not _is_copy(stepper.instructions[i].call)
             for k, value in enumerate(part.values) if value}
     names = {place: value for value, place in last.items()}
     found = {place: (Difference(), Difference()) for place in names}
@@ -181,5 +181,6 @@ def _rounded(array: np.ndarray, part: "Part") -> np.ndarray:
     return ((integers - part.zero_point) * part.scale).astype(array.dtype)
 
 
-def _is_conversion(operator: str) -> bool:
-    return "quantize_per_tensor" in operator
+def _is_copy(operator: str) -> bool:
+    """Return True for an operator whose result is its input in another type or order."""
+    return "quantize_per_tensor" in operator or "_clone_dim_order" in operator

@@ -502,7 +502,7 @@ class _DropIndices(ExportPass):  # type: ignore[misc]
         return PassResult(graph_module, True)
 
 
-class _Convolutions(AtenToCortexMPass):  # type: ignore[misc]
+class _Convolutions(AtenToDialectPass):  # type: ignore[misc]
     """Make convolutions int8 before the other operators. Those ask whether their input is channels
     last, as the result of an int8 convolution always is; ExecuTorch would read that from the result of
     PyTorch's, which is contiguous for some inputs of one channel."""

@@ -267,6 +267,8 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
         super().__init__(graph, garbage_collect_values=False)
 
     def run_node(self, node: torch.fx.Node) -> Any:
+        if node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
+            node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
         elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == ROI_ALIGN
@@ -278,8 +280,6 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
                 self._copy(node, source, torch.channels_last)
         elif node.target in _PAIRS:
             self._match_ranks(node)
-        elif node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
-            node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         result = super().run_node(node)
         if node.target in _IMAGE_OPERATORS and isinstance(result, torch.Tensor) and result.shape[1] > 1:
             return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels give it

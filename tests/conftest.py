@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from picotorch.boards.boards import BOARDS_DIR
 from picotorch.cli import main as cli
+from picotorch.run.device import link
 
 BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
 BOARDS_OF_MAKE_TEST = {name for name, board in BOARDS.items() if board.get("in_make_test")}
@@ -22,6 +23,13 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "own_cache"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def long_patience(monkeypatch):
+    """Emulated boards are slow on busy cores: the checksum of a module of 228 KB took more than the
+    default of 10 s."""
+    monkeypatch.setattr(link, "PATIENCE", 60.0)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ OTHERS = {  # module, samples, words of the warning
         Net(lambda layers, x: layers[1](layers[0](x)[..., 1:]), unlike_rows(), linear(inputs=15)),
         samples(), "the weights of layers.0 have one scale, and channels of unlike ranges: 0 up to"),
     "a coarse step": (
-        Net(lambda layers, x: layers[1]((layers[0](x) * 1000).sin()), linear(), linear()), samples(),
+        Net(lambda layers, x: layers[1]((layers[0](x) * 100).sin()), linear(), linear()), samples(),
         "wide range"),
     "a small difference": (
         Net(lambda layers, x: layers[1](layers[0](x).sinh()[..., :2] * 0 + layers[0](x * 1e-3)[..., :2]

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import click
 
 from ..host import show
-from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice
+from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice, Stance
 
 Entry: TypeAlias = dict[str, Any]  # of a report, as it becomes JSON
 # Of layers below plain fake quantization and of poor ones: a causes.Cause by the name of a value
@@ -75,7 +75,7 @@ def layer_warnings(layers: list[Entry], find_causes: FindCauses) -> list[Advice]
     return found
 
 
-def _ways_out(kept: Collection[str], remedy: str) -> tuple[str, str]:
+def _ways_out(kept: Collection[str], remedy: str) -> tuple[str, Stance]:
     """Return the remedy with the layers to keep in float, and its stance."""
     keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
             if len(kept) <= _KEPT else WITHOUT_INT8)

@@ -54,9 +54,9 @@ def from_bfloat16(bits: Any) -> np.ndarray:
     return (np.asarray(bits, np.uint32) << 16).astype(np.uint32).view(np.float32)
 
 
-def as_numbers(array: np.ndarray, scalar_type: int) -> np.ndarray:
+def as_numbers(array: np.ndarray, scalar_type: int | None) -> np.ndarray:
     """An output as real numbers that can be compared: those of bfloat16 as float32, of complex ones
-    real and imaginary part in a last dim."""
+    real and imaginary part in a last dim. scalar_type: None for what is no tensor."""
     if scalar_type == COMPLEX_HALF or array.dtype.kind == "c":
         part = np.dtype("float16") if scalar_type == COMPLEX_HALF else array.real.dtype
         return np.ascontiguousarray(array).reshape(array.shape).view(part).reshape(*array.shape, 2)

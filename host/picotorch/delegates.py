@@ -19,20 +19,8 @@ heap; without it, and always under CPython, a new one is made.
 
 import _picotorch
 
-from .errors import (
-    DELEGATE_MEMORY_ALLOCATION_FAILED,
-    INTERNAL,
-    INVALID_ARGUMENT,
-    INVALID_STATE,
-    NOT_FOUND,
-    NOT_IMPLEMENTED,
-    OK,
-    Error,
-    fail,
-    need,
-    spare_error,
-    text_of,
-)
+from . import errors
+from .errors import Error, fail, need, spare_error, text_of
 from .memory import ALIGNMENT
 from .method_meta import MethodMeta, backends
 from .program import NamedDataMap
@@ -52,12 +40,12 @@ class Backend:
         context: BackendInitContext. processed: FreeableBuffer of what the backend's preprocess wrote
         at export. compile_specs: CompileSpecs, those of the export.
         """
-        raise fail(NOT_IMPLEMENTED, "has no init", "backend")
+        raise fail(errors.NOT_IMPLEMENTED, "has no init", "backend")
 
     def execute(self, context, handle, args):
         """Executes a delegate. args: its inputs, then its outputs, which it writes: Tensors (valid
         until it returns), numbers, bools, None. context: BackendExecutionContext."""
-        raise fail(NOT_IMPLEMENTED, "has no execute", "backend")
+        raise fail(errors.NOT_IMPLEMENTED, "has no execute", "backend")
 
     def destroy(self, handle):
         """Called for each handle when its method is unloaded, or not loaded after all."""
@@ -68,7 +56,7 @@ def register_backend(name, backend):
     name that is taken, InvalidType for anything but a Backend."""
     need(backend, Backend, "backend")
     if get_backend(name) is not None:
-        raise fail(INVALID_ARGUMENT, "is already registered; unregister_backend first", name)
+        raise fail(errors.INVALID_ARGUMENT, "is already registered; unregister_backend first", name)
     backends.append((name, backend))
 
 
@@ -76,7 +64,8 @@ def unregister_backend(name):
     """Methods that are loaded keep the backend. Raises NotFound."""
     backend = get_backend(name)
     if backend is None:
-        raise fail(NOT_FOUND, "does not exist; give one of registered_backend_names()", "backend")
+        raise fail(errors.NOT_FOUND, "does not exist; give one of registered_backend_names()",
+                   "backend")
     backends.remove((name, backend))
 
 
@@ -109,7 +98,7 @@ class BackendAllocator:
         method needs of this memory so far, InvalidArgument for an alignment that is not a power of
         two or that the memory does not have, InvalidState for memory of the pool after init."""
         if not self.is_open:
-            raise fail(INVALID_STATE, "allocates only in init", "method pool")
+            raise fail(errors.INVALID_STATE, "allocates only in init", "method pool")
         return self._allocate(size, alignment, view)
 
 
@@ -184,7 +173,7 @@ class FreeableBuffer:
     def data(self):
         """A read-only memoryview. Raises InvalidState after free."""
         if self._is_free:
-            raise fail(INVALID_STATE, "was freed", "processed data")
+            raise fail(errors.INVALID_STATE, "was freed", "processed data")
         return self._view
 
     def size(self):
@@ -286,7 +275,7 @@ class Arguments:
                 self._library.resize_argument(i, sizes)
                 self._library.argument(i, self.items[i])
                 return
-        raise fail(INVALID_ARGUMENT, "is not an argument of this call", "tensor")
+        raise fail(errors.INVALID_ARGUMENT, "is not an argument of this call", "tensor")
 
     def __len__(self):
         return self.count
@@ -318,17 +307,17 @@ class Delegates:
 
     def find(self, index, backend):
         """Takes the backend of a delegate. NotFound where it cannot work now."""
-        code = INTERNAL
+        code = errors.INTERNAL
         try:
             if not backend.is_available():
-                code = NOT_FOUND
-                raise fail(NOT_FOUND, "is not available")
+                code = errors.NOT_FOUND
+                raise fail(errors.NOT_FOUND, "is not available")
         except Exception as error:
             self._keep(error, index)
             return code
         if index < len(self.items):
             self.items[index].backend = backend
-        return OK
+        return errors.OK
 
     def call(self, what, index):
         delegate = self.items[index]
@@ -346,7 +335,7 @@ class Delegates:
             else:
                 self._keep(error, index)
                 spare_error()  # others are destroyed before it is raised
-        return OK if self._error is None else INTERNAL
+        return errors.OK if self._error is None else errors.INTERNAL
 
     def _init(self, delegate, index):
         method = self.method
@@ -376,7 +365,7 @@ class Delegates:
             except BaseException as error:
                 if self.keeps_errors or not isinstance(error, Exception):
                     self._keep(error, index)
-        return OK
+        return errors.OK
 
     # ---- errors
 
@@ -399,11 +388,11 @@ class Delegates:
         self._exception = None
         if isinstance(error, Exception) and not self._place(error, delegate, instruction):
             if isinstance(error, MemoryError):
-                error = fail(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", "delegate",
-                             delegate, source=self)
+                error = fail(errors.DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left",
+                             "delegate", delegate, source=self)
             else:
                 self._exception = error
-                error = fail(INTERNAL, "", "delegate", delegate, source=self)
+                error = fail(errors.INTERNAL, "", "delegate", delegate, source=self)
         self._error = error
 
     def _place(self, error, delegate, instruction):
@@ -412,7 +401,7 @@ class Delegates:
         if not isinstance(error, Error):
             return False
         try:
-            if not isinstance(error.code, int) or error.code == OK:
+            if not isinstance(error.code, int) or error.code == errors.OK:
                 return False
             if error.subject is None:
                 error.subject = "delegate" if instruction < 0 else "instruction"

@@ -10,6 +10,7 @@
 
 import _picotorch
 
+from . import schema
 from .errors import (
     ALREADY_LOADED,
     INVALID_ARGUMENT,
@@ -28,19 +29,10 @@ from .errors import (
 )
 from .memory import BUSY, MemoryManager
 from .method_meta import MethodMeta, backends
-from .schema import (
-    SUBJECT_ATTRIBUTE,
-    SUBJECT_EXTERNAL_TENSOR,
-    SUBJECT_INPUT,
-    SUBJECT_KERNEL,
-    SUBJECT_MISSING_BACKEND,
-    SUBJECT_MISSING_OPERATOR,
-    SUBJECT_POOL,
-)
 from .tensor import Tensor, TensorInfo, new_kept
 
-_EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
-              SUBJECT_EXTERNAL_TENSOR)
+_EXPLAINED = (schema.SUBJECT_KERNEL, schema.SUBJECT_MISSING_OPERATOR,
+              schema.SUBJECT_MISSING_BACKEND, schema.SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
 _MOST = 1 << 16  # objects that a Method makes of a kind
@@ -360,16 +352,16 @@ class Method:
         if error is None:
             name = None
             remedy = ""
-            if subject == SUBJECT_POOL:
+            if subject == schema.SUBJECT_POOL:
                 name = self.manager.method_allocator.name
-            elif subject == SUBJECT_ATTRIBUTE:
+            elif subject == schema.SUBJECT_ATTRIBUTE:
                 name = self._asked
-            elif subject == SUBJECT_EXTERNAL_TENSOR:
+            elif subject == schema.SUBJECT_EXTERNAL_TENSOR:
                 argument = index
                 index = -1
-            elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
+            elif subject == schema.SUBJECT_INPUT and code == NOT_SUPPORTED:
                 remedy = "see input_tensor_meta for its sizes"
-            elif subject == SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
+            elif subject == schema.SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
                 remedy = "pass more temp memory"
             error = library_error(code, subject, index, argument, requested, available, what,
                                   self if subject in _EXPLAINED else None, name, remedy)
@@ -378,13 +370,13 @@ class Method:
     def explain(self, error):
         """Return details of an error: the missing operators, or the argument that a kernel refused."""
         kind = error._kind
-        if kind == SUBJECT_KERNEL:
+        if kind == schema.SUBJECT_KERNEL:
             return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)
-        if kind == SUBJECT_MISSING_OPERATOR:
+        if kind == schema.SUBJECT_MISSING_OPERATOR:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
-        if kind == SUBJECT_MISSING_BACKEND:
+        if kind == schema.SUBJECT_MISSING_BACKEND:
             return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
-        if kind == SUBJECT_EXTERNAL_TENSOR:
+        if kind == schema.SUBJECT_EXTERNAL_TENSOR:
             # the name of the tensor, and the files in which it was looked for
             info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, error.argument))
             files = [] if self.data_map is None else self.data_map.files

@@ -1,8 +1,9 @@
 """Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
     python tools/generate_schema.py           # writes host/picotorch/schema.py,
-                                              # kernels/include/picotorch/schema.h, schema_slots.h
-                                              # and schema_tables.h of kernels/core/generated,
+                                              # kernels/include/picotorch/schema.h, schema_slots.h,
+                                              # schema_tables.inc and error_words.inc of
+                                              # kernels/core/generated,
                                               # program_schema.py, bundled_schema.py of host/picotorch
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
@@ -19,6 +20,7 @@ PYTHON = ROOT / "host/picotorch/schema.py"
 HEADER = ROOT / "kernels/include/picotorch/schema.h"
 SLOTS = ROOT / "kernels/core/generated/schema_slots.h"
 VERIFIER = ROOT / "kernels/core/generated/schema_tables.inc"
+ERROR_WORDS = ROOT / "kernels/core/generated/error_words.inc"
 PROGRAM = ROOT / "host/picotorch/host/program_schema.py"
 BUNDLED = ROOT / "host/picotorch/run/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
@@ -151,6 +153,19 @@ def header_source(schema, subjects):
     return "\n".join(lines)
 
 
+def error_words_source(schema, subjects):
+    """Write the words of an error's text: strings one behind the other, since a table of pointers would
+    need relocations. Before each name of an error is its code."""
+    lines = ["// Names of errors and of their subjects.", f"// {NOTICE}", "", "// clang-format off",
+             "static const char error_names[] ="]
+    lines += [f'    "\\x{value:02x}"\n    "{name}\\0"' for name, value in schema["enum"]["Error"].items()
+              if value and not name.startswith("Registration")]
+    lines[-1] += ";"
+    lines += ["", "static const char subject_names[] ="]
+    lines += [f'    "{word}\\0"' for word in subjects.values()]
+    return "\n".join([*lines, ""]).removesuffix("\n") + ";\n"
+
+
 def header_lines(prefix, fields):
     """Write the positions of the fields in a file's header, and its magic number as a u32."""
     for name, value in fields.items():
@@ -226,6 +241,7 @@ def main():
                        (HEADER, header_source(schema, subjects)),
                        (SLOTS, slots_source(schema, flat_tensor)),
                        (VERIFIER, verifier_source(schema, flat_tensor)),
+                       (ERROR_WORDS, error_words_source(schema, subjects)),
                        (PROGRAM, slots_of_program(schema)),
                        (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:

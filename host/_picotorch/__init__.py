@@ -559,7 +559,7 @@ WISHING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
-    """A loaded method. owner: a contract.MethodOwner. most: number of delegates; most_arguments: of a
+    """A loaded method. owner: a contract.MethodOwner. max_delegates: of the method; max_arguments: of a
     call. planned: number of buffers; under MicroPython a locked heap has no room for more than eight
     others."""
 
@@ -567,10 +567,10 @@ class Method(_Caller):
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
 
-    def __init__(self, owner: "MethodOwner", most: int, most_arguments: int, planned: int) -> None:
+    def __init__(self, owner: "MethodOwner", max_delegates: int, max_arguments: int, planned: int) -> None:
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
-        self._delegates.most, self._delegates.most_arguments = most, most_arguments
+        self._delegates.max_delegates, self._delegates.max_arguments = max_delegates, max_arguments
         self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
         self.threads = 1  # that share the large loops of execute
         self._delegate_thread: int | None = None  # in which the library is calling a delegate
@@ -736,7 +736,7 @@ class Method(_Caller):
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
-                         "is a tensor; give a buffer or a Tensor")
+                         "is a tensor; give its data")
         shaped = hasattr(value, "sizes_view")
         memory = self._memory(value.data if shaped else value, subject, index)
         given: dict[str, Any] = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}

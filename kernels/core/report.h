@@ -27,7 +27,7 @@ int pt_report_outside(pt_error *error);
 // NotFound: a name that no method has.
 static inline int pt_report_no_method(pt_error *error) {
     return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD_NAME, PT_NO_INDEX,
-                     "there is no method of this name; give one of method_names");
+                     "no method has this name; use the name of one of the program's methods");
 }
 
 #endif

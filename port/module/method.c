@@ -217,8 +217,8 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
     method *self = m_new0(method, 1);
     self->base.type = type;
     self->owner = args[0];
-    self->most = (uint16_t)MIN(pt_clamp(args[1]), UINT16_MAX);
-    self->most_arguments = (uint8_t)MIN(pt_clamp(args[2]), UINT8_MAX);
+    self->max_delegates = (uint16_t)MIN(pt_clamp(args[1]), UINT16_MAX);
+    self->max_arguments = (uint8_t)MIN(pt_clamp(args[2]), UINT8_MAX);
     self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MOST_PLANNED - SPARE) + SPARE;
     self->anchors = m_new0(void *, self->n_anchors - 1);
     self->raised = MP_OBJ_NULL;
@@ -288,8 +288,8 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     pt_error error;
     g.options.prepare = mp_obj_is_true(args[PREPARE]);
     asked.owner = &g;
-    asked.most = self->most;
-    asked.most_arguments = self->most_arguments;
+    asked.max_delegates = self->max_delegates;
+    asked.max_arguments = self->max_arguments;
     if (self->m.state == PT_UNLOADED) { // else it is an error, and all stays as it is
         size_t n;
         mp_obj_t *buffers;

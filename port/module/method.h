@@ -12,8 +12,8 @@ typedef struct method {
     mp_obj_t owner;  // see pt_raise
     mp_obj_t files;  // tuple of Data: its items are the library's array
     mp_obj_t raised; // an exception that waits until the library has returned
-    uint16_t most;   // delegates, and arguments of a call
-    uint8_t most_arguments;
+    uint16_t max_delegates;
+    uint8_t max_arguments;
     uint8_t n_anchors;  // memories with lower numbers, and TEMP and EVENTS, have an anchor
     uint32_t resizable; // a bit for each memory but the program that may move
     void **anchors;     // what keeps each of them alive, see pt_memory

@@ -113,7 +113,7 @@ static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, in
                         given *into) {
     if (!take(self, buffer, subject, index, into)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                  "is a tensor; give a buffer or a Tensor");
+                  "is a tensor; give its data");
     }
 }
 

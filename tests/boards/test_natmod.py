@@ -96,7 +96,7 @@ def test_errors_leave_everything_usable(arch, target, models, tmp_path):
     """Bad files, 200 refusals whose tracebacks grow on an open heap, no stack, and callbacks that were
     scheduled: they run while the method does."""
     lines = run(arch, target, "native_module.py", models, tmp_path)
-    no_number = "InvalidArgument (0x12): input 0: is a tensor; give a buffer or a Tensor"
+    no_number = "InvalidArgument (0x12): input 0: is a tensor; give its data"
     assert lines == [
         "damaged InvalidProgram (0x23): program: no file identifier ET12: not a .pte file; export "
         "the program again or copy it again",

@@ -1,7 +1,12 @@
 """The C API, called as no binding of Python calls it: each misuse has its error."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from _picotorch_c import ffi, lib
+from picotorch.errors import library_error
+from picotorch.schema import ERROR_NAMES, SUBJECTS
 from support.flatbuffer_builder import bool_value
 from support.programs import call, plan, program, relu_plan, tensor
 
@@ -130,5 +135,65 @@ def test_a_code_of_a_delegate_that_is_none_is_internal(code, told):
     values = relu_plan() | {"delegates": delegates}
     library = Library(program(values, backend_delegate_data=[{"data": [1]}]))
     callback = ffi.callback("int(pt_method *, uint32_t, pt_error *)", lambda m, i, error: code)
-    library.options.delegates = ffi.new("pt_delegates *", {"most": 1, "find": callback})
+    library.options.delegates = ffi.new("pt_delegates *", {"max_delegates": 1, "find": callback})
     assert library.load() == told == library.error.code
+
+
+# ---- the text of an error
+
+ROOT = Path(__file__).resolve().parents[2]
+NO_BYTES = 2**32 - 1
+
+
+def text_of(size=200, what=None, **fields):
+    """Return the text and its whole length."""
+    kept = ffi.NULL if what is None else ffi.new("char[]", what.encode())
+    error = ffi.new("pt_error *", {"requested": NO_BYTES, "available": NO_BYTES, "index": -1,
+                                   "argument": -1, "what": kept, **fields})
+    text = ffi.new("char[]", b"x" * size)
+    length = lib.pt_error_text(error, text if size else ffi.NULL, size)
+    return ffi.string(text).decode() if size else "", length
+
+
+@pytest.mark.parametrize("subject", range(len(SUBJECTS)))
+def test_an_error_has_the_text_of_python(subject):
+    """Python adds remedies by the code, and what it reads from the program."""
+    what = "a cause; a remedy"
+    for code in ERROR_NAMES:
+        for index in -1, 0, 2**31 - 1:
+            for numbers in (NO_BYTES, NO_BYTES), (0, 1), (2**32 - 2, NO_BYTES):
+                if subject == lib.PT_SUBJECT_INSTRUCTION and numbers[0] > 0:
+                    continue  # its numbers are of arguments: both are there, or none
+                requested, available = (-1 if number == NO_BYTES else number for number in numbers)
+                error = library_error(code, subject, index, -1, requested, available, what, None)
+                assert text_of(code=code, subject=subject, index=index, requested=numbers[0],
+                               available=numbers[1], what=what)[0] == str(error)
+
+
+def test_an_error_of_a_kernel_names_the_argument():
+    text, _ = text_of(code=INVALID_ARGUMENT, subject=lib.PT_SUBJECT_KERNEL, index=3, argument=1)
+    assert text == "InvalidArgument (0x12): instruction 3: argument 1"
+
+
+@pytest.mark.parametrize("fields", [{"code": 0xFF}, {"code": 1, "subject": 255}])
+def test_an_unknown_error_has_a_text(fields):
+    assert text_of(**fields)[0].endswith("): ")
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 30, 38, 39, 40, 41])
+def test_a_text_that_is_longer_is_cut(size):
+    fields = {"code": INVALID_ARGUMENT, "subject": lib.PT_SUBJECT_INPUT, "what": "is wrong"}
+    whole, length = text_of(**fields)
+    assert length == len(whole) == 39
+    assert text_of(size, **fields) == (whole[:max(size - 1, 0)], length)
+
+
+def test_the_example_of_the_header_compiles(tmp_path):
+    comment = (ROOT / "kernels/include/picotorch/picotorch.h").read_text().split("#ifndef")[0]
+    lines = [line[6:] for line in comment.splitlines() if line.startswith("//     ")]
+    source = tmp_path / "example.c"
+    source.write_text("#include <picotorch/picotorch.h>\n"
+                      "enum { POOL = 64, PLANNED = 64, TEMP = 64, INPUTS = 4 };\n"
+                      + "\n".join(lines) + "\n")
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-c", "-I",
+                    ROOT / "kernels/include", source, "-o", tmp_path / "example.o"], check=True)

@@ -229,7 +229,7 @@ def test_state_without_memory_is_refused():
     method.set_input(aligned(8), 0)
     with pytest.raises(Error, match="InvalidState .*call .* or set_attribute_data_ptr for each"):
         method.execute()
-    with pytest.raises(Error, match="InvalidState .*total: has no memory; call set_attribute_data_ptr"):
+    with pytest.raises(Error, match="InvalidState .*total: has no memory; set the memory of the attribute"):
         method.get_attribute("total")
 
 

@@ -4,11 +4,11 @@
 #include "core/format/program.h"
 #include "core/report.h"
 
-#define INDEX_REMEDY "; inputs_size and outputs_size give the numbers"
+#define INDEX_REMEDY "; count from 0"
 
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
-                     "does not exist; the method's meta data gives the number");
+                     "does not exist; count from 0");
 }
 
 int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error) {
@@ -46,7 +46,7 @@ uint32_t pt_program_methods(const pt_program *p) {
 int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     if (i >= pt_program_methods(p)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "does not exist; num_methods gives the number");
+                         "does not exist; count from 0");
     }
     return pt_describe(p)->at(plan, p, i, error);
 }
@@ -158,9 +158,8 @@ int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, ui
     bool is_found = pt_describe(plan->program)->find_attribute(plan, name, length, value);
     return is_found ? PT_ERROR_OK
                     : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX,
-                                "no parameter or buffer of this name; "
-                                "MethodMeta.attribute_tensor_meta gives the names that the "
-                                "program keeps");
+                                "no parameter or buffer of this name; use a fully qualified "
+                                "name that the program keeps");
 }
 
 // ---- operators and instructions

@@ -229,7 +229,7 @@ static int named_data_at(const pt_program *p, pt_reader *r, uint32_t i, pt_table
     uint32_t entries = named_data(p, r);
     if (i >= pt_length(r, entries)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_NAMED_DATA, (int32_t)i,
-                         "does not exist; get_num_keys gives the number");
+                         "does not exist; count from 0");
     }
     *t = pt_table_at(r, pt_table_item(r, entries, i));
     return r->bad ? pt_report_outside(error) : PT_ERROR_OK;

@@ -10,7 +10,7 @@ static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *wha
 
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
-                     "does not exist; the method's meta data gives the number");
+                     "does not exist; count from 0");
 }
 
 // ---- which method
@@ -34,10 +34,6 @@ static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t
 
 static int at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
-    if (i >= pt_length(&r, p->plans)) {
-        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "does not exist; num_methods gives the number");
-    }
     read_plan(plan, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }

@@ -190,11 +190,10 @@ static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->plan->delegates)) {
         return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "calls a delegate that does not exist");
     }
-    if (w->n_args > delegates->most_arguments || w->n_args > MOST_CALL_ARGUMENTS) {
+    if (w->n_args > delegates->max_arguments || w->n_args > MOST_CALL_ARGUMENTS) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_INSTRUCTION,
                          (int32_t)w->index,
-                         "has more arguments than Method has room for; give Method a larger "
-                         "max_arguments");
+                         "has more arguments than there is room for; raise max_arguments");
     }
     *n = w->n_args + 1; // and where the program lists them
     return count_lists(l, w, w->n_args);
@@ -274,10 +273,10 @@ static NOT_INLINED int find_delegates(loader *l) {
         }
         PT_TRY(code);
     }
-    if (n > (delegates ? delegates->most : 0)) {
+    if (n > (delegates ? delegates->max_delegates : 0)) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_DELEGATES, PT_NO_INDEX,
-                         "more than Method has room for; give Method max_delegates, or register "
-                         "backends before it is made");
+                         "more than there is room for; raise max_delegates, or register backends "
+                         "first");
     }
     return PT_ERROR_OK;
 }

@@ -116,7 +116,7 @@ static int check_shape(const target *t, const pt_given *given) {
                                  "; give as many bytes as the program's sizes take");
     }
     if (bytes_of(given) != given->data.size) {
-        return refuse(t, "its sizes have changed since; call get_output again");
+        return refuse(t, "its sizes have changed since; get the output again");
     }
     if (given->rank == t->info.rank && given->rank > 0 && given->dim_order &&
         memcmp(given->dim_order, t->info.dim_order, given->rank) != 0) {
@@ -219,7 +219,7 @@ static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
     return m->c.instruction == 0
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_INPUT, (int32_t)i,
-                           "cannot be set between steps; call reset_execution");
+                           "cannot be set between steps; reset the execution first");
 }
 
 int pt_give_input(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
@@ -268,7 +268,7 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_err
     PT_TRY(start_input(&t, m, i, error));
     PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
-        return refuse(&t, "is a tensor; give a buffer or a Tensor");
+        return refuse(&t, "is a tensor; give its data");
     }
     if (item.type >= PT_TYPE_INT_LIST || item.type == PT_TYPE_NONE) {
         return refuse(&t, "is a list, which cannot be an input");
@@ -321,7 +321,7 @@ int pt_set_output(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
     PT_TRY(pt_check_idle(m, "is executing", error));
     PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &t.value, error));
     PT_TRY(find_target(&t));
-    return give_memory(&t, given, "has planned memory; read it with get_output");
+    return give_memory(&t, given, "has planned memory; get the output instead");
 }
 
 int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *given,
@@ -332,5 +332,5 @@ int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *
     PT_TRY(pt_check_idle(m, "is executing", error));
     PT_TRY(pt_find_attribute(&m->plan, name, length, &t.value, error));
     PT_TRY(find_target(&t));
-    return give_memory(&t, given, "has planned memory; write to what get_attribute gives");
+    return give_memory(&t, given, "has planned memory; get the attribute and write there");
 }

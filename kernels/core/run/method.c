@@ -31,7 +31,7 @@ int pt_take_code(pt_error *error, int code) {
 int pt_check_loaded(const pt_method *m, pt_error *error) {
     return m->state == PT_LOADED ? PT_ERROR_OK
                                  : pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_METHOD,
-                                             PT_NO_INDEX, "is not loaded; call load first");
+                                             PT_NO_INDEX, "is not loaded; load it first");
 }
 
 int pt_check_idle(const pt_method *m, const char *what, pt_error *error) {
@@ -149,7 +149,7 @@ static int report_unready(const pt_method *m, pt_error *error) {
     for (uint32_t i = 0; i < n; i++) {
         if (!(m->set[i / 32] >> i % 32 & 1)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_INPUT, (int32_t)i,
-                             "was never set; call set_input");
+                             "was never set; set it before the execution");
         }
     }
     if (shares_memory(m)) {
@@ -158,8 +158,8 @@ static int report_unready(const pt_method *m, pt_error *error) {
                          "memories that do not overlap");
     }
     return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_EXTERNAL, PT_NO_INDEX,
-                     "has no memory; call set_input, set_output_data_ptr or "
-                     "set_attribute_data_ptr for each");
+                     "has no memory; set the memory of each input, output and buffer that "
+                     "the program leaves unplanned");
 }
 
 bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
@@ -182,7 +182,7 @@ static int report_run(pt_method *m, int code, pt_error *error) {
     }
     if (code == PT_ERROR_END_OF_METHOD) {
         return pt_report(error, code, PT_SUBJECT_METHOD, PT_NO_INDEX,
-                         "has run all its instructions; call reset_execution");
+                         "has run all its instructions; reset the execution");
     }
     pt_report_kernel(c, code, c->failed, error);
     if (code == PT_ERROR_MEMORY_ALLOCATION_FAILED) {

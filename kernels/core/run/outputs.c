@@ -69,7 +69,7 @@ int pt_output(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *err
     uint32_t index;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &index, error));
-    return view_value(&q, index, "has no memory; call set_output_data_ptr", view);
+    return view_value(&q, index, "has no memory; set the memory of the output", view);
 }
 
 // ---- attributes
@@ -80,7 +80,7 @@ int pt_attribute(const pt_method *m, const char *name, uint32_t length, pt_value
     uint32_t index;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_find_attribute(&m->plan, name, length, &index, error));
-    return view_value(&q, index, "has no memory; call set_attribute_data_ptr", view);
+    return view_value(&q, index, "has no memory; set the memory of the attribute", view);
 }
 
 // ---- items of lists
@@ -121,7 +121,7 @@ int pt_list_view(const pt_method *m, const pt_item *list, uint32_t i, pt_value_v
         return check_entry(&q, list->type, PT_NO_INDEX, view);
     }
     int32_t index = entry < 0 || entry > INT32_MAX ? -1 : (int32_t)entry;
-    PT_TRY(view_value(&q, (uint32_t)index, "has no memory; call set_input for each", view));
+    PT_TRY(view_value(&q, (uint32_t)index, "has no memory; set the inputs first", view));
     return check_entry(&q, list->type, index, view);
 }
 

@@ -1,26 +1,51 @@
-// picotorch: runs ExecuTorch programs without a heap.
+// picotorch: run ExecuTorch programs without a heap.
 //
+// This header is all that a C program needs. A model is opened, one of its methods is found and
+// loaded into memories of the caller, and executed as often as wanted:
+//
+//     static uint64_t pool[POOL / 8], planned[PLANNED / 8], temp[TEMP / 8]; // see `picotorch size`
 //     static pt_program program;
-//     pt_plan plan;
 //     static pt_method method;
-//     pt_error error;
-//     if (pt_program_open(&program, model, model_size, PT_VERIFY_STRICT, &error) ||
-//         pt_plan_find(&plan, &program, "forward", 7, &error) ||
-//         pt_load(&method, &plan, &memories, &options, &error) ||
-//         pt_set_input(&method, 0, x, sizeof(x), &error) || pt_execute(&method, &error) ||
-//         pt_output(&method, 0, &y, &error)) {
-//         // error.code, error.what ...
+//
+//     int classify(const void *model, uint32_t size, const float *x, pt_value_view *y,
+//                  pt_error *error) {
+//         pt_plan plan;
+//         const pt_span buffers[] = {{planned, sizeof(planned), false}};
+//         const pt_memories memories = {.pool = {pool, sizeof(pool), false},
+//                                       .planned = buffers,
+//                                       .n_planned = 1,
+//                                       .temp = {temp, sizeof(temp), false}};
+//         const pt_options options = {.prepare = false};
+//         PT_TRY(pt_program_open(&program, model, size, PT_VERIFY_STRICT, error));
+//         PT_TRY(pt_plan_find(&plan, &program, "forward", 7, error));
+//         PT_TRY(pt_load(&method, &plan, &memories, &options, error));
+//         PT_TRY(pt_set_input(&method, 0, (void *)x, INPUTS * sizeof(float), error));
+//         PT_TRY(pt_execute(&method, error));
+//         return pt_output(&method, 0, y, error); // y->tensor.data: where the output lies
 //     }
 //
-// All memory is the caller's: these structs, the file and the memories of a method stay where they
-// are while they are in use. No function allocates, none keeps anything elsewhere. Functions that
-// can fail return PT_ERROR_OK or the error's code, and tell the rest in a pt_error.
+// Ownership. All memory is the caller's. No function allocates, and the library has no variables
+// of its own. A pt_program, a pt_data, a pt_method, the file behind each and the memories of a
+// method stay where they are, and unchanged by the caller, for as long as a method that uses them
+// is loaded. pt_load copies pt_plan, pt_memories and pt_options, not the arrays that they point to.
 //
-// What is trusted and what is not: no byte of a file is. pt_program_open and pt_data_open check
-// that tables, vectors, strings and segments lie inside the file (PT_VERIFY_STRICT). Every number
-// in it that means a position, an index or a size is checked where it is used, before a record is
-// written. A method that is loaded reads nothing that was not checked. PT_VERIFY_MINIMAL is for
-// files whose bytes are known to be good.
+// Alignment. Files and memories start at a multiple of 8 bytes (PT_ALIGNMENT). No two memories of a
+// method share a byte.
+//
+// Errors. A function that returns int returns PT_ERROR_OK (0) or the code of the error, and then
+// fills the pt_error, which is never NULL. pt_error_text writes it for people. After an error a
+// method can be used as before, unless the function's comment says otherwise. The comments below
+// name the codes without PT_ERROR_.
+//
+// Threads. Different methods may run at the same time, of one program too, if they share no memory
+// but the program's. Calls on one method are made one after the other: a handler of interrupts
+// does not call into a method that it has interrupted. pt_load writes to each pt_data (it remembers
+// where a search ended), so methods that share data files are loaded one after the other.
+//
+// Trust. No byte of a file is trusted. pt_program_open and pt_data_open with PT_VERIFY_STRICT check
+// that tables, vectors, strings and segments lie inside the file; pt_load checks each position,
+// index and size in it before a record is written, and a loaded method reads nothing that was not
+// checked. PT_VERIFY_MINIMAL is for files whose bytes are known to be good.
 #ifndef PICOTORCH_H
 #define PICOTORCH_H
 
@@ -36,43 +61,49 @@ extern "C" {
 enum { PT_NO_INDEX = -1 };
 
 typedef struct pt_error {
-    uint8_t code;       // PT_ERROR_...
-    uint8_t subject;    // what it is about: PT_SUBJECT_...
-    int16_t argument;   // PT_SUBJECT_KERNEL: the argument that is refused; or PT_NO_INDEX
-    int32_t index;      // which subject; or PT_NO_INDEX
-    uint32_t requested; // bytes wanted; or PT_NO_BYTES
-    uint32_t available; // bytes that there were
-    const char *what;   // static text, behind "; " what to do; NULL for none
+    uint8_t code;       // PT_ERROR_..., the numbers of ExecuTorch's Error
+    uint8_t subject;    // PT_SUBJECT_...: the kind of thing that the error is about
+    int16_t argument;   // of PT_SUBJECT_KERNEL: number of the rejected argument; or PT_NO_INDEX
+    int32_t index;      // number of the subject, counted from 0; or PT_NO_INDEX
+    uint32_t requested; // bytes (of PT_SUBJECT_INSTRUCTION: arguments); or PT_NO_BYTES
+    uint32_t available; // the same; PT_NO_BYTES where it is unknown
+    const char *what;   // cause "; " remedy, a constant; NULL in a build with PT_NO_TEXTS
 } pt_error;
+
+// Writes an error as one line into the `size` bytes at `text`, terminated and cut if it is longer:
+//     MemoryAllocationFailed (0x21): method pool: 2592B requested, 64B available; make it larger
+// Returns the length of the whole line without the terminator, as snprintf does.
+uint32_t pt_error_text(const pt_error *error, char *text, uint32_t size);
 
 // ---- memory
 
 typedef struct pt_span {
     void *data;
-    uint32_t size;
-    bool is_constant; // cannot be written
+    uint32_t size;    // bytes
+    bool is_constant; // the memory cannot be written
 } pt_span;
 
-// A string in a file: not terminated.
+// A string in a file, UTF-8, not terminated. It is valid as long as the file is.
 typedef struct pt_text {
     const char *data;
     uint32_t length;
 } pt_text;
 
-// True when a string is these characters.
+// Returns true if a string has exactly these characters.
 bool pt_text_is(pt_text text, const char *data, uint32_t length);
 
 // ---- programs
 
-// PT_VERIFY_RECORDS is for images: references, sizes and numbers of kernels are checked, but
-// kernels do not check their calls again. It finds what is damaged, not what somebody made to do
-// harm.
+// How much of a file is checked before it is used.
+//   PT_VERIFY_MINIMAL  the header
+//   PT_VERIFY_STRICT   everything
+//   PT_VERIFY_RECORDS  of an image: references, sizes and numbers of kernels, but kernels do not
+//                      check their calls again. It finds damage, not what was made to do harm.
 typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT, PT_VERIFY_RECORDS } pt_verification;
 
-// The .pte file, or image, of `size` bytes at `data`, which is aligned to 8. Fields are positions
-// in it.
+// An open .pte file or image. Its fields are the library's: positions in the file.
 typedef struct pt_program {
-    void *owner; // the caller's
+    void *owner; // free for the caller
     const uint8_t *data;
     uint32_t size;
     uint32_t tables; // bytes of the FlatBuffer, which the file begins with
@@ -89,30 +120,42 @@ typedef struct pt_program {
     uint8_t verification; // of an image
 } pt_program;
 
-// InvalidProgram, InvalidArgument, NotSupported.
+// Opens the .pte file of `size` bytes at `data`, at most PT_PROGRAM_LIMIT. InvalidProgram for a
+// damaged file, InvalidArgument for an address that 8 does not divide, NotSupported for a version
+// or an architecture that this build cannot run.
 int pt_program_open(pt_program *program, const void *data, uint32_t size,
                     pt_verification verification, pt_error *error);
-// The same for an image, which `picotorch compile` writes. With PT_VERIFY_MINIMAL its header alone
-// is checked. The data of constants, which the checksum of the records leaves out, has one of its
-// own.
+
+// Opens an image, a method that `picotorch compile` wrote for one core (.ptm). The errors are the
+// same.
 int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
                   pt_error *error);
+
+// Compares the checksum of an image's constants, which pt_image_open does not read. InvalidProgram.
 int pt_image_check_data(const pt_program *image, pt_error *error);
-// Opens either, by what it begins with, of those that a build takes.
+
+// Opens a .pte file or an image, by its first bytes. NotSupported for a kind that this build leaves
+// out.
 int pt_open(pt_program *program, const void *data, uint32_t size, pt_verification verification,
             pt_error *error);
+
+// Returns the number of methods of a program.
 uint32_t pt_program_methods(const pt_program *program);
-// The bytes with a key: of delegates, for instance.
+
+// Named data: bytes of a program under a key, as delegates use them. pt_named_data_count returns
+// their number; pt_named_data_key and pt_named_data return key and bytes of entry i, which lie in
+// the file. InvalidArgument, InvalidProgram.
 uint32_t pt_named_data_count(const pt_program *program);
 int pt_named_data_key(const pt_program *program, uint32_t i, pt_text *key, pt_error *error);
-// Number of a key, or -1. InvalidArgument where an entry before it has none.
+// Sets *i to the number of a key, or to -1. InvalidArgument where an entry before it has no key.
 int pt_named_data_find(const pt_program *program, const char *key, uint32_t length, int32_t *i,
                        pt_error *error);
 int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error *error);
 
 // ---- methods of a program, before they are loaded
 
-// A method as the program describes it. Fields are positions in the program.
+// The description of a method in its program, before it is loaded. Its fields are the library's:
+// positions in the program. It is valid as long as the program is, and may be copied.
 typedef struct pt_plan {
     const pt_program *program;
     uint32_t index; // of the method
@@ -126,7 +169,7 @@ typedef struct pt_plan {
     uint32_t planned; // sizes of the planned buffers
 } pt_plan;
 
-// The items of a plan that it may have several of.
+// What a method may have several of, for pt_plan_count and pt_plan_item.
 typedef enum {
     PT_VALUES,
     PT_INPUTS,
@@ -135,19 +178,21 @@ typedef enum {
     PT_DELEGATES,
     PT_PLANNED_BUFFERS,
     PT_INSTRUCTIONS,
-    PT_DELEGATE_ARGUMENTS, // the most that a call of a delegate has
+    PT_DELEGATE_ARGUMENTS, // the largest number of arguments of a delegate call
 } pt_what;
 
-// Method number i: NotFound. Method of a name: NotFound.
+// Describe the method number i, or the method of a name of `length` bytes. NotFound.
 int pt_plan_at(pt_plan *plan, const pt_program *program, uint32_t i, pt_error *error);
 int pt_plan_find(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,
                  pt_error *error);
+
 pt_text pt_plan_name(const pt_plan *plan);
 uint32_t pt_plan_count(const pt_plan *plan, pt_what what);
-// Bytes of a planned buffer, at most UINT32_MAX. InvalidArgument, InvalidProgram.
+
+// Sets *size to the bytes that planned buffer i needs. InvalidArgument, InvalidProgram.
 int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error);
 
-// A value as the program has it.
+// A value in the program.
 typedef struct pt_item {
     uint8_t type;     // PT_TYPE_...
     bool has_numbers; // a list of ints whose entries are the numbers, as an image may have it
@@ -158,18 +203,20 @@ typedef struct pt_item {
     uint32_t table;   // of a tensor: position of its table
 } pt_item;
 
-// Value number i; of PT_INPUTS and PT_OUTPUTS the value that this input or output is. `index`,
-// where it is not NULL, gets its number. InvalidArgument, InvalidProgram.
+// Reads value number i: of PT_VALUES the value itself, of PT_INPUTS and PT_OUTPUTS the value of
+// this input or output. Sets *index to the number of the value, if `index` is not NULL.
+// InvalidArgument, InvalidProgram.
 int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
                  pt_error *error);
-// Item i, below count, of a list: index of a value (-1 for None), a bool, the bits of a double.
+// Returns item i, below count, of a list: an int, the index of a value (-1 for None), a bool, or
+// the bits of a double.
 int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i);
 
-// A tensor as the program has it.
+// A tensor in the program. The arrays lie in the file.
 typedef struct pt_tensor_info {
-    const int32_t *sizes; // of a dynamic tensor the most that they may be
-    const uint8_t *dim_order;
-    uint8_t dtype; // PT_DTYPE_...
+    const int32_t *sizes;     // of a dynamic tensor the upper bounds
+    const uint8_t *dim_order; // dims from the outermost in memory to the innermost
+    uint8_t dtype;            // PT_DTYPE_..., the numbers of ExecuTorch's ScalarType
     uint8_t rank;
     uint8_t dynamism; // 0: static, 1: dynamic within the sizes, 2: without a bound
     bool is_contiguous;
@@ -182,16 +229,17 @@ typedef struct pt_tensor_info {
     pt_text name; // fully qualified; "" where the program gives none
 } pt_tensor_info;
 
-// InvalidArgument for what is not a tensor, InvalidProgram, NotSupported.
+// Reads a value that is a tensor. InvalidArgument for another value, InvalidProgram, NotSupported.
 int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
-// True for a tensor with a fully qualified name.
+// Returns true for a tensor with a fully qualified name.
 bool pt_has_name(const pt_plan *plan, const pt_item *item);
-// An operator's names, and its number; a negative one where this build has no kernel for it: of an
-// image, which keeps no names, -1 - number.
+// Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
+// negative if this build has no kernel for it; of an image, which has no names, it is then
+// -1 - number.
 int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
                      int32_t *number, pt_error *error);
 
-// The name of the backend of delegate i, "" where there is none.
+// Returns the name of the backend of delegate i, "" where there is none.
 pt_text pt_plan_backend(const pt_plan *plan, uint32_t i);
 
 typedef struct pt_delegate_info {
@@ -202,27 +250,31 @@ typedef struct pt_delegate_info {
     uint32_t n_specs;
 } pt_delegate_info;
 
-// InvalidArgument, InvalidProgram; NotFound, Internal for processed data that is not there.
+// Reads delegate i. InvalidArgument, InvalidProgram; NotFound, Internal where its processed data is
+// missing.
 int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error);
+// Reads compile spec i, below n_specs, of a delegate.
 void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
                      pt_span *value);
-// The value of the first compile spec of a key; false where there is none.
+// Reads the value of the first compile spec of a key. Returns false if there is none.
 bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
-// The vtable of the table that was read last: those of a kind share few. Zeros before the first.
+// The vtable of the table that was read last: tables of one kind share few of them. Zeros before
+// the first. A field of pt_plan_walk, for the library.
 typedef struct pt_layout {
     uint32_t vtable;
     uint32_t last; // position up to which the fields of such a table lie in the file
 } pt_layout;
 
-// The same of tables with two fields.
+// The same for tables with two fields.
 typedef struct pt_pair_layout {
     pt_layout table;
     uint16_t at[2]; // offsets of the fields in the table; 0 for what is left out
 } pt_pair_layout;
 
-// The instructions of a method one after the other, through all chains.
+// A walk over the instructions of a method, chain by chain:
+//     for (pt_plan_walk walk = pt_plan_walk_start(&plan); pt_plan_walk_next(&walk);) { ... }
 typedef struct pt_plan_walk {
     const pt_plan *plan;
     uint32_t chain;        // that follows this one
@@ -242,20 +294,22 @@ typedef struct pt_plan_walk {
 } pt_plan_walk;
 
 pt_plan_walk pt_plan_walk_start(const pt_plan *plan);
-// Goes to the next instruction; false behind the last.
+// Moves to the next instruction. Returns false behind the last one, and at the first that lies
+// outside the file (`bad`).
 bool pt_plan_walk_next(pt_plan_walk *walk);
-// Value number k of a call, below n_args.
+// Returns the number of the value that is argument k, below n_args, of a call.
 int32_t pt_plan_walk_argument(const pt_plan_walk *walk, uint32_t k);
-// The value that a call makes a view of another; -1 for none.
+// Returns the number of the value that a call makes a view of another, -1 if it makes none.
 int32_t pt_plan_walk_view(const pt_plan_walk *walk);
-// The operator that instruction number i calls; -1 for none.
+// Returns the number of the operator that instruction i calls, -1 if it calls none.
 int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i);
 
 // ---- data files
 
-// The .ptd file of `size` bytes at `data`, which is aligned to 8. Fields are positions in it.
+// An open .ptd file: tensors outside the program. Its fields are the library's: positions in the
+// file.
 typedef struct pt_data {
-    void *owner; // the caller's
+    void *owner; // free for the caller
     const uint8_t *data;
     uint32_t size;
     uint32_t tables; // bytes of the file up to the end of the FlatBuffer
@@ -265,67 +319,71 @@ typedef struct pt_data {
     uint32_t next; // key where a search starts
 } pt_data;
 
-// NotFound for a file that is not a .ptd file, InvalidExternalData, InvalidArgument, NotSupported.
+// Opens the .ptd file of `size` bytes at `data`. NotFound for a file of another kind,
+// InvalidExternalData for a damaged one, InvalidArgument, NotSupported.
 int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification verification,
                  pt_error *error);
+// Return the number of keys, and key and bytes of entry i, below that number.
 uint32_t pt_data_keys(const pt_data *file);
 pt_text pt_data_key(const pt_data *file, uint32_t i);
-// Number of a key, or -1.
-int32_t pt_data_find(const pt_data *file, const char *key, uint32_t length);
 pt_span pt_data_bytes(const pt_data *file, uint32_t i);
-// dtype, sizes, dim order and nbytes of the tensor with key i. InvalidExternalData for what is
-// none.
+// Returns the number of a key, or -1.
+int32_t pt_data_find(const pt_data *file, const char *key, uint32_t length);
+// Reads dtype, sizes, dim order and nbytes of entry i. InvalidExternalData if it is no tensor.
 int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_error *error);
 
 // ---- loaded methods
 
-// The memories of a method. Each starts at a multiple of 8 bytes, and none shares a byte with
-// another.
+// The memories of a method. `picotorch size` prints how many bytes each needs.
 typedef struct pt_memories {
-    pt_span pool;       // the method's records
-    uint32_t pool_used; // bytes at its start that are taken
-    const pt_span *planned;
-    uint32_t n_planned;
-    pt_span temp; // what kernels use while they run; NULL for none, where all can do without
-    pt_data *const *data;
+    pt_span pool;           // records of the method, and the weights that it packs
+    uint32_t pool_used;     // bytes at its start that belong to others
+    const pt_span *planned; // as many as pt_plan_count(PT_PLANNED_BUFFERS), each of at least
+    uint32_t n_planned;     // pt_plan_buffer bytes
+    pt_span temp;           // what kernels use while they run; data NULL: none
+    pt_data *const *data;   // .ptd files with the tensors that the program leaves out
     uint32_t n_data;
 } pt_memories;
 
 struct pt_method;
 
 // Functions that execute the parts of a program that its exporter handed to a delegate. Each gets
-// the method and the number of the delegate: `method->delegates->owner` is the caller's.
-// To fail it returns an error's code, and may say more in `error`.
+// the method, whose delegates->owner is the caller's, and the number of the delegate. A function
+// fails by returning the code of an error, and may fill `error`.
 typedef struct pt_delegates {
     void *owner;
-    uint32_t most;           // delegates of a method
-    uint32_t most_arguments; // of a call
-    // Looks for the backend of any delegate, be its number above `most`: NotFound where there is
-    // none.
+    uint32_t max_delegates; // of a method
+    uint32_t max_arguments; // of a call
+    // Looks for the backend of a delegate, also of one whose number is max_delegates or more.
+    // NotFound where there is none.
     int (*find)(struct pt_method *method, uint32_t delegate, pt_error *error);
-    // Makes it ready, at load: pt_allocate and pt_ask_temp may be called.
+    // Sets a delegate up, during pt_load. It may call pt_allocate and pt_ask_temp.
     int (*init)(struct pt_method *method, uint32_t delegate, pt_error *error);
-    // Runs a call: pt_argument gives its arguments, pt_allocate_temp memory.
+    // Runs one call. It reads its arguments by pt_argument, and may call pt_allocate_temp and
+    // pt_resize_argument.
     int (*execute)(struct pt_method *method, uint32_t delegate, pt_error *error);
-    // For each that was ready, when the method is unloaded.
+    // Ends a delegate whose init returned PT_ERROR_OK, when the method is unloaded or its load
+    // fails.
     void (*destroy)(struct pt_method *method, uint32_t delegate);
 } pt_delegates;
 
+// Options of pt_load. Zeros are good defaults.
 typedef struct pt_options {
-    bool prepare; // kernels re-encode constant weights in the pool, once, for a faster run
-    uint8_t core; // PT_CORE_...: for which core, on the host; a board does it for its own. Its
-                  // loops tell how much temp memory is wished for
-    const pt_delegates *delegates; // NULL: there are none
-    pt_span events;                // pt_event[1 + instructions]; NULL: nothing is measured
-    uint64_t (*clock)(void);       // for events
-    uint64_t clock_mask;           // of the bits that the clock has
+    bool prepare; // pack constant weights into the pool once, for a faster run
+    uint8_t core; // PT_CORE_...: the core to pack for, and whose temp memory pt_usage reports. For
+                  // builds with PT_ANY_CORE; others use their own
+    const pt_delegates *delegates; // NULL: none
+    pt_span events;                // pt_event[1 + instructions]; data NULL: nothing is measured
+    uint64_t (*clock)(void);       // returns the ticks of a clock, for events
+    uint64_t clock_mask;           // has a 1 for each bit of the clock
 } pt_options;
 
 enum { PT_MAX_INPUTS = PT_MOST_INPUTS };
 
 typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 
-// A method. Zeros before its first load.
+// A method. All bytes are 0 before its first load. Its fields are the library's; a delegate may
+// read `delegates` and `n_call`.
 typedef struct pt_method {
     pt_context c;
     pt_plan plan;
@@ -340,7 +398,7 @@ typedef struct pt_method {
     uint8_t n_planned;
     uint8_t first_external; // number of the first memory of tensors outside the planned memory
     uint8_t end_external;
-    uint8_t n_call;      // arguments of the delegate call that runs
+    uint8_t n_call;      // number of arguments of the delegate call that runs
     uint16_t n_ready;    // delegates that are ready, from the first on
     uint16_t missing;    // inputs that are not set
     uint32_t temp_used;  // by that call
@@ -349,45 +407,55 @@ typedef struct pt_method {
     uint32_t set[PT_MAX_INPUTS / 32];
 } pt_method;
 
-// Loads a method into its memories. What the records need is the same on every machine. After an
-// error the method is not loaded, and pt_load may be called again. AlreadyLoaded, NotFound,
-// OperatorMissing, MemoryAllocationFailed, InvalidProgram, InvalidExternalData, NotSupported,
-// OutOfResources, or what a kernel answers.
+// Loads a method into its memories: checks the whole method, and writes its records into the pool.
+// The records take the same bytes on every machine. After an error the method is not loaded, and
+// pt_load may be called again. AlreadyLoaded; OperatorMissing; NotFound for a backend, a tensor of
+// a data file; MemoryAllocationFailed for a memory that is too small, with both sizes;
+// InvalidArgument; InvalidProgram; InvalidExternalData; NotSupported; OutOfResources for a limit of
+// this build (config.h); and the errors of kernels.
 int pt_load(pt_method *method, const pt_plan *plan, const pt_memories *memories,
             const pt_options *options, pt_error *error);
-// Lets a method go. What it held of the pool is free again.
+// Unloads a method, and ends its delegates. Its part of the pool is free again. Does nothing
+// where no method is loaded, and while it executes.
 void pt_unload(pt_method *method);
 
-// A tensor that is handed over. Without a shape it has the program's.
+// A tensor of the caller. Without a shape it has the dtype and the sizes of the program's tensor.
 typedef struct pt_given {
     pt_span data;
-    char typecode; // of the elements, as Python's array module has them; 'B' or 0: bytes
+    char typecode; // of the elements, as in Python's array module; 'B' or 0: bytes
     bool has_shape;
-    uint8_t dtype;
+    uint8_t dtype; // the following four only with has_shape
     uint8_t rank;
     const int32_t *sizes;
-    const uint8_t *dim_order; // NULL: that of the program
-    uint8_t memory;           // out: number of the memory that it has become; 0 when it was copied
+    const uint8_t *dim_order; // NULL: the program's
+    uint8_t memory;           // out: number of the memory that was bound; 0 if data was copied
 } pt_given;
 
-// Copies an input into planned memory, or uses it in place where the program leaves it unplanned.
-// InvalidArgument, NotSupported for sizes that the input cannot take, InvalidState.
+// Sets input i to a tensor. Its bytes are in the program's dtype and dim order. They are copied
+// into planned memory; where the program leaves the input unplanned they are used in place, and
+// stay where they are until another input replaces them. pt_give_input takes a shape, too: a
+// dynamic input gets its sizes. An input stays set until pt_reset_state or pt_unload.
+// InvalidArgument for another number of bytes, dtype or index, NotSupported for sizes that the
+// input cannot take, InvalidState before pt_load, during an execution and between steps.
 int pt_set_input(pt_method *method, uint32_t i, void *data, uint32_t size, pt_error *error);
 int pt_give_input(pt_method *method, uint32_t i, pt_given *given, pt_error *error);
-// An input that is not a tensor has to be the value that the program was exported with: a number, a
-// string, or PT_TYPE_NULL.
+// Sets an input that is not a tensor: a number, a string, or PT_TYPE_NULL. It has to be the value
+// that the program was exported with. InvalidArgument, InvalidState.
 int pt_set_constant_input(pt_method *method, uint32_t i, const pt_item *value, pt_error *error);
-// Memory of an output, or of a mutable buffer by its name, that the program leaves unplanned.
+// Set the memory of output i, or of the mutable buffer of a name, that the program leaves
+// unplanned. It is the caller's, and stays where it is while the method is loaded. InvalidArgument,
+// NotSupported, NotFound, InvalidState.
 int pt_set_output(pt_method *method, uint32_t i, pt_given *given, pt_error *error);
 int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_given *given,
                      pt_error *error);
 
-// Typecode that shows elements of a dtype; those of a type that has none as bytes or bits.
+// Returns the typecode of Python's array module for elements of a dtype. A dtype without one has
+// the typecode of unsigned integers of its size, or 'B'.
 char pt_typecode(uint8_t dtype);
-// True when elements of this typecode may be those of a tensor of a dtype.
+// Returns true if elements of this typecode may be elements of a tensor of a dtype.
 bool pt_accepts(uint8_t dtype, char typecode);
 
-// A value of a loaded method, as it is now.
+// A value of a loaded method, as it is now. It points into the memories of the method.
 typedef struct pt_value_view {
     uint8_t type;     // PT_TYPE_...
     uint8_t memory;   // of a tensor: number of the memory that its data lies in
@@ -396,62 +464,71 @@ typedef struct pt_value_view {
     pt_scalar number;
     pt_text text;
     pt_item list;
-    uint32_t value; // of a list: which of the plan's values it is
+    uint32_t value; // of a list: its number in PT_VALUES
 } pt_value_view;
 
+// Read output i; the parameter or buffer of a name; item i of a list. A tensor is where it lies,
+// in the program's dim order, and is valid until the next pt_set_input, execution or pt_unload:
+// planned memory is shared. InvalidState before pt_load, for an unplanned tensor without memory,
+// and for memory that was resized or moved; InvalidArgument for an index that is too large;
+// NotFound for a name.
 int pt_output(const pt_method *method, uint32_t i, pt_value_view *view, pt_error *error);
 int pt_attribute(const pt_method *method, const char *name, uint32_t length, pt_value_view *view,
                  pt_error *error);
-// Item i of a list.
 int pt_list_view(const pt_method *method, const pt_item *list, uint32_t i, pt_value_view *view,
                  pt_error *error);
 
-// Executes from the first instruction to the end, wherever pt_step stopped. InvalidArgument without
-// all inputs, InvalidState without all memories, or what a kernel answers. Afterwards the method is
-// at its first instruction.
+// Executes all instructions from the first one, wherever pt_step stopped. InvalidArgument if an
+// input is not set, InvalidState if a memory is not set, and the errors of kernels. After an error
+// outputs and mutable buffers have what the instructions before it wrote; inputs stay set. In both
+// cases the method is at its first instruction afterwards.
 int pt_execute(pt_method *method, pt_error *error);
-// Executes one instruction. EndOfMethod when none is left.
+// Executes one instruction. EndOfMethod if none is left; otherwise as pt_execute.
 int pt_step(pt_method *method, pt_error *error);
-// Back to the first instruction.
+// Moves to the first instruction. InvalidState.
 int pt_restart(pt_method *method, pt_error *error);
-// Random numbers of the following executions start again, as they do from load with a seed of 0.
-// Without it each execution continues them.
+// Starts the random numbers of the following executions again; pt_load does so with a seed of 0.
+// InvalidState.
 int pt_seed(pt_method *method, uint32_t seed, pt_error *error);
-// Buffers get their initial values again, or zero. All is as after load, but for random numbers:
-// inputs have to be set.
+// Sets mutable buffers to their initial values, or to zero. All but random numbers is as after
+// pt_load: inputs have to be set again. InvalidState.
 int pt_reset_state(pt_method *method, pt_error *error);
 
-// InvalidState where the method is not loaded.
+// InvalidState if the method is not loaded.
 int pt_check_loaded(const pt_method *method, pt_error *error);
-// True of the program's memory and of data files'.
+// Returns true for the number of a memory of the program or of a data file.
 bool pt_is_constant_memory(const pt_method *method, uint32_t memory);
-// The error of a memory that was resized, or moved, after it was handed over.
+// Fills the error for a memory that its owner resized or moved after it was set. InvalidState.
 int pt_moved_memory(const pt_method *method, uint32_t memory, pt_error *error);
 
+// Bytes that a loaded method uses.
 typedef struct pt_usage {
-    uint32_t pool;     // bytes from the method's start on
-    uint32_t prepared; // the last of these
-    uint32_t temp; // bytes of temp memory that kernels use; with less, those take longer that can
-                   // do without
-    // Bytes of temp memory with which the kernels are at their best, `temp` or more: they take no
-    // more than these. Of an image that was opened without checks it is `temp`.
+    uint32_t pool;     // of the pool, from pool_used on
+    uint32_t prepared; // of these: packed weights, at the end
+    uint32_t temp;     // of temp memory; some kernels run with less, and take longer
+    // Temp memory with which the kernels are fastest: `temp` or more. More than this is not used.
+    // Of an image that was opened with PT_VERIFY_MINIMAL it is `temp`.
     uint32_t temp_wished;
 } pt_usage;
 
+// Returns what a loaded method uses.
 pt_usage pt_get_usage(const pt_method *method);
 
 // ---- for delegates
 
-// In init: `size` bytes of the pool, zeros, which stay the delegate's. In execute: bytes of the
-// temp memory, until the call ends. MemoryAllocationFailed, InvalidArgument, InvalidState.
+// Allocates `size` bytes of the pool, all 0, which are the delegate's until it is destroyed. Only
+// in init. `alignment` is a power of 2. MemoryAllocationFailed, InvalidArgument, InvalidState.
 int pt_allocate(pt_method *method, uint32_t size, uint32_t alignment, void **data, pt_error *error);
+// Allocates `size` bytes of the temp memory until the call ends, with any contents. Only in
+// execute. The same errors.
 int pt_allocate_temp(pt_method *method, uint32_t size, uint32_t alignment, void **data,
                      pt_error *error);
-// In init: execute will allocate `size` bytes of temp memory. InvalidArgument.
+// Requests `size` bytes of temp memory for execute, so that a smaller temp memory fails pt_load.
+// Only in init. InvalidArgument.
 int pt_ask_temp(pt_method *method, uint32_t size, pt_error *error);
-// Argument i of the call that runs; method->n_call says how many there are.
+// Reads argument i, below method->n_call, of the call that runs. InvalidArgument, InvalidState.
 int pt_argument(const pt_method *method, uint32_t i, pt_value_view *view, pt_error *error);
-// Gives an argument of dynamic shape other sizes. NotSupported, InvalidArgument.
+// Sets the sizes of an argument of dynamic shape. NotSupported, InvalidArgument.
 int pt_resize_argument(pt_method *method, uint32_t i, uint32_t rank, const int32_t *sizes,
                        pt_error *error);
 

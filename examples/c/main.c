@@ -38,7 +38,9 @@ int main(void) {
         sound[i] = (float)(i % 16 - 8);
     }
     if (classify(&scores, &error)) {
-        say(error.what ? error.what : "failed");
+        char text[160];
+        pt_error_text(&error, text, sizeof(text));
+        say(text);
         return error.code;
     }
     int best = 0;

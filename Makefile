@@ -191,10 +191,12 @@ architectures: build/conformance/architectures ## Export architectures of transf
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	build/conformance/bin/python tests/architectures/run.py
 
+EXPORT_TESTS = tests/host/test_networks.py $(wildcard tests/host/test_export*.py) tests/host/test_torchscript.py
+
 .PHONY: export-check
 export-check: build/conformance/installed ## Test picotorch export with PyTorch: five networks, to int8 for three cores
 	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
-	build/conformance/bin/python -m pytest -q tests/host/test_networks.py $(wildcard tests/host/test_export*.py) tests/host/test_torchscript.py
+	OMP_NUM_THREADS=1 build/conformance/bin/python -m pytest $(PYTEST) $(EXPORT_TESTS)
 
 REQUIREMENTS = tools/requirements
 CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation

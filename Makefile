@@ -180,11 +180,15 @@ size: all-firmware ## Print the bytes of the core, of each kernel family and of 
 # Tests of these files that are skipped where torch and executorch are not installed
 NEEDS_TORCH = tests/host/test_new_user.py tests/host/test_profile.py $(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py portable_lib.py runtime.py)
 
+# A part of make export-check that .ci/run has the time for: each kind of model, int8, .pt2 files
+QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py torchscript.py) -k "people or int8 or exported_program"
+
 .PHONY: conformance
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tests/conformance/run.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	build/conformance/bin/python -m pytest -q $(NEEDS_TORCH) -k "quick_start or export or inspector or executorch_ or of_torch"
+	$(if $(filter quick,$(CONFORMANCE)),OMP_NUM_THREADS=1 build/conformance/bin/python -m pytest $(PYTEST) -q $(QUICK_EXPORT))
 
 .PHONY: architectures
 architectures: build/conformance/architectures ## Export architectures of transformers and timm, compare the twin and a board with ExecuTorch

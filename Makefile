@@ -173,6 +173,10 @@ hostile-calls: python ## Call all operators at the boundary of sizes and numbers
 images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test-all: a part of them)
 	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
 
+.PHONY: budgets
+budgets: all-firmware ## Write tests/budgets.toml: run the tests with limits of bytes and instructions, and set these 1 % above
+	.venv/bin/python tests/support/budgets.py $(PYTEST)
+
 .PHONY: size
 size: all-firmware ## Print the bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py

@@ -15,7 +15,7 @@ from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.run import running
 from picotorch.run.parity import same_bits
-from support import fixture_store
+from support import budgets, fixture_store
 from support.calling import assert_error, assert_usage
 from support.targets import TOO_LARGE
 
@@ -26,7 +26,6 @@ NO_DELEGATES = [name for name, fixture in FIXTURES.items() if not any(
 # Of each kind one: float, integer, dynamic, data files, state, loops, lists and strings.
 A_FEW = ("add_1", "int8_ds_cnn", "dynamic_two_dims", "external_two_files", "external_state",
          "control_flow", "constant_methods")
-MOST_LOAD, MOST_INPUTS, MOST_OUTPUTS = 350_000, 6_000, 3_000  # instructions, of int8_ds_cnn
 
 
 def requests(fixture):
@@ -183,8 +182,8 @@ def test_a_bare_run_says_what_it_took(call):
     entry = json.loads(out)
     assert status == 0 and entry["heap_bytes_allocated"] is None
     counts = entry["instructions"]
-    assert counts["load"] < MOST_LOAD and counts["set_inputs"] < MOST_INPUTS
-    assert counts["get_outputs"] < MOST_OUTPUTS
+    for phase in "load", "set_inputs", "get_outputs":
+        budgets.check(f"bare.{phase}", counts[phase])
     assert 0 < entry["stack"]["load"] < 2048
 
 
@@ -213,7 +212,8 @@ def image(tmp_path_factory):
 
 
 def test_an_image_of_one_model_runs_as_the_full_one(image):
-    assert image[1]["flash"] == flash_bytes(image[0]) < 87_000
+    assert image[1]["flash"] == flash_bytes(image[0])
+    budgets.check("bare.flash_of_an_image", image[1]["flash"])
     assert_same(request_of("int8_ds_cnn", firmware=image[0]), BOARD)
 
 

@@ -12,12 +12,11 @@ from picotorch.firmware import native_module
 from picotorch.host.operators import common_operators, known_operators, needed_operators
 from picotorch.host.twin import open_program
 from picotorch.measure import object_files
-from support import built_ports, fixture_store, stock
+from support import budgets, built_ports, fixture_store, stock
 
 pytestmark = pytest.mark.thorough
 
 NAMES = ("int8_ds_cnn", "ds_cnn")
-MOST_BYTES = 190 * 1024  # of the module with all kernels, on armv7emsp
 TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),
            ("armv7emsp", "mps2-an386"), ("armv7m", "mps2-an386"), ("armv7emsp", "mps2-an386-hard"),
            ("armv7emdp", "mps2-an500"), ("rv32imc", "virt-rv32"))
@@ -151,8 +150,8 @@ def test_the_module_of_one_model_is_small(call, package):
     output, entry = package(call)
     assert len(entry["operators"]) == 8
     assert entry["modules"]["armv7emsp"] == (output / "armv7emsp" / "_picotorch.mpy").stat().st_size
-    assert entry["heap"]["armv7emsp"] <= 78_800
-    assert native_module.heap_of(stock.make_module("armv7emsp")) <= 228 * 1024
+    budgets.check("natmod.one_model", entry["heap"]["armv7emsp"])
+    budgets.check("natmod.fast", native_module.heap_of(stock.make_module("armv7emsp")))
     parts = entry["parts"]["armv7emsp"]
     assert set(parts) == {"binding", "library", "kernels", "compiler's library", "texts"}
     assert all(parts.values()) and 0.95 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1
@@ -174,7 +173,8 @@ def test_the_module_with_all_kernels_is_small(call, tmp_path):
         assert names == common_operators()
         assert f"kernels of {len(names)} of {len(known_operators())} operators" in out
     (small, of_small), (fast, of_fast) = made[True], made[False]
-    assert small <= MOST_BYTES < fast
+    assert small < fast
+    budgets.check("natmod.small", small)
     assert "Small: errors have no texts" in of_small and "--fast builds the other" in of_small
     assert "Fast. With --small errors have no texts" in of_fast
 

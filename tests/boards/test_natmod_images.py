@@ -13,7 +13,7 @@ from picotorch.firmware import native_module
 from picotorch.host import twin
 from picotorch.host.operators import known_operators, needed_operators
 from picotorch.measure import firmware_map
-from support import fixture_store, stock
+from support import budgets, fixture_store, stock
 from test_natmod import TARGETS
 
 pytestmark = pytest.mark.thorough
@@ -22,7 +22,6 @@ SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
 LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
-MOST_FAST_BYTES, MOST_SMALL_BYTES = 63_500, 41_900  # of int8 ds_cnn's module on armv7emsp
 
 
 def pte(name):
@@ -123,9 +122,9 @@ def test_a_module_for_an_image_is_small(call, package):
     output, fast = package(call, False)
     small = package(call, True)[1]
     assert fast["takes"] == small["takes"] == [".ptm"] and not fast["small"] and small["small"]
-    assert fast["heap"]["armv7emsp"] <= MOST_FAST_BYTES
-    assert small["heap"]["armv7emsp"] <= MOST_SMALL_BYTES
-    assert small["modules"]["armv7emsp"] <= MOST_SMALL_BYTES
+    budgets.check("natmod.one_image", fast["heap"]["armv7emsp"])
+    budgets.check("natmod.one_image_small", small["heap"]["armv7emsp"])
+    budgets.check("natmod.one_image_small", small["modules"]["armv7emsp"])
     assert fast["parts"]["armv7emsp"]["texts"] > 4_000 and "texts" not in small["parts"]["armv7emsp"]
     for entry in (fast, small):
         parts = entry["parts"]["armv7emsp"]

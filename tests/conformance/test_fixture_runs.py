@@ -12,7 +12,7 @@ from picotorch.host.tensors import from_stored
 from picotorch.measure.stack import execute_bound, read_bounds
 from picotorch.run import emulator, running
 from picotorch.schema import KERNEL_TYPES_TENSOR
-from support import figures
+from support import budgets, figures
 from support.fixture_jobs import metas
 from support.fixture_runs import FIXTURES, on_host, run_on, with_one_nan, without_stack
 from support.fixture_store import NOT_SUPPORTED, assert_close
@@ -21,7 +21,6 @@ from support.targets import TOO_LARGE, on_boards
 pytestmark = pytest.mark.check
 
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
-MOST_STACK_TO_LOAD = 3328  # bytes: how deep the Python of the loader goes, without backends, on M0+
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
 
 
@@ -124,7 +123,7 @@ def check_stack(fixture, board, result):
     bounds = read_bounds(emulator.firmware_path(load_board(board)))
     load, execute = measured_stack(result, "load"), measured_stack(result, "execute")
     bound = {method: execute_bound(bounds, fixture.methods[method]["operators"]) for method in execute}
-    assert max(load.values()) <= MOST_STACK_TO_LOAD
+    budgets.check("stack.load", max(load.values()))
     assert [method for method in execute if execute[method] > bound[method]] == []
     shares = [100 * execute[method] // bound[method] for method in execute]
     figures.record("stack", f"{board}_{fixture.name}", models=1, largest_load=max(load.values()),

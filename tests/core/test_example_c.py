@@ -18,7 +18,7 @@ from picotorch.host.twin import open_program
 from picotorch.measure.firmware_map import sections
 from picotorch.run import running
 from picotorch.run.emulator import _emulator_program
-from support import fixture_store
+from support import budgets, fixture_store
 
 pytestmark = pytest.mark.thorough
 
@@ -26,8 +26,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
 MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
 BOARD = "mps2-an386"
-MOST_SMALL, MOST = 52 * 1024 + 512, 68 * 1024  # bytes of flash without the model
-MOST_CORE = 22 * 1024 + 64  # of these without texts, for size
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MAP = "-nostartfiles -T mps2.ld -Wl,-Map="
 LIBC = ("malloc", "free", "printf", "puts", "_sbrk", "strlen", "strcmp", "abort", "exit", "expf")
@@ -93,7 +91,8 @@ def test_it_builds_and_gives_what_the_twin_gives(build, target, made):
     if target == "mps2":
         symbols = sh("arm-none-eabi-nm", program).split()
         assert [name for name in LIBC if name in symbols] == []
-        assert flash_bytes(program) - len(MODEL) < (MOST_SMALL if build is make else MOST)
+        budgets.check(f"example_c.{'small' if build is make else 'fast'}",
+                      flash_bytes(program) - len(MODEL))
 
 
 def test_the_core_is_small(made):
@@ -103,7 +102,8 @@ def test_the_core_is_small(made):
     linked = [(re.search(r"libpicotorch\.a\((\w+)\.o\)", path), size)
               for _, size, path in sections(example)]
     size = sum(size for found, size in linked if found and found[1] in core)
-    assert 20 * 1024 < size <= MOST_CORE
+    assert 20 * 1024 < size
+    budgets.check("example_c.core_without_texts", size)
 
 
 def test_its_list_of_operators_is_that_of_its_model():

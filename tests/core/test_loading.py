@@ -7,7 +7,7 @@ import pytest
 from picotorch.boards.boards import load_board
 from picotorch.host.request import Request
 from picotorch.run import emulated
-from support import benchmark_store, fixture_store
+from support import benchmark_store, budgets, fixture_store
 from support.targets import ROOT
 
 BOARD = "mps2-an386"
@@ -22,22 +22,20 @@ def request(name):
     return Request(fixture.pte, name, fixture.runs[0].inputs)
 
 
-@pytest.mark.parametrize(("name", "verify", "load"), [
-    ("ds_cnn", 140_000, 201_000), ("int8_ds_cnn", 120_000, 154_500),
-    ("int8_mv2_005_2", 560_000, 625_000)])
-def test_loading_is_cheap(name, verify, load):
+@pytest.mark.parametrize("name", ["ds_cnn", "int8_ds_cnn", "int8_mv2_005_2"])
+def test_loading_is_cheap(name):
     result = emulated.run(request(name), load_board(BOARD))
     assert result.status == "ok"
-    assert 0 < result.instructions["verify"] <= verify
-    assert result.instructions["load"] <= load
+    budgets.check(f"loading.verify_{name}", result.instructions["verify"])
+    budgets.check(f"loading.load_{name}", result.instructions["load"])
     assert 0 < result.stack["load"] <= 1200
     assert result.method_pool.used <= 0.3 * ANCHOR[name][BOARD]["pool"]
 
 
-@pytest.mark.parametrize(("name", "most"), [("add_1", 450), ("softmax_2x2", 500), ("linear_5", 1200)])
-def test_an_execution_of_a_small_layer_is_cheap(name, most):
+@pytest.mark.parametrize("name", ["add_1", "softmax_2x2", "linear_5"])
+def test_an_execution_of_a_small_layer_is_cheap(name):
     one = request(name)
     one.bare = True
     result = emulated.run(one, load_board(BOARD))
     assert result.status == "ok"
-    assert 0 < result.instructions["execute"] <= most
+    budgets.check(f"executing.{name}", result.instructions["execute"])

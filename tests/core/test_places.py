@@ -227,9 +227,9 @@ def test_state_lives_where_the_caller_wants_it():
 def test_state_without_memory_is_refused():
     method = state_method()
     method.set_input(aligned(8), 0)
-    with pytest.raises(Error, match="InvalidState .*call .* or set_attribute_data_ptr for each"):
+    with pytest.raises(Error, match="InvalidState .*has no memory; set the memory"):
         method.execute()
-    with pytest.raises(Error, match="InvalidState .*total: has no memory; set the memory of the attribute"):
+    with pytest.raises(Error, match="InvalidState .*total: has no memory"):
         method.get_attribute("total")
 
 

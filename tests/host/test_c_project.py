@@ -21,7 +21,7 @@ from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
 from picotorch.package import c_files, c_project, c_sources
 from picotorch.run import running
-from support import benchmark_store, fixture_store
+from support import benchmark_store, budgets, fixture_store
 from support.calling import assert_error
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, plan, program, tensor
@@ -30,13 +30,8 @@ MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MOST_FLASH = 79 * 1024  # of MODEL on a Cortex-M4F, everything included
-MOST_SMALL = 70 * 1024  # for size, by link-time optimisation
 MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
-MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
-# Instructions from reset to the end of model_open, by what of the image is verified: MODEL, M4F.
-MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 53_000}
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 
@@ -177,9 +172,9 @@ def test_it_is_small(project):
     flash, ram = sizes(folder / "build/mps2-an386/model")
     (method,) = c_project.write([c_project.Model("model", image)], folder / "another")["methods"]
     assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/include/picotorch/config.h").read_text()
-    assert flash < MOST_FLASH
-    assert 0 < ram - sum(method["planned"]) - method["temp"] < MOST_RAM
-    assert sizes(folder / "build/mps2-an386-small-lto/model")[0] < MOST_SMALL
+    budgets.check("c_project.flash", flash)
+    budgets.check("c_project.ram_besides_memories", ram - sum(method["planned"]) - method["temp"])
+    budgets.check("c_project.flash_small", sizes(folder / "build/mps2-an386-small-lto/model")[0])
 
 
 def test_link_time_optimisation_warns_of_nothing(tmp_path):
@@ -222,7 +217,8 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
     need, folder = method["after"], tmp_path / "c"
     build(folder, f"BOARD={board}")
     _, ram = sizes(folder / f"build/{board}/model")
-    assert status == 0 and 0 < ram - sum(need["planned"]) - need["temp"] < MOST_RAM
+    assert status == 0
+    budgets.check("c_project.ram_besides_memories", ram - sum(need["planned"]) - need["temp"])
     if name == "int8_ds_cnn":
         anchor = json.loads((benchmark_store.FOLDER / "bench_anchor.json").read_text())
         anchor = anchor["models"][name][board]
@@ -259,7 +255,7 @@ def test_code_and_image_share_the_flash_of_a_part(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)
+@pytest.mark.parametrize("verification", ["MINIMAL", "RECORDS", "STRICT"])
 def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     kind, checks = ("", []) if verification == "MINIMAL" else ("-checks", ["CHECKS=1"])
     options = ["BOARD=mps2-an386", *checks]
@@ -271,7 +267,7 @@ def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     start, count = instructions_of("model_open", program, load_board("mps2-an386"))
     print(f"{verification}: {start} + {count}")
     assert 20 < start and 1_000 < count
-    assert start + count < MOST_INSTRUCTIONS[verification]
+    budgets.check(f"c_project.open_{verification.lower()}", start + count)
 
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps2-an385", "mps2-an385-m0plus", "mps3-an547"])
@@ -307,7 +303,7 @@ def test_memory_that_start_up_does_not_clear_may_hold_anything(name, project, tm
     methods = c_project.write([c_project.Model("model", image)], tmp_path / "another")["methods"]
     planned = sum(sum(method["planned"]) for method in methods)
     assert left[".uncleared"] >= planned + max(method["temp"] for method in methods)
-    assert left[".bss"] < MOST_RAM + 64
+    assert left[".bss"] < budgets.BUDGETS["c_project.ram_besides_memories"] + 64
 
 
 def test_another_linker_script_clears_all_memory(project, tmp_path):

@@ -3,8 +3,7 @@
 from picotorch.boards.boards import load_board
 from picotorch.measure.firmware_map import linked_objects, sections
 from picotorch.run import emulator
-
-FROZEN = 36_800  # bytes that all frozen Python takes
+from support import budgets
 
 MAP = """
 LOAD /home/a/build/firmware/board-run/kernels/core/load.o
@@ -26,4 +25,4 @@ def test_only_objects_that_were_linked_count_wherever_the_folder_is_now(tmp_path
 def test_frozen_python_is_small():
     firmware = emulator.firmware_path(load_board("mps2-an386")).with_suffix(".map")
     frozen = sum(size for _, size, path in sections(firmware) if path.endswith("frozen_content.o"))
-    assert 0 < frozen <= FROZEN
+    budgets.check("firmware.frozen_python", frozen)

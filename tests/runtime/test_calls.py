@@ -2,13 +2,10 @@
 
 import re
 
-from support import fixture_store
+from support import budgets, fixture_store
 from support.targets import run_script
 
 BOARD = "mps2-an386"
-MOST_CALLS = 3300  # instructions of set_input and get_output together
-MOST_EXECUTE = 1300
-MOST_HEAP = 1024  # bytes that a Method takes
 
 
 def test_what_a_call_takes():
@@ -16,6 +13,6 @@ def test_what_a_call_takes():
     lines = run_script("calls.py", {"model": fixture_store.load("add_1").pte}, BOARD).lines
     found = re.fullmatch(r"set_input (\d+) execute (\d+) get_output (\d+) heap (\d+)", lines[-1])
     set_input, execute, get_output, heap = map(int, found.groups())
-    assert set_input + get_output <= MOST_CALLS
-    assert execute <= MOST_EXECUTE
-    assert heap <= MOST_HEAP
+    budgets.check("calls.set_input_and_get_output", set_input + get_output)
+    budgets.check("calls.execute", execute)
+    budgets.check("calls.heap_bytes_of_a_method", heap)

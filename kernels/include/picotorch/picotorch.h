@@ -94,7 +94,7 @@ bool pt_text_is(pt_text text, const char *data, uint32_t length);
 
 // ---- programs
 
-// How much of a file is checked before it is used.
+// The checks of a file before it is used.
 //   PT_VERIFY_MINIMAL  the header
 //   PT_VERIFY_STRICT   everything
 //   PT_VERIFY_RECORDS  of an image: references, sizes and numbers of kernels, but kernels do not

@@ -1,0 +1,35 @@
+"""tests/budgets.toml, and the tests that take limits from it."""
+
+import re
+import tomllib
+
+import pytest
+from support import budgets
+
+pytestmark = pytest.mark.check
+
+
+def test_each_budget_has_a_test():
+    """Names in f-strings are compared by what stands around their braces."""
+    sources = "".join(path.read_text() for path in budgets.tests())
+    used = re.findall(r'budgets\.check\(f?"([^"]+)"', sources)
+    patterns = [re.sub(r"\\\{.*?\\\}", r"\\w+", re.escape(name)) for name in used]
+    assert [name for name in budgets.BUDGETS
+            if not any(re.fullmatch(pattern, name) for pattern in patterns)] == []
+
+
+def test_a_budget_is_an_upper_limit():
+    name, limit = next(iter(budgets.BUDGETS.items()))
+    budgets.check(name, limit)
+    with pytest.raises(AssertionError, match=re.escape(name)):
+        budgets.check(name, limit + 1)
+
+
+def test_the_file_gets_what_was_measured():
+    text = budgets.FILE.read_text()
+    measured = {name: 12_345 for name in budgets.BUDGETS}
+    written = budgets.written(text, measured)
+    found = tomllib.loads(written)
+    assert {limit for limits in found.values() for limit in limits.values()} == {12_469}
+    assert [line for line in written.splitlines() if " = " not in line] == [
+        line for line in text.splitlines() if " = " not in line]

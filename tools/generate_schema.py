@@ -158,8 +158,9 @@ def error_words_source(schema, subjects):
     need relocations. Before each name of an error is its code."""
     lines = ["// Names of errors and of their subjects.", f"// {NOTICE}", "", "// clang-format off",
              "static const char error_names[] ="]
-    lines += [f'    "\\x{value:02x}"\n    "{name}\\0"' for name, value in schema["enum"]["Error"].items()
-              if value and not name.startswith("Registration")]
+    codes = {name: code for name, code in schema["enum"]["Error"].items()
+             if code and not name.startswith("Registration")}
+    lines += [f'    "\\x{code:02x}"\n    "{name}\\0"' for name, code in codes.items()]
     lines[-1] += ";"
     lines += ["", "static const char subject_names[] ="]
     lines += [f'    "{word}\\0"' for word in subjects.values()]

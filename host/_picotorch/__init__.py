@@ -567,7 +567,8 @@ class Method(_Caller):
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
 
-    def __init__(self, owner: "MethodOwner", max_delegates: int, max_arguments: int, planned: int) -> None:
+    def __init__(self, owner: "MethodOwner", max_delegates: int, max_arguments: int,
+                 planned: int) -> None:
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.max_delegates, self._delegates.max_arguments = max_delegates, max_arguments

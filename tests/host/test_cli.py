@@ -154,7 +154,7 @@ def test_models_that_cannot_be_read(call, tmp_path, command):
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])
 def test_method_that_there_is_not(call, command):
     assert_error(call(command, path("add_1"), "--method", "nix"), "NotFound",
-                 f"(0x20): {path('add_1')}: nix: there is no method of this name", "forward",
+                 f"(0x20): {path('add_1')}: nix: no method has this name", "forward",
                  "(--method)")
 
 

@@ -13,7 +13,7 @@ from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.measure import by_size, fitting, profiling
 from picotorch.measure import cycles as size_cycles
-from picotorch.measure.cycles import OTHERS, Conditions
+from picotorch.measure.cycles import OTHERS, RunConditions
 from picotorch.measure.stack import FREE
 from picotorch.run import emulator, running
 from support import benchmark_store, fixture_store
@@ -137,7 +137,7 @@ def factor_of_pixels(monkeypatch):
     temp memory than kernels wish for; all others take one cycle."""
     def set_to(cycles):
         tables = {"none": {core: {OTHERS: [1, 1, 1]} for core in chips.CORES}}
-        for run in (Conditions(False, True, True), Conditions(True, True, True)):
+        for run in (RunConditions(False, True, True), RunConditions(True, True, True)):
             tables[run.mode()] = {"cortex-m4": {PIXELS: [cycles] * 3}}
         monkeypatch.setattr(size_cycles, "CYCLES_PER_INSTRUCTION", tables)
 
@@ -361,7 +361,7 @@ def test_methods_without_instructions_are_left_out(call, compiled, tmp_path):
 def test_run_and_profile_know_of_less_temp_memory(file, call, tmp_path, monkeypatch):
     """Less than kernels wish for."""
     of_image = file == "image"
-    less = Conditions(False, True, of_image).mode()
+    less = RunConditions(False, True, of_image).mode()
     monkeypatch.setattr(size_cycles, "CYCLES_PER_INSTRUCTION", {
         "none": {"cortex-m4": {OTHERS: [1, 1, 1]}}, less: {"cortex-m4": {OTHERS: [3, 3, 3]}}})
     name = path("int8_ds_cnn")

@@ -315,7 +315,7 @@ def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch,
     monkeypatch.setattr(building, "_memory", refuse)
     parts = {3: SimpleNamespace(module="encoder.norm", value="add")}
     with pytest.raises(Error) as raised:
-        building._loaded(b"", SimpleNamespace(parts=parts), building.Wishes(quantize))
+        building._loaded(b"", SimpleNamespace(parts=parts), building.ExportOptions(quantize))
     assert raised.value.message == (
         "instruction 3: aten::add.out: takes no such sizes, layer encoder.norm; write the layer with "
         f"other operators{remedy}")

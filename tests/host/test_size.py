@@ -331,7 +331,7 @@ def test_cycles_of_an_execution_are_those_of_its_operators(core):
 
 
 def test_operators_with_prepared_constants_have_cycles_of_their_own():
-    with_them = cycles.Conditions(is_prepared=True)
+    with_them = cycles.RunConditions(is_prepared=True)
     plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
                        for run in (cycles.PLAIN, with_them))
     assert plain != prepared
@@ -341,9 +341,9 @@ def test_operators_with_prepared_constants_have_cycles_of_their_own():
 
 
 def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_takes():
-    lacks = [cycles.Conditions(lacks=frozenset(forms)) for forms in (
+    lacks = [cycles.RunConditions(lacks=frozenset(forms)) for forms in (
         {"winograd"}, {"winograd", "neighbours"}, {"neighbours"}, {"pointwise"})]
-    name, less = "cortex_m::quantized_conv2d.out", cycles.Conditions(has_less_temp=True)
+    name, less = "cortex_m::quantized_conv2d.out", cycles.RunConditions(has_less_temp=True)
     for core in ("cortex-m4", "cortex-m7", "cortex-m33"):
         plain, slow = (cycles.factors(core, name, run) for run in (cycles.PLAIN, less))
         assert [cycles.factors(core, f"{name} 3 wide", run) for run in lacks[:2]] == [plain, slow]

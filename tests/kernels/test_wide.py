@@ -10,7 +10,7 @@ from picotorch.firmware import selective
 from picotorch.host import operators
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program, wished_temp
-from picotorch.measure.cycles import Conditions, factors
+from picotorch.measure.cycles import RunConditions, factors
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
 from picotorch.run.parity import same_bits
@@ -215,7 +215,7 @@ def test_any_scratch(options, kind):
     assert_same(M4, cases)
     counts = [result.instructions for result in call_on_board(M4, cases)]
     assert counts[-1] <= 1.02 * min(counts)
-    least, most = (count * factors("cortex-m4", model.operator + kind, Conditions(
+    least, most = (count * factors("cortex-m4", model.operator + kind, RunConditions(
         has_less_temp=has_less))[1] for count, has_less in ((counts[0], True), (counts[-1], False)))
     assert most < 0.9 * least
 

@@ -130,22 +130,22 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         output = _default_output(model, is_function, kind)
         check_output(output)
         replaced = output.exists()
-    wishes = building.Wishes(None if quantize is None else read_arrays(quantize), core or building.CORE,
-                             None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn,
-                             keep_float)
+    options = building.ExportOptions(
+        None if quantize is None else read_arrays(quantize), core or building.CORE,
+        None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn, keep_float)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        built = _export_function(str(model), wishes, Steps(tell))
+        built = _export_function(str(model), options, Steps(tell))
     elif kind == torchscript.PTE:
         built = building.Built(*exporting.export_file(bundled.program_of(data), str(model), int8_io))
     else:
         given = list(shapes) or (None if kind == torchscript.PT2 else [])
         given = given if inputs is None else read_npz(inputs, [LIMIT])
-        built = confined_export.export_file(data, kind, str(model), given, wishes, tell, unconfined)
+        built = confined_export.export_file(data, kind, str(model), given, options, tell, unconfined)
     write(output, built.program)
-    entry = built.entry if kind == torchscript.PTE else completing.complete(built, wishes.core)
+    entry = built.entry if kind == torchscript.PTE else completing.complete(built, options.core)
     entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
@@ -173,7 +173,7 @@ def _default_output(model: Path, is_function: bool, kind: str) -> Path:
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text: str, wishes: building.Wishes, steps: Steps) -> building.Built:
+def _export_function(text: str, options: building.ExportOptions, steps: Steps) -> building.Built:
     torch = building.imported(steps).torch
     module, inputs = modules.call_function(text)
-    return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)
+    return building.build(modules.source_of_module(torch, module, inputs, text, steps), options, steps)

@@ -125,25 +125,25 @@ def completion_command(shell: str) -> None:
 # ---- errors
 
 
-def _told(error: Error) -> str:
+def _format_error(error: Error) -> str:
     """Return the text of an error, with the option that helps."""
     text = error.message
     for subject, option in _HINTS.items():
         if (error.code == MEMORY_ALLOCATION_FAILED and subject in text.split(" requested")[0]
                 and "the board has no more" not in text):
             text += f" ({option})"
-    if error.code == NOT_FOUND and "no method of this name" in text:
+    if error.code == NOT_FOUND and "no method has this name" in text:
         text += " (--method)"
     return show.printable(" ".join(text.split()))
 
 
-def _complain(error: Error, as_json: bool) -> int:
+def _print_error(error: Error, as_json: bool) -> int:
     """Print an error as one line on stderr, or as an object on stdout."""
     if as_json:
         show.as_json({**getattr(error, "entry", {}),
-                      "error": show.error(error.code, error.name, _told(error))})
+                      "error": show.error(error.code, error.name, _format_error(error))})
     else:
-        click.echo(f"{error.name} (0x{error.code:02X}): {_told(error)}", err=True)
+        click.echo(f"{error.name} (0x{error.code:02X}): {_format_error(error)}", err=True)
     return 1
 
 
@@ -189,16 +189,16 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
         _drop_output()
         return 1
     except Error as error:
-        return _complain(error, as_json)
+        return _print_error(error, as_json)
     except OSError as error:
         refused = files.access_failed(error, error.filename or "stdout")
         _drop_output()
-        return _complain(refused, as_json and error.filename is not None)
+        return _print_error(refused, as_json and error.filename is not None)
     except MemoryError:
-        return _complain(fail(MEMORY_ALLOCATION_FAILED, "this computer does not have enough memory",
+        return _print_error(fail(MEMORY_ALLOCATION_FAILED, "this computer does not have enough memory",
                               remedy="close other programs"), as_json)
     except Exception as error:
-        return _complain(fail(INTERNAL, f"{type(error).__name__}: {error}",
+        return _print_error(fail(INTERNAL, f"{type(error).__name__}: {error}",
                               remedy="this is a fault of picotorch: please report it"), as_json)
 
 

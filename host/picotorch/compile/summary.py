@@ -39,7 +39,7 @@ def add_measured(entry: dict[str, Any], image: Image, core: str, clock_hz: int |
             method |= _by_size(meta, method, image, core, clock_hz)
 
 
-def _conditions(method: dict[str, Any], image: Image, core: str, temp: int) -> cycles.Conditions:
+def _conditions(method: dict[str, Any], image: Image, core: str, temp: int) -> cycles.RunConditions:
     return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
         temp, method["temp_least"], method["temp_fastest"]))
 

@@ -93,12 +93,12 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
         if evaluated is None:
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
-    wishes = building.Wishes(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
+    options = building.ExportOptions(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
                              (keep_float,) if isinstance(keep_float, str) else tuple(keep_float))
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)
-        built = building.build(source, wishes, steps)
+        built = building.build(source, options, steps)
     return Exported(built.program, completing.complete(built, core))
 
 

@@ -40,7 +40,7 @@ EXTRA = "pip install 'picotorch[export]'"
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 
 
-class Wishes(NamedTuple):
+class ExportOptions(NamedTuple):
     """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
     evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
     where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each.
@@ -112,40 +112,40 @@ def _quantizing() -> ModuleType:
                    remedy="pip install --no-deps tosa-tools==2026.5.0") from None
 
 
-def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
+def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     """Lower a program, and compare it with its module. Raises InvalidArgument for samples of other
     sizes than the inputs, NotSupported for what a program cannot hold, and for int8 of inputs with
     dynamic sizes."""
-    if wishes.quantize is not None and _has_dynamic_inputs(source.exported):
+    if options.quantize is not None and _has_dynamic_inputs(source.exported):
         raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
                    source.name, remedy="export it without dynamic_shapes, or without quantize")
-    updated = [] if wishes.quantize is None else _updated_buffers(source.exported)
+    updated = [] if options.quantize is None else _updated_buffers(source.exported)
     if updated:
         raise fail(NOT_SUPPORTED, "int8 programs cannot update buffers, and forward updates "
                    f"{', '.join(updated)}", source.name,
                    remedy="take the state as an input and return the new one, or export it without "
                    "quantize")
-    _check_dtypes(source, wishes)
-    _check_written(source, wishes)
+    _check_dtypes(source, options)
+    _check_written(source, options)
     lowering = imported(Steps())
     examples = [arrays.argument(value) for value in source.arguments]
-    quantize = _samples(wishes.quantize, examples, source)
-    evaluate = _samples(wishes.evaluate, examples, source)
+    quantize = _samples(options.quantize, examples, source)
+    evaluate = _samples(options.evaluate, examples, source)
     evaluated = evaluate or quantize or example_samples(examples)
     try:
-        lowered = _lower(lowering, source, quantize, wishes, steps)
+        lowered = _lower(lowering, source, quantize, options, steps)
     except (Error, MemoryError):
         raise
     except Exception as error:
         raise source.explain(error, quantize is not None) from None
     with steps.step("planning its memory"):
-        written = _replanned(lowered.program, source.name, wishes.int8_io)
+        written = _replanned(lowered.program, source.name, options.int8_io)
     entry = {"model": source.name, "dtype": _dtypes(written) if quantize is None else "int8",
-             "core": None if quantize is None else wishes.core,
+             "core": None if quantize is None else options.core,
              "bytes_before": source.before, "bytes": len(written),
              "warnings": _warnings(quantize, evaluated), "layer_warnings": [],
-             "kept_float": _kept_float(lowered, wishes.keep_float),
-             **_loaded(written, lowered, wishes)}
+             "kept_float": _kept_float(lowered, options.keep_float),
+             **_loaded(written, lowered, options)}
     if entry["missing_operators"]:
         return Built(written, entry | _unknown("not run: kernels are missing"))
     with steps.step("comparing it with PyTorch on the twin"):
@@ -155,7 +155,7 @@ def build(source: Source, wishes: Wishes, steps: Steps) -> Built:
         entry["layer_warnings"] = [
             {"what": one.what, "remedy": one.remedy, "stance": one.stance} for one in warnings]
     entry["verdict"] = report.verdict(entry["outputs"])
-    return Built(written, entry, quantize and _in_float(lowering, source, wishes, steps))
+    return Built(written, entry, quantize and _in_float(lowering, source, options, steps))
 
 
 def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
@@ -183,11 +183,12 @@ def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quanti
     return found
 
 
-def _in_float(lowering: ModuleType, source: Source, wishes: Wishes, steps: Steps) -> bytes | None:
+def _in_float(lowering: ModuleType, source: Source, options: ExportOptions,
+              steps: Steps) -> bytes | None:
     """Return the module's float32 program, None where ExecuTorch cannot lower it."""
     try:
         with steps.step("lowering it in float32, to compare"):
-            lowered = lowering.lower_float(source.exported, wishes.fuse_rnn)
+            lowered = lowering.lower_float(source.exported, options.fuse_rnn)
             return _replanned(lowered.program, source.name, False)
     except MemoryError:
         raise
@@ -210,26 +211,26 @@ def _dtypes(program: bytes) -> str:
     return ", ".join(sorted(floats or found)) or "none"
 
 
-def _check_dtypes(source: Source, wishes: Wishes) -> None:
+def _check_dtypes(source: Source, options: ExportOptions) -> None:
     """Raises NotSupported for int8 of inputs and parameters that are not float32."""
     signature = source.exported.graph_signature
     names = {*signature.user_inputs, *signature.inputs_to_parameters}
     dtypes = sorted({str(value.dtype).removeprefix("torch.") for node, value in _inputs(source.exported)
                      if node.name in names and value.is_floating_point()} - {"float32"})
-    if wishes.quantize is not None and dtypes:
+    if options.quantize is not None and dtypes:
         raise fail(NOT_SUPPORTED, "int8 programs are quantized from float32, and the module has "
                    f"{', '.join(dtypes)}", source.name,
                    remedy="export module.float() with inputs of float32")
 
 
-def _check_written(source: Source, wishes: Wishes) -> None:
+def _check_written(source: Source, options: ExportOptions) -> None:
     """Raises NotSupported for inputs and parameters that forward changes in place."""
     signature = source.exported.graph_signature
     changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
     inputs = [name for name in changed if name in signature.user_inputs]
     parameters = [signature.inputs_to_parameters[name] for name in changed
                   if name in signature.inputs_to_parameters]
-    if wishes.quantize is None and inputs:
+    if options.quantize is None and inputs:
         raise fail(NOT_SUPPORTED, f"forward changes its input {', '.join(inputs)} in place",
                    source.name, remedy=f"change a copy: {inputs[0]} = {inputs[0]}.clone()")
     if parameters:
@@ -291,18 +292,18 @@ def _classes(exported: "ExportedProgram") -> int | None:
     return count if isinstance(count, int) else None
 
 
-def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, wishes: Wishes,
+def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, options: ExportOptions,
            steps: Steps) -> "Lowered":
     lowered: Lowered
     if quantize is None:
         with steps.step("lowering with ExecuTorch"):
-            lowered = lowering.lower_float(source.exported, wishes.fuse_rnn)
+            lowered = lowering.lower_float(source.exported, options.fuse_rnn)
         return lowered
     quantizing = _quantizing()
-    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {wishes.core}"):
+    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {options.core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
-        lowered = quantizing.lower_int8(source.exported, samples, wishes.core, wishes.fuse_rnn,
-                                        wishes.keep_float)
+        lowered = quantizing.lower_int8(source.exported, samples, options.core, options.fuse_rnn,
+                                        options.keep_float)
     return lowered
 
 
@@ -316,7 +317,7 @@ def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
         return program
 
 
-def _loaded(program: bytes, lowered: "Lowered", wishes: Wishes) -> dict[str, Any]:
+def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> dict[str, Any]:
     """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
     names the layer."""
     try:
@@ -325,10 +326,10 @@ def _loaded(program: bytes, lowered: "Lowered", wishes: Wishes) -> dict[str, Any
         number = re.search(r"\binstruction (\d+)\b", error.message)
         if number is None:
             raise
-        part = None if wishes.int8_io else lowered.parts.get(int(number[1]))
+        part = None if options.int8_io else lowered.parts.get(int(number[1]))
         layer = part and (part.module or part.value)
         raise fail(error.code, error.message + (f", layer {layer}" if layer else ""),
-                   remedy=_remedy("layer", wishes.quantize is not None)) from None
+                   remedy=_remedy("layer", options.quantize is not None)) from None
 
 
 def _memory(program: bytes) -> dict[str, Any]:

@@ -27,13 +27,13 @@ from picotorch.memory import LIMIT
 from ..host import child, show
 from ..host.npz import storable
 from . import building, confined, modules, torchscript
-from .building import Built, Wishes
+from .building import Built, ExportOptions
 from .steps import Steps
 
 _LONGEST = 4 * LIMIT  # bytes of a message
 
 
-def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, wishes: Wishes,
+def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, options: ExportOptions,
                 tell: Callable[[str], None] | None = None, unconfined: bool = False) -> Built:
     """Do what building.build does, for the file's module, in a process that can write only to its own
     temporary folder. given: the example inputs, arrays, None for those of the file. Print what else it
@@ -44,12 +44,12 @@ def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, wish
     if not unconfined:
         _check_confinement(name)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
-        options = {"name": name, "kind": kind, "core": wishes.core, "int8_io": wishes.int8_io,
-                   "fuse_rnn": wishes.fuse_rnn, "keep_float": wishes.keep_float,
+        message = {"name": name, "kind": kind, "core": options.core, "int8_io": options.int8_io,
+                   "fuse_rnn": options.fuse_rnn, "keep_float": options.keep_float,
                    "given": given is not None}
-        words = [sys.executable, "-P", "-m", __name__, json.dumps(options)]
+        words = [sys.executable, "-P", "-m", __name__, json.dumps(message)]
         answer = _ask(words if unconfined else confined.command(folder, words), folder,
-                      _request(data, given or [], wishes), tell or (lambda text: None))
+                      _request(data, given or [], options), tell or (lambda text: None))
     try:
         return _read_answer(answer, name)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -88,10 +88,10 @@ def _fault() -> str | None:
     return f"a confined process does not start ({''.join(text[-1:]) or f'status {done.returncode}'})"
 
 
-def _request(data: bytes, given: list[Any], wishes: Wishes) -> bytes:
+def _request(data: bytes, given: list[Any], options: ExportOptions) -> bytes:
     arrays: dict[str, Any] = {f"given/{i}": storable(array) for i, array in enumerate(given)}
     for field in ("quantize", "evaluate"):
-        arrays |= {f"{field}/{name}": array for name, array in (getattr(wishes, field) or {}).items()}
+        arrays |= {f"{field}/{name}": array for name, array in (getattr(options, field) or {}).items()}
     request = io.BytesIO()
     np.savez(request, model=np.frombuffer(data, np.uint8), **arrays)
     return request.getvalue()
@@ -173,11 +173,11 @@ def main() -> None:
     def say(**message: Any) -> None:
         print(json.dumps(message), file=out, flush=True)
 
-    options = json.loads(sys.argv[1])
+    message = json.loads(sys.argv[1])
     with np.load(io.BytesIO(sys.stdin.buffer.read())) as arrays:
         request = dict(arrays)
     try:
-        built = _export(request, options, Steps(lambda text: say(tell=text)))
+        built = _export(request, message, Steps(lambda text: say(tell=text)))
         program, float_program = (part and base64.b64encode(part).decode()
                                   for part in (built.program, built.float_program))
         say(program=program, float_program=float_program, entry=built.entry)
@@ -188,22 +188,22 @@ def main() -> None:
             "please report it")
 
 
-def _export(request: dict[str, np.ndarray], options: dict[str, Any], steps: Steps) -> Built:
+def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Steps) -> Built:
     def part(prefix: str) -> dict[str, np.ndarray] | None:
         return {key.removeprefix(prefix): array for key, array in request.items()
                 if key.startswith(prefix)} or None
 
-    data, name = request["model"].tobytes(), options["name"]
+    data, name = request["model"].tobytes(), message["name"]
     given = [np.array(None) if array.dtype.kind == "V" else array
              for array in (part("given/") or {}).values()]
     torch = building.imported(steps).torch
-    if options["kind"] == torchscript.PT2:
-        source = modules.source_of_pt2(torch, data, name, given if options["given"] else None, steps)
+    if message["kind"] == torchscript.PT2:
+        source = modules.source_of_pt2(torch, data, name, given if message["given"] else None, steps)
     else:
         source = torchscript.source(torch, data, name, given, steps)
-    wishes = Wishes(part("quantize/"), options["core"], part("evaluate/"), options["int8_io"],
-                    options["fuse_rnn"], tuple(options["keep_float"]))
-    return building.build(source, wishes, steps)
+    options = ExportOptions(part("quantize/"), message["core"], part("evaluate/"), message["int8_io"],
+                            message["fuse_rnn"], tuple(message["keep_float"]))
+    return building.build(source, options, steps)
 
 
 if __name__ == "__main__":

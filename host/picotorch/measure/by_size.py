@@ -23,7 +23,7 @@ from ..host.instructions import KERNEL_CALL, Instruction, read_instructions
 from ..host.tensors import numpy_dtype
 from ..host.values import Values
 from . import cycles
-from .cycles import OTHERS, Conditions, operator_of
+from .cycles import OTHERS, RunConditions, operator_of
 from .macs import macs_of
 
 FEATURES = ("call", "elements", "outputs", "macs")
@@ -63,7 +63,7 @@ def features_of(instruction: Instruction, values: Values) -> tuple[str, str, lis
 
 
 def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
-             run: Conditions) -> dict[str, Any] | None:
+             run: RunConditions) -> dict[str, Any] | None:
     """Return cycles.estimate of an execution that no board counted, with a range that is wider by
     FACTOR, and "counted" False. None for a method with delegates."""
     operators = expected(meta, core, run.has_less_temp)

@@ -41,10 +41,10 @@ CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
 
-class Conditions(NamedTuple):
-    """Conditions of a run that factors depend on. is_prepared: with prepared constants. has_less_temp:
-    less temp memory than preferred. of_image: the method is an image's. lacks: forms of
-    convolutions that it gains by, which the firmware is built without."""
+class RunConditions(NamedTuple):
+    """The conditions of a run on which factors depend. is_prepared: with prepared constants.
+    has_less_temp: less temp memory than preferred. of_image: the method is an image's. lacks: forms
+    of convolutions that it gains by, which the firmware is built without."""
 
     is_prepared: bool = False
     has_less_temp: bool = False
@@ -57,15 +57,15 @@ class Conditions(NamedTuple):
         return ("pool" if self.is_prepared else "none") + (less if self.has_less_temp else "")
 
 
-PLAIN = Conditions()
+PLAIN = RunConditions()
 
 
-def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> Conditions:
+def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> RunConditions:
     """Return those of a run on a core. prepared: bytes in the pool."""
-    return Conditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_image(model))
+    return RunConditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_image(model))
 
 
-def conditions_of(request: Request, result: Result, core: str) -> Conditions:
+def conditions_of(request: Request, result: Result, core: str) -> RunConditions:
     """Return those of a run that went well on a board with this core."""
     run = conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
     return run._replace(lacks=_lacking_forms(request, result, core))
@@ -113,18 +113,18 @@ def wished_by(request: Request, core: str) -> int:
     return wished_temp(method, core, prepare, data)
 
 
-def factors(core: str, operator: str, run: Conditions = PLAIN) -> list[float]:
+def factors(core: str, operator: str, run: RunConditions = PLAIN) -> list[float]:
     """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it."""
     if operator.endswith(_PLAIN_WEIGHTS):
         operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
     operator, run = _with_other_loops(operator, run)
     known: dict[str, list[float]] = {}
-    for mode in (PLAIN.mode(), Conditions(run.is_prepared).mode(), run.mode()):
+    for mode in (PLAIN.mode(), RunConditions(run.is_prepared).mode(), run.mode()):
         known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
     return known.get(operator, known[OTHERS])
 
 
-def _with_other_loops(operator: str, run: Conditions) -> tuple[str, Conditions]:
+def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunConditions]:
     """Return the operator and the conditions whose loops a convolution takes if the firmware has not
     its form: for 3 wide those of `neighbours`; for others those with less temp memory, where only an
     image leaves 1x1 without its form."""
@@ -166,7 +166,7 @@ def _kind_of(instruction: Instruction, values: Values) -> str:
 
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
-             run: Conditions = PLAIN) -> dict[str, Any]:
+             run: RunConditions = PLAIN) -> dict[str, Any]:
     """Return {"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms", "counted":
     True, which by_size.estimate has not}.
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support import figures, fixture_store, malformed, replayed
 
+pytestmark = pytest.mark.thorough  # the library is built twice for it
+
 FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
 sys.path.append(str(FUZZ))
 
@@ -32,7 +34,6 @@ def replay(subject, named):
     return wide
 
 
-@pytest.mark.thorough
 @pytest.mark.reliability
 def test_fixtures_run():
     fixtures = fixture_store.load_all()
@@ -45,7 +46,6 @@ def test_fixtures_run():
     assert set(names) - executed <= NOT_EXECUTED
 
 
-@pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("group", [group for group in malformed.GROUPS if group != "bundled"])
 def test_malformed_files_do_no_harm(group):

@@ -171,3 +171,52 @@ def test_outputs_of_chance_are_no_state(torch):
     module = _hiding(torch, torch.zeros(1, 4), "self.h = x", "torch.randn_like(x)", False)
     found = state.hidden_state(torch, module, lambda used, given: [used(*given)], (torch.rand(1, 4),))
     assert found == []
+
+
+class _Slots:
+    __slots__ = ("h",)
+
+
+def _in_slots(torch):
+    held = _Slots()
+    held.h = torch.zeros(1, 4)
+
+    def update(x):
+        held.h = held.h * 0.5 + x
+        return held.h
+
+    return held, update
+
+
+def _in_a_closure(torch):
+    held = [torch.zeros(1, 4)]
+
+    def update(x):
+        held[0] = held[0] * 0.5 + x
+        return held[0]
+
+    return None, update
+
+
+def _in_an_iterator(torch):
+    held = iter(range(1, 1000))
+    return held, lambda x: x * next(held)
+
+
+def _in_numpy(torch):
+    return None, lambda x: x * float(np.random.rand())  # noqa: NPY002
+
+
+@pytest.mark.parametrize("make", [_in_slots, _in_a_closure, _in_an_iterator, _in_numpy])
+def test_state_that_is_no_attribute_is_refused(torch, make):
+    """The program kept the first value in silence, or the export ended in torch's words."""
+    class Keeping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.held, self.update = make(torch)
+
+        def forward(self, x):
+            return self.update(x)
+
+    with pytest.raises(picotorch.Error, match="no attribute of the module, and its outputs depend"):
+        picotorch.export.export(Keeping(), torch.rand(1, 4))

@@ -529,6 +529,77 @@ def test_layers_are_int8(name):
     assert found["outputs"][0]["sqnr"] > 25
 
 
+def residual(m, x):
+    x = F.relu(m[0](x))
+    return m[2](F.max_pool2d(F.relu6(m[1](x) + x), 2))
+
+
+# {name: (module, sizes of a sample without a batch)}
+BATCHLESS = {
+    "pools": lambda: (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(3), nn.Hardswish(),
+                                    nn.AdaptiveAvgPool2d(1)), (3, 8, 8)),
+    "sequence": lambda: (nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(), nn.MaxPool1d(2), nn.AvgPool1d(3)),
+                         (3, 8)),
+    "residual": lambda: (Net(residual, nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1), nn.Conv2d(4, 2, 1)),
+                         (3, 8, 8)),
+    "squeeze_of_nothing": lambda: (Net(lambda m, x: m[1](F.relu(m[0](x).squeeze(0))),
+                                       nn.Conv1d(3, 4, 3), nn.Conv1d(4, 2, 1)), (3, 3, 8)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHLESS)
+def test_layers_without_a_batch_follow_one_another(name):
+    """Each layer added a batch and dropped it, and an activation between two was one of its own."""
+    torch.manual_seed(0)
+    module, sizes = BATCHLESS[name]()
+    found = exported_module(module, sizes)
+    operators = [layer["operator"] for layer in found["layers"]]
+    assert name == "squeeze_of_nothing" or "aten::squeeze_copy.dims_out" not in operators[:-2]
+    assert found["outputs"][0]["sqnr"] > 30
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("batch", [(), (1,)], ids=["without a batch", "with one"])
+def test_ceil_mode_that_adds_no_window_has_an_int8_kernel(rank, batch):
+    """SqueezeNet and others state it for all sizes; the portable operator computed it, and wrote
+    indices."""
+    torch.manual_seed(0)
+    convolution, pool = ((nn.Conv1d, nn.MaxPool1d), (nn.Conv2d, nn.MaxPool2d))[rank - 1]
+    found = exported_module(nn.Sequential(convolution(3, 4, 1), pool(2, ceil_mode=True)),
+                            (*batch, 3, *rank * [8]))
+    assert "cortex_m::quantized_max_pool2d.out" in [layer["operator"] for layer in found["layers"]]
+    assert found["outputs"][0]["sqnr"] > 30
+
+
+# Operators between two convolutions whose results an edge program states as contiguous
+CONTIGUOUS = {
+    "divisor": lambda x: F.avg_pool2d(x, 2, divisor_override=3),
+    "divisor_relu": lambda x: F.relu(F.avg_pool2d(x, 2, divisor_override=3)),
+    "divisor_twice": lambda x: F.avg_pool2d(x, 2, divisor_override=3).mean() + F.avg_pool2d(x, 2),
+    "uneven": lambda x: F.adaptive_avg_pool2d(x, 5),
+    "rolled": lambda x: x.roll(1, 3),
+}
+
+
+@pytest.mark.parametrize("name", CONTIGUOUS)
+def test_a_convolution_behind_an_operator_in_float_is_int8(name):
+    """It was in float, too: its input was not channels last."""
+    torch.manual_seed(0)
+    found = exported_module(Net(lambda m, x: m[1](CONTIGUOUS[name](m[0](x))), nn.Conv2d(3, 4, 1),
+                                nn.Conv2d(4, 3, 1)), (1, 3, 8, 8))
+    assert found["int8"]["macs"] == found["int8"]["all_macs"]
+    assert found["outputs"][0]["sqnr"] > 30
+
+
+def test_a_convolution_behind_an_average_that_is_kept_in_float_is_int8():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 4, 1), nn.AvgPool2d(2), nn.Conv2d(4, 3, 1)).eval()
+    samples = [(torch.randn(1, 3, 8, 8),) for _ in range(SAMPLES)]
+    found = picotorch.export.export(module, samples[0], quantize=samples, keep_float="1").report
+    assert {layer["operator"]: layer["dtype"] for layer in found["layers"]} == {
+        "cortex_m::quantized_conv2d.out": "int8", "aten::avg_pool2d.out": "float32"}
+
+
 # {name: (module, sizes of the input)}: one layer of these computes in float, or is decomposed
 FLOAT_LAYERS = {
     "pad_by_less_than_0": lambda: (Net(lambda m, x: m[1](F.pad(m[0](x), (-1, 0, 2, -1))),

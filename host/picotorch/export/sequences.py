@@ -23,7 +23,7 @@ _OVER_IMAGES = {
 }
 
 # Operators that compute each element of their result from the same element of one or two tensors
-_ELEMENTWISE = (
+ELEMENTWISE = (
     _ATEN.relu.default, _ATEN.relu_.default, _ATEN.relu6.default, _ATEN.hardtanh.default,
     _ATEN.hardtanh_.default, _ATEN.hardswish.default, _ATEN.hardswish_.default,
     _ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default, _ATEN.clamp.default, _ATEN.silu.default,
@@ -74,7 +74,7 @@ class _Images:
             with self.graph.graph.inserting_before(node):
                 if node.target in _OVER_IMAGES and self._is_replaceable(node):
                     self.images[node] = self._over_images(node)
-                elif node.target in _ELEMENTWISE and self._takes_images(node):
+                elif node.target in ELEMENTWISE and self._takes_images(node):
                     self.images[node] = self._call(
                         node, node.target, [self.images.get(one, one) for one in node.args])
                 else:

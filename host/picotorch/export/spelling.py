@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from .preparing import call, constant, new_constant, takes_images
+from .sequences import ELEMENTWISE
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
+_POOL_ARGUMENTS = 5  # of a max pool, before ceil_mode
 _DEFAULTS: tuple[Any, ...] = (None, 1, "valid", 1, 1)  # of a convolution, behind its weight
 
 _PADDINGS = {_ATEN.conv1d.padding: _ATEN.conv1d.default, _ATEN.conv2d.padding: _ATEN.conv2d.default}
@@ -29,20 +31,28 @@ _ADAPTIVE_MAXIMA = {
     _ATEN.adaptive_max_pool1d.default: _ATEN.max_pool1d.default,
     _ATEN.adaptive_max_pool2d.default: _ATEN.max_pool2d.default}
 
+# Max pools whose last argument, ceil_mode, no int8 kernel takes as True
+_CEILING = (_ATEN.max_pool1d.default, _ATEN.max_pool2d.default)
+
 _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
     """Replace paddings that are words, samples without a batch, adaptive pools with windows of one
-    size, means over the height or the width of images, and products with a constant matrix."""
+    size, ceil_mode of max pools where it changes nothing, means over the height or the width of
+    images, and products with a constant matrix."""
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
         if node.target in _PADDINGS:
             _state_padding(graph, node)
         if node.target in _BATCHED:
             _add_batch(graph, node)
+        elif node.target in ELEMENTWISE:
+            _keep_batch(graph, node)
         if node.target in _ADAPTIVE:
             _state_windows(node)
+        elif node.target in _CEILING:
+            _state_floor(node)
         elif node.target in _ADAPTIVE_MAXIMA:
             _state_largest_windows(graph, node)
         elif node.target is _ATEN.mean.dim and has_images:
@@ -80,11 +90,30 @@ def _add_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     x = node.args[0]
     if x.meta["val"].dim() != _BATCHED[node.target] - 1:
         return
-    x = call(graph, node, _ATEN.unsqueeze.default, x, 0)
+    x = _batch_of(x) or call(graph, node, _ATEN.unsqueeze.default, x, 0)
     batched = call(graph, node, node.target, x, *node.args[1:])
     node.target, node.args = _ATEN.squeeze.dim, (batched, 0)
     if batched.target in _ADAPTIVE:
         _state_windows(batched)
+    elif batched.target in _CEILING:
+        _state_floor(batched)
+
+
+def _keep_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+    """Compute each element with the batch of 1 that the layer before has, for the one behind."""
+    batches, shape = {one: _batch_of(one) for one in node.all_input_nodes}, node.meta["val"].shape
+    if all(batches.values()) and all(one.meta["val"].shape == shape for one in batches):
+        batched = call(graph, node, node.target, *(batches.get(one, one) for one in node.args),
+                       **node.kwargs)
+        node.target, node.args, node.kwargs = _ATEN.squeeze.dim, (batched, 0), {}
+
+
+def _batch_of(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the value that a node drops the batch from, None if it does not."""
+    if node.target is not _ATEN.squeeze.dim or node.args[1] != 0:
+        return None
+    x: torch.fx.Node = node.args[0]
+    return x if x.meta["val"].dim() > node.meta["val"].dim() else None
 
 
 def _windows(node: torch.fx.Node) -> list[int] | None:
@@ -102,6 +131,14 @@ def _state_windows(node: torch.fx.Node) -> None:
     windows = _windows(node)
     if windows and set(node.args[1]) != {1}:
         node.target, node.args = _ADAPTIVE[node.target], (node.args[0], windows, windows)
+
+
+def _state_floor(node: torch.fx.Node) -> None:
+    """Leave out ceil_mode where it adds no window."""
+    if len(node.args) > _POOL_ARGUMENTS and node.args[-1]:
+        floored = (*node.args[:-1], False)
+        if node.target(node.args[0].meta["val"], *floored[1:]).shape == node.meta["val"].shape:
+            node.args = floored
 
 
 def _state_largest_windows(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:

@@ -86,6 +86,9 @@ _FUNCTION_PATTERNS = tuple(
 
 _HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
 
+_AVERAGES = (_ATEN.avg_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
+_DIVISOR = 6  # the argument divisor_override of avg_pool2d
+
 _MAX_REFUSED = 64  # nodes; each costs a quantization
 
 _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
@@ -347,6 +350,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
             spec = SOFTMAX_OUTPUT_FIXED_QSPEC if is_int8_again else None
             mark_node_as_annotated(node, {}, spec, False)
             node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
+        _copy_averages(model, in_float)
         model = super().annotate(model)
         for node in model.graph.find_nodes(op="placeholder"):
             if node.users and kept.issuperset(node.users):
@@ -362,6 +366,28 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
                     inputs[source] = _fixed_spec(source) or spec
         return model
+
+
+def _copy_averages(graph: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:
+    """Copy the averages of pools that compute in float: an edge program states them as contiguous, and
+    int8 layers take images channels last."""
+    for node in list(graph.graph.nodes):
+        if node.target not in _AVERAGES or node.meta["val"].shape[1] == 1 or not (
+                node in in_float or _has_other_windows(node)):
+            continue
+        users = [user for user in node.users
+                 if user.kwargs.get("memory_format") is not torch.contiguous_format]
+        if users:
+            copy = preparing.call(graph, next(iter(users)), _ATEN.clone.default, node,
+                                  memory_format=torch.channels_last)
+            node.replace_all_uses_with(copy, users.__contains__)
+
+
+def _has_other_windows(node: torch.fx.Node) -> bool:
+    """Return True for averages that no int8 kernel computes."""
+    if node.target is _ATEN.avg_pool2d.default:
+        return node.args[_DIVISOR:] not in ((), (None,))
+    return set(node.meta["val"].shape[2:]) != {1}
 
 
 class _WithConstants(ExportPass.ExportInterpreter):  # type: ignore[misc]

@@ -608,6 +608,12 @@ FLOAT_LAYERS = {
                             nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
     "upsampled": lambda: (Net(lambda m, x: m[1](F.interpolate(m[0](x), scale_factor=2)),
                               nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
+    "magnitudes": lambda: (Net(lambda m, x: m[0](torch.fft.rfft(x).abs()), nn.Linear(5, 3)), (1, 8)),
+    "magnitudes_of_a_part": lambda: (Net(lambda m, x: m[1](torch.fft.rfft(m[0](x))[:, 1:].abs()),
+                                         nn.Linear(8, 8), nn.Linear(4, 3)), (1, 8)),
+    "spectrogram": lambda: (Net(lambda m, x: m[0](torch.stft(
+        x, 16, 8, window=torch.hann_window(16), return_complex=True).abs()), nn.Conv1d(9, 3, 1)),
+        (1, 64)),
     "softmax_of_columns": lambda: (Net(lambda m, x: m[0](x).softmax(1), nn.Linear(8, 4)), (1, 4, 8)),
     "mean_of_channels": lambda: (Net(lambda m, x: m[0](x).mean(1, keepdim=True) * 2 + 1,
                                      nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
@@ -620,6 +626,15 @@ def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
     found = exported_module(*FLOAT_LAYERS[name]())
     assert found["checked"] == "executed" and found["int8"]["layers"] > 0
     assert found["outputs"][0]["sqnr"] > 25
+
+
+@pytest.mark.parametrize("forward", [
+    lambda m, x: torch.cond(x.sum() > 0, lambda y: m[0](y), lambda y: m[1](y), (x,)),
+    lambda m, x: m[1](torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (m[0](x),)))])
+def test_branches_are_refused_in_words(forward):
+    """ExecuTorch's were: 'ProxyValue' object has no attribute 'graph'."""
+    with pytest.raises(picotorch.Error, match="int8 programs have no branches and loops"):
+        exported_module(Net(forward, nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8))
 
 
 class Constants(nn.Module):

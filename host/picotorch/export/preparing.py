@@ -35,7 +35,8 @@ _PERMUTATIONS = (_ATEN.permute.default, _ATEN.transpose.int)
 _PARTS = (
     _ATEN.slice.Tensor, _ATEN.narrow.default, _ATEN.select.int, _ATEN.unbind.int, _ATEN.split.Tensor,
     _ATEN.split_with_sizes.default, _ATEN.split.sizes, _ATEN.chunk.default, _ATEN.unsafe_chunk.default,
-    _ATEN.tensor_split.sections, _ATEN.roll.default, _ATEN.expand.default, _ATEN.expand_as.default)
+    _ATEN.tensor_split.sections, _ATEN.roll.default, _ATEN.expand.default, _ATEN.expand_as.default,
+    _ATEN.stft.default, _ATEN.stft.center)
 
 # Operators that take several tensors of one dim order
 _JOINTS = (

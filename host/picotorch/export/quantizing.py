@@ -343,7 +343,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
         in_float = masks.in_float(model, self.samples)
         kept = _named(model, self.keep_float) | {
             node for node in model.graph.nodes if node.name in self.refused}
-        in_float |= kept
+        in_float |= kept | {node for node in model.graph.nodes if _takes_complex(node)}
         for node in in_float:
             is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
                              and in_float.isdisjoint(node.users))
@@ -366,6 +366,13 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
                     inputs[source] = _fixed_spec(source) or spec
         return model
+
+
+def _takes_complex(node: torch.fx.Node) -> bool:
+    """Return True for an operator on complex numbers, which no scale makes integers of."""
+    values = [one.meta.get("val") for one in node.all_input_nodes]
+    return node.op == "call_function" and any(
+        isinstance(value, torch.Tensor) and value.is_complex() for value in values)
 
 
 def _copy_averages(graph: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .lowering import Lowered
 
 CORE = "cortex-m4"
+_BRANCHES = ("cond", "while_loop", "map_impl", "scan", "associative_scan")  # of torch.ops.higher_order
 EXTRA = "pip install 'picotorch[export]'"
 
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
@@ -119,6 +120,10 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     if options.quantize is not None and _has_dynamic_inputs(source.exported):
         raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
                    source.name, remedy="export it without dynamic_shapes, or without quantize")
+    if options.quantize is not None and _has_branches(source.exported):
+        raise fail(NOT_SUPPORTED, "int8 programs have no branches and loops, and forward has some",
+                   source.name, remedy="compute both sides, and choose by torch.where, or export it "
+                   "without --quantize")
     updated = [] if options.quantize is None else _updated_buffers(source.exported)
     if updated:
         raise fail(NOT_SUPPORTED, "int8 programs cannot update buffers, and forward updates "
@@ -247,6 +252,11 @@ def _inputs(exported: "ExportedProgram") -> "list[tuple[Node, Tensor]]":
 def _has_dynamic_inputs(exported: "ExportedProgram") -> bool:
     return any(not isinstance(size, int) for node in exported.graph.find_nodes(op="placeholder")
                for size in getattr(node.meta.get("val"), "shape", ()))
+
+
+def _has_branches(exported: "ExportedProgram") -> bool:
+    return any(node.op == "call_function" and str(node.target) in _BRANCHES
+               for node in exported.graph.nodes)
 
 
 def _updated_buffers(exported: "ExportedProgram") -> list[str]:

@@ -628,6 +628,32 @@ def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
     assert found["outputs"][0]["sqnr"] > 25
 
 
+def nested_modes(m, x):
+    with torch.no_grad():
+        x = F.relu(m[0](x) * m.gain)
+        with torch.enable_grad():
+            x = m[1](x)
+    return m[2](x)
+
+
+def changed_without_grad(m, x):
+    with torch.no_grad():
+        a, b = m[1](m[0](x)).chunk(2, 1)
+        F.relu_(a)
+    return m[2](torch.cat([a * b, b], 1))
+
+
+@pytest.mark.parametrize("forward", [nested_modes, changed_without_grad])
+def test_layers_under_no_grad_are_int8(forward):
+    """They were in float, and the report of layers did not have them."""
+    torch.manual_seed(0)
+    net = Net(forward, nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3))
+    net.layers.gain = nn.Parameter(torch.rand(8) + 1)
+    found = exported_module(net, (1, 8))
+    assert found["int8"]["macs"] == found["int8"]["all_macs"] > 0
+    assert found["outputs"][0]["sqnr"] > 30
+
+
 @pytest.mark.parametrize("forward", [
     lambda m, x: torch.cond(x.sum() > 0, lambda y: m[0](y), lambda y: m[1](y), (x,)),
     lambda m, x: m[1](torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (m[0](x),)))])

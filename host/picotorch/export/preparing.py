@@ -50,6 +50,40 @@ _PAIRS = (
 _LARGEST_CONSTANT = 4096  # bytes that a folded result may have
 
 
+def inline_modes(graph: torch.fx.GraphModule) -> None:
+    """Put what forward computes under torch.no_grad, a graph of its own, into the graph itself."""
+    while nodes := [node for node in graph.graph.nodes if is_mode(node)]:
+        for node in nodes:
+            _inline(graph, node, getattr(graph, node.args[1].target), node.args[2:])
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def is_mode(node: torch.fx.Node) -> bool:
+    """Return True for what forward computes under torch.no_grad or torch.enable_grad."""
+    return node.op == "call_function" and str(node.target) == "wrap_with_set_grad_enabled"
+
+
+def _inline(graph: torch.fx.GraphModule, node: torch.fx.Node, inner: torch.fx.GraphModule,
+            given: tuple[Any, ...]) -> None:
+    copies = dict(zip(inner.graph.find_nodes(op="placeholder"), given, strict=True))
+    with graph.graph.inserting_before(node):
+        for one in inner.graph.nodes:
+            if one.op == "get_attr":
+                value = getattr(inner, one.target)
+                name = f"_{node.name}_{one.target}"
+                setattr(graph, name, value)
+                copies[one] = graph.graph.get_attr(name)
+                copies[one].meta = dict(one.meta)
+            elif one.op == "call_function":
+                copies[one] = graph.graph.node_copy(one, copies.__getitem__)
+    (results,) = inner.graph.output_node().args
+    for user in list(node.users):
+        user.replace_all_uses_with(copies[results[user.args[1]]])
+        graph.graph.erase_node(user)
+    graph.graph.erase_node(node)
+
+
 def name_convolutions(graph: torch.fx.GraphModule) -> None:
     """Replace aten.convolution, which TorchScript leads to, by conv1d, conv2d or conv_transpose2d."""
     for node in graph.graph.nodes:

@@ -108,6 +108,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     if fuse_rnn:
         exported = recurrent.fuse(exported)
     graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
+    preparing.inline_modes(graph)
     preparing.fold_constants(graph)
     preparing.name_convolutions(graph)
     spelling.replace(graph)
@@ -177,9 +178,9 @@ def _named(graph: torch.fx.GraphModule, names: Iterable[str]) -> set[torch.fx.No
 
 
 def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Give results of their own to operators that change in place what others take, too: quantization
-    copies it in between."""
-    shared = any(map(_changes_shared, exported.graph.nodes))
+    """Give results of their own to operators that change in place what others take, too, for
+    quantization copies it in between, and to those under torch.no_grad, which may change any view."""
+    shared = any(_changes_shared(node) or preparing.is_mode(node) for node in exported.graph.nodes)
     return exported.run_decompositions({}) if shared else exported
 
 

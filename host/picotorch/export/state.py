@@ -89,7 +89,8 @@ def hidden_state(torch: ModuleType, module: "nn.Module",
     def outputs(given: tuple[Any, ...]) -> "list[Tensor]":
         with unchanged(torch, used), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return [torch.as_tensor(one).clone() for one in run(used, given)
+            given = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in given)
+            return [torch.as_tensor(one).clone() for one in run(used, given)  # may change its inputs
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 
     def noise(given: Any) -> Any:

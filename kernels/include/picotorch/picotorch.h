@@ -169,7 +169,7 @@ typedef struct pt_plan {
     uint32_t planned; // sizes of the planned buffers
 } pt_plan;
 
-// What a method may have several of, for pt_plan_count and pt_plan_item.
+// The items of a description, for pt_plan_count and pt_plan_item.
 typedef enum {
     PT_VALUES,
     PT_INPUTS,

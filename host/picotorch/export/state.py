@@ -89,8 +89,9 @@ def hidden_state(torch: ModuleType, module: "nn.Module",
     def outputs(given: tuple[Any, ...]) -> "list[Tensor]":
         with unchanged(torch, used), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
+            # forward may change its inputs
             given = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in given)
-            return [torch.as_tensor(one).clone() for one in run(used, given)  # may change its inputs
+            return [torch.as_tensor(one).clone() for one in run(used, given)
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 
     def noise(given: Any) -> Any:

@@ -4,8 +4,6 @@
 #include "core/format/program.h"
 #include "core/report.h"
 
-#define INDEX_REMEDY "; count from 0"
-
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
                      "does not exist; count from 0");
@@ -113,8 +111,8 @@ int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *inde
         if (i >= pt_length(&r, vector)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT,
                              what == PT_INPUTS ? PT_SUBJECT_INPUT : PT_SUBJECT_OUTPUT, (int32_t)i,
-                             (int32_t)i < 0 ? "is negative" INDEX_REMEDY
-                                            : "does not exist" INDEX_REMEDY);
+                             (int32_t)i < 0 ? "is negative; count from 0"
+                                            : "does not exist; count from 0");
         }
         *index = (uint32_t)pt_i32_item(&r, vector, i);
     }

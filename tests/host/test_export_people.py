@@ -558,17 +558,34 @@ def test_layers_without_a_batch_follow_one_another(name):
     assert found["outputs"][0]["sqnr"] > 30
 
 
-@pytest.mark.parametrize("rank", [1, 2])
-@pytest.mark.parametrize("batch", [(), (1,)], ids=["without a batch", "with one"])
-def test_ceil_mode_that_adds_no_window_has_an_int8_kernel(rank, batch):
-    """SqueezeNet and others state it for all sizes; the portable operator computed it, and wrote
-    indices."""
+# Arguments of max pools with ceil_mode over 9 elements: windows that end with the image, that reach
+# beyond it, beyond its padding, and that overlap; and a length that gives no further window
+CEILING = [(2, (1,), arguments) for arguments in (
+    (3,), (2,), (4, 3), (3, 2, 1), ((5, 3), (4, 2), (2, 0)), (3, 4))]
+
+
+@pytest.mark.parametrize(("rank", "batch", "arguments"), [
+    *CEILING, (1, (), (2,)), (1, (1,), (5, 4, 2)), (2, (), (2,))], ids=str)
+def test_max_pools_with_ceil_mode_have_an_int8_kernel(rank, batch, arguments):
+    """The portable operator computed them, and wrote indices of eight bytes."""
     torch.manual_seed(0)
     convolution, pool = ((nn.Conv1d, nn.MaxPool1d), (nn.Conv2d, nn.MaxPool2d))[rank - 1]
-    found = exported_module(nn.Sequential(convolution(3, 4, 1), pool(2, ceil_mode=True)),
-                            (*batch, 3, *rank * [8]))
-    assert "cortex_m::quantized_max_pool2d.out" in [layer["operator"] for layer in found["layers"]]
+    found = exported_module(nn.Sequential(convolution(3, 4, 1), pool(*arguments, ceil_mode=True)),
+                            (*batch, 3, *rank * [9]))
+    operators = {layer["operator"] for layer in found["layers"]}
+    assert "cortex_m::quantized_max_pool2d.out" in operators
+    assert "aten::max_pool2d_with_indices.out" not in operators
     assert found["outputs"][0]["sqnr"] > 30
+
+
+def test_advice_on_a_max_pool_that_computes_indices_for_nothing():
+    """One with dilation has no int8 operator."""
+    torch.manual_seed(0)
+    for module, is_advised in ((nn.MaxPool2d(2), False), (nn.MaxPool2d(2, dilation=2), True)):
+        found = exported_module(nn.Sequential(nn.Conv2d(16, 64, 3), nn.Conv2d(64, 32, 3), module),
+                                (1, 16, 16, 16))
+        assert any("indices" in one["what"] for one in found["advice"]) == is_advised
+        assert found["outputs"][0]["sqnr"] > 30
 
 
 # Operators between two convolutions whose results an edge program states as contiguous

@@ -12,7 +12,7 @@ from .sequences import ELEMENTWISE
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
-_POOL_ARGUMENTS = 5  # of a max pool, before ceil_mode
+_POOL_DEFAULTS: tuple[Any, ...] = ([], 0, 1, False)  # of a max pool, behind its kernel
 _DEFAULTS: tuple[Any, ...] = (None, 1, "valid", 1, 1)  # of a convolution, behind its weight
 
 _PADDINGS = {_ATEN.conv1d.padding: _ATEN.conv1d.default, _ATEN.conv2d.padding: _ATEN.conv2d.default}
@@ -31,7 +31,7 @@ _ADAPTIVE_MAXIMA = {
     _ATEN.adaptive_max_pool1d.default: _ATEN.max_pool1d.default,
     _ATEN.adaptive_max_pool2d.default: _ATEN.max_pool2d.default}
 
-# Max pools whose last argument, ceil_mode, no int8 kernel takes as True
+# Max pools with the argument ceil_mode, for which the int8 operator has no shape
 _CEILING = (_ATEN.max_pool1d.default, _ATEN.max_pool2d.default)
 
 _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
@@ -39,8 +39,8 @@ _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
 
 def replace(graph: torch.fx.GraphModule) -> None:
     """Replace paddings that are words, samples without a batch, adaptive pools with windows of one
-    size, ceil_mode of max pools where it changes nothing, means over the height or the width of
-    images, and products with a constant matrix."""
+    size, ceil_mode of max pools, means over the height or the width of images, and products with a
+    constant matrix."""
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
         if node.target in _PADDINGS:
@@ -52,7 +52,7 @@ def replace(graph: torch.fx.GraphModule) -> None:
         if node.target in _ADAPTIVE:
             _state_windows(node)
         elif node.target in _CEILING:
-            _state_floor(node)
+            _state_floor(graph, node)
         elif node.target in _ADAPTIVE_MAXIMA:
             _state_largest_windows(graph, node)
         elif node.target is _ATEN.mean.dim and has_images:
@@ -96,7 +96,7 @@ def _add_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     if batched.target in _ADAPTIVE:
         _state_windows(batched)
     elif batched.target in _CEILING:
-        _state_floor(batched)
+        _state_floor(graph, batched)
 
 
 def _keep_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
@@ -133,12 +133,22 @@ def _state_windows(node: torch.fx.Node) -> None:
         node.target, node.args = _ADAPTIVE[node.target], (node.args[0], windows, windows)
 
 
-def _state_floor(node: torch.fx.Node) -> None:
-    """Leave out ceil_mode where it adds no window."""
-    if len(node.args) > _POOL_ARGUMENTS and node.args[-1]:
-        floored = (*node.args[:-1], False)
-        if node.target(node.args[0].meta["val"], *floored[1:]).shape == node.meta["val"].shape:
-            node.args = floored
+def _state_floor(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+    """Leave ceil_mode out. Where it adds a window, which reaches beyond the image, repeat the last row
+    or column: the window has it already, so that its maximum stays."""
+    x, kernel, stride, padding, dilation, ceil_mode = [*node.args, *_POOL_DEFAULTS[len(node.args) - 2:]]
+    dims = x.meta["val"].dim() - 2
+    kernel, stride, padding, dilation = (
+        _each(one, dims) for one in (kernel, stride or kernel, padding, dilation))
+    if not ceil_mode or set(dilation) != {1}:
+        return
+    for dim in range(-dims, 0):
+        size, windows = x.meta["val"].shape[dim], node.meta["val"].shape[dim]
+        lacking = (windows - 1) * stride[dim] + kernel[dim] - size - 2 * padding[dim]
+        if lacking > 0:
+            last = call(graph, node, _ATEN.slice.Tensor, x, dim, size - 1, size)
+            x = call(graph, node, _ATEN.cat.default, [x, *lacking * [last]], dim)
+    node.args = (x, kernel, stride, padding, dilation, False)
 
 
 def _state_largest_windows(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:

@@ -23,6 +23,7 @@ _UNROLLED = 3  # layers with the same weights from which on they are steps of a 
 _COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
 _WEIGHTS = 4096  # bytes of float weights from which on int8 is
 _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
+_WITH_INDICES = "aten::max_pool2d_with_indices.out"
 _FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
 _CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
 _BASE = 1000  # bytes of a program beside its constants, that do not depend on its calls
@@ -115,10 +116,10 @@ class _Method(NamedTuple):
 
 def advise_export(model: bytes, kept: Iterable[int] = ()) -> list[Advice]:
     """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
-    left in float. kept: the layers that are in float by request, by their numbers among layers(model).
-    Raise NotFound, InvalidProgram."""
+    left in float, max pools with indices. kept: the layers that are in float by request, by their
+    numbers among layers(model). Raise NotFound, InvalidProgram."""
     found = _keep(_read(open_program(model).method_meta("forward")), kept)
-    return [one for rule in (_unrolled, _float_layers, _conversions)
+    return [one for rule in (_unrolled, _float_layers, _conversions, _unused_indices)
             for one in rule(found)]
 
 
@@ -162,7 +163,7 @@ def advise(model: bytes, name: str, method: str) -> dict[str, Any]:
     meta = open_program(model).method_meta(method)
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
-             _idle_copies, _float_weights, _float_ends)
+             _unused_indices, _idle_copies, _float_weights, _float_ends)
     advice = agreed([*_int8_is_no_gain(model, meta, found),
                      *(one for rule in rules for one in rule(found))])
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
@@ -348,6 +349,20 @@ def _idle_copies(method: _Method) -> Iterator[Advice]:
         yield _advice("tensors are copied as they are", found,
                       max(method.nbytes(one.outputs[0]) for one in found),
                       "remove the dropout, contiguous() or clone() from the module that is exported")
+
+
+def _unused_indices(method: _Method) -> Iterator[Advice]:
+    """Find max pools of int8 images that the portable operator computes, with the indices."""
+    used = set(method.tensors(method.outputs)) | {
+        i for one in method.instructions for i in method.tensors(one.arguments)}
+    found = [one for one in method.instructions if one.call == _WITH_INDICES
+             and method.values.tensor(one.outputs[0]).dtype == "Char"
+             and used.isdisjoint(method.tensors(one.outputs[1:]))]
+    if found:
+        yield _advice("max pools of int8 images compute indices, which nothing uses", found,
+                      max(method.nbytes(one.outputs[1]) for one in found),
+                      "use max pools with dilation 1 and export the module with picotorch export: "
+                      "these have an int8 kernel, which needs no indices", IN_INT8)
 
 
 def _float_layers(method: _Method) -> Iterator[Advice]:

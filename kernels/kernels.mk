@@ -15,7 +15,7 @@ $(error the path of kernels.mk has a space: make cannot use it; move it, or set 
 	relative to where make runs, before you include it)
 endif
 # CMakeLists.txt reads these lists, too: a line is an assignment, of names and flags only.
-PT_SOURCES := core/*.c core/*/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c
+PT_SOURCES := core/*.c core/*/*.c portable/*.c quantized/*.c cortex_m/*.c extra/*/*.c arch/*.c arch/*/*.c
 PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,$(PT_SOURCES))))
 PT_KERNELS_INC := -I$(PT_KERNELS_DIR)/include -I$(PT_KERNELS_DIR)
 # No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float

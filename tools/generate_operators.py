@@ -28,7 +28,8 @@ NOTICE = """\
 #ifndef PT_OPERATOR_ARGUMENTS_H
 #define PT_OPERATOR_ARGUMENTS_H
 """
-ENTRY = re.compile(r'PT_(?:RARE_)?OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
+ENTRY = re.compile(r'(PT_EXTRA\([A-Z]\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\([A-Z]\w+, \w+, )'
+                   r'(\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)(?(1)\))')
 OUTPUTS = "OoWCENA"
 NUMBERS = 1 << 16  # what an instruction in a pool has room for
 
@@ -60,7 +61,7 @@ def read_list(text: str) -> tuple[list[Operator], list[str]]:
             if not match:
                 wrong.append(f"not understood: {line}")
                 continue
-            number, name, symbol, signature, arguments = match.groups()
+            _, number, name, symbol, signature, arguments = match.groups()
             operator = Operator(int(number), name, symbol, signature, arguments.split())
             if len(operator.arguments) != len(signature):
                 wrong.append(f"{name}: {len(operator.arguments)} names of arguments for a signature of "

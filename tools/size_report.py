@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The first pattern that an object's path matches names its part.
 PARTS = [
-    ("kernels", r"kernels/(portable|arch|quantized|cortex_m)/"),
+    ("kernels", r"kernels/(portable|arch|quantized|cortex_m|extra)/"),
     ("core", r"kernels/core/"),
     ("module _picotorch", r"port/module/"),
     ("frozen Python", r"frozen_content\.o"),

@@ -32,7 +32,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATORS = ROOT / "kernels" / "core" / "registry" / "operators.def"
-FEATURE_KERNELS = OPERATORS.with_name("feature_kernels.h")
 SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
 # What MicroPython's interpreter calls on the way to a function of the module, and words for arguments.
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
@@ -49,8 +48,9 @@ ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_flo
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
 CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_place_unplanned")
 
-_OPERATOR = re.compile(r'^PT_(?:RARE_)?OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
-_REPLACED = re.compile(r"#define (pt_\w+) (pt_\w+)")
+# The other kernel of an extended operator, or nothing; name, symbol
+_OPERATOR = re.compile(r'^(?:PT_EXTRA\(\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\(\w+, (\w+), )\d+, '
+                       r'"([^"]+)", (\w+), ', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
 # not those of a branch future, as which objdump shows the loops of MVE
@@ -321,10 +321,9 @@ def _register_bytes(registers):
 
 def kernel_records(image):
     """{operator: addresses of its kernel, and of the one that this stands for} of those linked."""
-    others = dict(_REPLACED.findall(FEATURE_KERNELS.read_text()))
-    found = {name: [image.symbols[one] for one in (others.get(f"pt_{symbol}"), f"pt_{symbol}")
+    found = {name: [image.symbols[one] for one in (f"pt_{other}", f"pt_{symbol}")
                     if one in image.symbols]
-             for name, symbol in _OPERATOR.findall(OPERATORS.read_text())}
+             for other, name, symbol in _OPERATOR.findall(OPERATORS.read_text())}
     return {name: [place for place, _ in records] for name, records in found.items() if records}
 
 

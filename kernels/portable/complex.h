@@ -18,7 +18,7 @@ static inline uint8_t pt_part_dtype(uint8_t dtype) {
     return (uint8_t)(dtype - PT_DTYPE_COMPLEX_FLOAT + PT_DTYPE_FLOAT);
 }
 
-// True if this build has arithmetic of complex tensors: see registry.c.
+// True if this build has arithmetic of complex tensors: see config.h.
 extern const bool pt_has_complex;
 // Refuses a pair of dtypes with a reason of the operator's, and a complex one for what this build
 // lacks.

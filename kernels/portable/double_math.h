@@ -2,7 +2,7 @@
 // for doubles.
 //
 // Kernels call them through pt_float64. It is NULL in a selective build for models without float64
-// (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 12 KB; operators refuse float64
+// (PT_NO_FLOAT64, see config.h), which leaves out all of them, 12 KB; operators refuse float64
 // there: pt_check_math.
 //
 // The number beside a function is the largest error found, in ulp of the result.

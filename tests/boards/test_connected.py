@@ -462,20 +462,20 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
     assert len(module) < 100_000 and not chosen.small
 
 
-RARE = "aten::bincount.out"
+EXTRA = "aten::bincount.out"
 
 
-def test_a_native_module_with_a_rare_kernel(board, native_modules, monkeypatch):
+def test_a_native_module_with_an_extra_kernel(board, native_modules, monkeypatch):
     """The one with all kernels has none: without the repository it is named."""
-    wanted = dataclasses.replace(WANTED, operators=[RARE, "aten::add.out"])
+    wanted = dataclasses.replace(WANTED, operators=[EXTRA, "aten::add.out"])
     with link.Link(board.port) as conversation:
         facts = installing.facts_of(conversation)
-    with pytest.raises(Error, match=f"NotSupported .*all kernels has no kernels for {RARE}; build one"):
+    with pytest.raises(Error, match=f"NotSupported .*all kernels has no kernels for {EXTRA}; build"):
         installing.choose(facts, installing.Installed(), wanted, "")
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     module = installing.choose(facts, installing.Installed(), wanted, "")
-    assert RARE.encode() in module.file.read_bytes() and not module.small
-    kept = installing.Installed(operators=frozenset([RARE]))
+    assert EXTRA.encode() in module.file.read_bytes() and not module.small
+    kept = installing.Installed(operators=frozenset([EXTRA]))
     assert installing.choose(facts, kept, WANTED, "").file != (
         native_modules / "armv7m-fast" / "_picotorch.mpy")
 

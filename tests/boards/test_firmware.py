@@ -502,8 +502,8 @@ WATCH_SUBNORMAL = {"activation", "normalization", "products"}
 def test_portable_kernels_round_as_the_twin_does(board_name):
     """No fused multiply-add, which rounds once, and float vectors of Helium, which have no subnormal
     numbers, only where kernels/arch/float_vectors.h watches for them."""
-    folder = emulator.firmware_path(load_board(board_name)).parent / "kernels" / "portable"
-    for path in sorted(folder.glob("*.o")):
+    folder = emulator.firmware_path(load_board(board_name)).parent / "kernels"
+    for path in [*sorted(folder.glob("extra/*/*.o")), *sorted(folder.glob("portable/*.o"))]:
         listing = subprocess.check_output(["arm-none-eabi-objdump", "-d", path], text=True)
         assert FUSED.findall(listing) == []
         if path.stem not in WATCH_SUBNORMAL:

@@ -16,7 +16,7 @@ from picotorch.boards.boards import load_board
 from picotorch.firmware import selective
 from picotorch.host import operators
 from picotorch.host.elf import flash_bytes
-from picotorch.host.operators import built_operators, common_operators
+from picotorch.host.operators import built_operators
 from picotorch.host.twin import open_program
 from picotorch.measure.firmware_map import sections
 from picotorch.measure.flash import LinkedObjects, flash_of_models, flash_of_operators
@@ -47,7 +47,8 @@ def registry(folder, names, *options):
     are empty."""
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
-    symbols = sorted({KNOWN[name].symbol for name in names})
+    symbols = sorted({symbol for name in names
+                      for symbol in (KNOWN[name].symbol, *KNOWN[name].others.values())})
     start = "#include <picotorch/kernel.h>\nconst int pt_pte_description = 0;\n"
     (folder / "kernels.c").write_text(start + "".join(
         f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
@@ -113,22 +114,12 @@ def test_operators_keep_their_numbers(tmp_path, selection):
     assert library.pt_operator_signature(0xFFFF) == b"" and not arguments(library, 0xFFFF)
 
 
-def test_a_build_may_leave_out_rare_operators(tmp_path):
-    """It knows the others by name and number."""
-    library, common = registry(tmp_path / "common", list(KNOWN), "-DPT_NO_RARE"), common_operators()
-    assert 0 < len(KNOWN) - len(common)
-    for operator in KNOWN.values():
-        linked = operator.name in common
-        assert find(library, operator.name) == (operator.number if linked else -1)
-        assert bool(library.pt_operator_kernel(operator.number)) == linked
-
-
 def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):
     """With holes between them: what the list becomes when operators are added and removed."""
     shuffled = random.Random(0).sample(range(3 * len(KNOWN)), len(KNOWN))
     known = {name: dataclasses.replace(one, number=number, line=one.line.replace(
-        f"({one.number},", f"({number},")) for (name, one), number in zip(KNOWN.items(), shuffled,
-                                                                          strict=True)}
+        f'{one.number}, "{name}"', f'{number}, "{name}"'))
+        for (name, one), number in zip(KNOWN.items(), shuffled, strict=True)}
     monkeypatch.setattr(selective, "known_operators", lambda: known)
     library = registry(tmp_path / "all", list(known))
     assert library.pt_operator_count() == max(shuffled) + 1

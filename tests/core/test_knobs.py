@@ -27,14 +27,14 @@ WORKING = [
     ["PT_MOST_INPUTS=32", "PT_MOST_MEMORIES=5", "PT_MAX_STEPS=1", "PT_PROGRAM_LIMIT=0x8000000"],
     ["PT_MOST_INPUTS=65504", "PT_MOST_MEMORIES=32", "PT_MAX_STEPS=0x7FFFFFFF",
      "PT_PROGRAM_LIMIT=0x40000000", "PT_ANY_CORE"],
-    ["PT_NO_IMAGES", "PT_NO_TEXTS", "PT_NO_TRACER", "PT_NO_RARE", "PT_PLAIN_LOOPS"],
+    ["PT_NO_IMAGES", "PT_NO_TEXTS", "PT_NO_TRACER", "PT_PLAIN_LOOPS"],
     ["PT_NO_PROGRAMS"],
     ["PT_NO_PROGRAMS", "PT_NO_CHECKS", "PT_NO_DYNAMIC", "PT_NO_TEXTS", "PT_NO_TRACER",
      "PT_MOST_MEMORIES=6", "PT_MOST_INPUTS=32"],
 ]
 # What a list of operators leaves out (see registry.c); all builds below leave it out.
-LEFT_OUT = ["PT_NO_FLOAT64", "PT_NO_COMPLEX", "PT_NO_VOLUMES", "PT_NO_WINOGRAD", "PT_NO_POINTWISE",
-            "PT_NO_NEIGHBOURS"]
+LEFT_OUT = ["PT_NO_WINOGRAD", "PT_NO_POINTWISE", "PT_NO_NEIGHBOURS",
+            *(f"PT_NO_{path.name.upper()}" for path in sorted((KERNELS / "extra").iterdir()))]
 INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.inc
 
 MAIN = r"""

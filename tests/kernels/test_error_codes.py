@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
-FOLDERS = "portable", "quantized", "cortex_m", "arch"
+FOLDERS = "portable", "quantized", "cortex_m", "extra", "arch"
 ENDS = (".c", ".h", ".inc")
 SOURCES = [path for folder in FOLDERS for path in sorted((KERNELS / folder).rglob("*.*"))
            if path.suffix in ENDS]

@@ -80,7 +80,7 @@ def test_a_run_takes_no_more_than_there_is(size):
     assert ended >= ASKING, ASKING - ended
 
 
-@pytest.mark.parametrize("family", ["portable", "quantized"])
+@pytest.mark.parametrize("family", ["portable", "quantized", "extra"])
 def test_kernels_find_their_scratch_by_pt_take_scratch(family):
     """It compares the bytes that a run needs with those there are; a look at the context does not."""
     paths = [path for path in (KERNELS / family).rglob("*") if path.suffix in (".c", ".h", ".inc")]

@@ -128,7 +128,7 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], small: bool | None
            firmware: Path | None, as_json: bool) -> None:
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
-    Without models it has all but rare kernels, is small and takes .pte files. With models it takes
+    Without models it has all but extra kernels, is small and takes .pte files. With models it takes
     what they are: .pte files, images (.ptm) or both; a module for images alone is smallest. FOLDER
     gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
     install.py, which selects the architecture on the board.

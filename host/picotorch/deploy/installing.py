@@ -165,7 +165,7 @@ def choose(facts: dict[str, Any], found: Installed, wanted: Wanted, board: str) 
     has; then the small ones of both kinds. The last of them if the heap has room for none.
 
     Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
-    and for features and rare operators that the module with all kernels lacks, NotFound where none is
+    and for features and extra operators that the module with all kernels lacks, NotFound where none is
     built for it, both where none can be built.
     """
     arches = arches_of(facts, board)

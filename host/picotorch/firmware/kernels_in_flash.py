@@ -78,14 +78,14 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
           firmware: Path | None, output: Path) -> dict[str, Any]:
     """Writes the files for a board into the folder output, and says what they take.
 
-    programs: those whose kernels are wanted, where there are none all but rare ones. models: for the
+    programs: those whose kernels are wanted, where there are none all but extra ones. models: for the
     flash, by name. firmware: the UF2 file that is on the board.
 
     Raises InvalidArgument for two models of one name, a file that is not a firmware of the board or a
     file in the folder that would be replaced and is not ours,
     MemoryAllocationFailed where the firmware, kernels and models do not fit, what native_module.make
     raises, NotSupported for an image that the module would refuse, and without sources OperatorMissing
-    or NotSupported for a model that needs a rare kernel.
+    or NotSupported for a model that needs an extra kernel.
     """
     room, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
@@ -172,11 +172,9 @@ def _in_firmware(board: str) -> str:
 
 
 def operators_in_flash() -> set[str]:
-    """List all but rare ones, gradients, random numbers, bags of embeddings, histograms, unique
-    elements, nonzero_static, antialiased resizes, grid_sampler and 3-d pools, which have no room."""
-    too_large = re.compile(
-        "_backward|::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler|pool3d|"
-        "adaptive_max")
+    """List all but those of kernels/extra, random numbers, bags of embeddings, histograms, unique
+    elements, nonzero_static, antialiased resizes and grid_sampler, which have no room."""
+    too_large = re.compile("::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler")
     return {name for name in common_operators() if not too_large.search(name)}
 
 

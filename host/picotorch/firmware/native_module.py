@@ -157,9 +157,10 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
     programs: link only the kernels that these need, and what reads files of their formats; all but
-    the rare kernels, for .pte files, where there are none. small: see Kind. Raises NotSupported for an
-    image that the module would refuse, InvalidArgument for an install.py in the folder that is not
-    ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
+    those of kernels/extra, for .pte files, where there are none. small: see Kind. Raises NotSupported
+    for an image that the module would refuse, InvalidArgument for an install.py in the folder that is
+    not ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build
+    fails.
     """
     check_images(arches, programs, small)
     check_package(output)

@@ -2,8 +2,8 @@
 
 import functools
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import _picotorch
 from _picotorch_c import ffi, lib
@@ -20,8 +20,8 @@ from .sources import ROOT
 from .tensors import numpy_dtype
 from .twin import is_image
 
-# What a build may be without beside operators, and the switch that leaves it out: .ptm or .pte files,
-# mathematical functions of float64, arithmetic of complex numbers, 3-d convolutions, and forms of
+# What a build may be without beside single operators, and the switch that leaves it out: .ptm or .pte
+# files, mathematical functions of float64, complex tensors, 3-d convolutions and pools, and forms of
 # convolutions.
 FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
             "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
@@ -30,24 +30,24 @@ FEATURE_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "
                   "complex": "complex arithmetic", "volumes": "3-d convolutions"}
 WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
               "neighbours": lib.PT_WIDE_NEIGHBOURS}
-_REGISTRY = ROOT / "kernels" / "core" / "registry"
-LIST = _REGISTRY / "operators.def"
-FEATURE_KERNELS = _REGISTRY / "feature_kernels.h"
+LIST = ROOT / "kernels" / "core" / "registry" / "operators.def"
 _COMPLEX = (8, 9, 10)  # scalar types
 
 OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or lists of them
 WRITTEN = OUTPUTS + "NA"  # all results
 CHANGED, NOT_FILLED, SCRATCH = "C", "E", "X"
 
-_ENTRY = re.compile(r'^PT_(RARE_)?OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$',
-                    re.MULTILINE)
+_ENTRY = re.compile(r'^(?:PT_EXTRA\((?P<subject>\w+), )?PT_'
+                    r'(?:OPERATOR\(|EXTENDED_OPERATOR\((?P<feature>\w+), (?P<other>\w+), )'
+                    r'(?P<number>\d+), "(?P<name>[^"]+)", (?P<symbol>\w+), "(?P<signature>\w*)", '
+                    r'"(?P<arguments>[\w ]*)"\)(?(subject)\))$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Operator:
     """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, a letter of the signature
-    and a name for each argument, its line in the list. is_rare: builds with all kernels and little room
-    leave it out."""
+    and a name for each argument, its line in the list. subject: the folder of kernels/extra, which few
+    models need, or None. others: the symbol of the kernel in its place in builds with a feature."""
 
     number: int
     name: str
@@ -55,20 +55,23 @@ class Operator:
     signature: str
     arguments: tuple[str, ...]
     line: str
-    is_rare: bool = False
+    subject: str | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 def known_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
-    found = [Operator(int(match[2]), match[3], match[4], match[5], tuple(match[6].split()), match[0],
-                      match[1] is not None)
+    found = [Operator(int(match["number"]), match["name"], match["symbol"], match["signature"],
+                      tuple(match["arguments"].split()), match[0],
+                      match["subject"] and match["subject"].lower(),
+                      {match["feature"].lower(): match["other"]} if match["feature"] else {})
              for match in _ENTRY.finditer(LIST.read_text())]
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
 
 
 def common_operators() -> set[str]:
-    """Return the names of all but the rare ones."""
-    return {name for name, operator in known_operators().items() if not operator.is_rare}
+    """Return the names of all but those of kernels/extra."""
+    return {name for name, operator in known_operators().items() if not operator.subject}
 
 
 def built_operators() -> dict[str, int]:
@@ -86,10 +89,8 @@ def operator_signature(number: int) -> str:
 @functools.cache
 def feature_kernels() -> dict[str, dict[str, str]]:
     """Return by feature the symbols of the kernels that it replaces, and of their replacements."""
-    text = FEATURE_KERNELS.read_text()
-    blocks = dict(re.findall(r"(?s)#ifndef (\w+)\n(.*?)#endif", text))
-    return {name: dict(re.findall(r"#define pt_(\w+) pt_(\w+)", blocks.get(switch, "")))
-            for name, switch in FEATURES.items()}
+    return {name: {operator.symbol: operator.others[name] for operator in known_operators().values()
+                   if name in operator.others} for name in FEATURES}
 
 
 def _tensors(programs: dict[str, Program]) -> Iterator[TensorInfo]:
@@ -141,6 +142,17 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
     return sorted(needed)
 
 
+def _operators_of(program: Program, method: str) -> list[str]:
+    meta = program.method_meta(method)
+    return [meta.operator_name(i) for i in range(meta.num_operators())]
+
+
+def subjects_of(names: Iterable[str]) -> set[str]:
+    """Return the folders of kernels/extra that these operators are in."""
+    known = known_operators()
+    return {subject for name in names if name in known and (subject := known[name].subject)}
+
+
 def in_words(operators: Collection[str], features: Collection[str]) -> list[str]:
     """Kernels and features that something lacks."""
     return [*([f"kernels for {', '.join(sorted(operators))}"] if operators else []),
@@ -150,6 +162,8 @@ def in_words(operators: Collection[str], features: Collection[str]) -> list[str]
 def needed_features(programs: dict[str, Program]) -> set[str]:
     """Select the FEATURES of a firmware for the programs; it takes .pte files in any case."""
     features = {"programs"}.union(*map(wide_forms, programs.values()))
+    features |= subjects_of(name for program in programs.values() for method in program.method_names
+                            for name in _operators_of(program, method)).intersection(FEATURES)
     if any(is_image(program.loader.buffer) for program in programs.values()):
         features.add("images")
     if has_float64(programs):

@@ -18,7 +18,6 @@ from typing import Any
 from ..boards.boards import Board, load_board
 from ..host import cache
 from ..host.operators import (
-    FEATURE_KERNELS,
     FEATURES,
     LIST,
     Operator,
@@ -218,7 +217,7 @@ def _tables(board: Board, variant: str, firmware: Path | None) -> dict[str, list
 @functools.lru_cache(maxsize=16)
 def _tables_of_built(board: str, variant: str, path: Path, built: int) -> dict[str, list[Row]]:
     """Find the table of the firmware as it was built."""
-    parts = [Path(__file__).read_bytes(), LIST.read_bytes(), FEATURE_KERNELS.read_bytes(),
+    parts = [Path(__file__).read_bytes(), LIST.read_bytes(),
              board.encode(), variant.encode(), str(path.absolute()).encode(), str(built).encode()]
     tables: dict[str, list[Row]] = cache.remembered(
         "flash", parts, lambda: tables_of(load_board(board), variant, path))

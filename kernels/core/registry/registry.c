@@ -2,27 +2,40 @@
 //
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
-// PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
-// PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, without complex tensors,
-// PT_NO_COMPLEX, without 3-d convolutions, PT_NO_VOLUMES, and without convolutions that gain by a
-// form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS. A build that has room for
-// nearly all operators only leaves out the rare ones, PT_NO_RARE.
-#include "core/record.h"
-
-#ifndef PT_OPERATORS
+// PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
+// file: PT_NO_PROGRAMS, PT_NO_IMAGES, those of the subjects of kernels/extra, and those of the
+// forms of arch/wide.h.
+#ifdef PT_OPERATORS
+#define PT_OPERATOR(...)
+#define PT_EXTENDED_OPERATOR(...)
+#define PT_EXTRA(...)
+#define PT_NO_OPERATOR
+#include PT_OPERATORS // its switches come before config.h
+#undef PT_NO_OPERATOR
+#undef PT_EXTRA
+#undef PT_EXTENDED_OPERATOR
+#undef PT_OPERATOR
+#else
 #define PT_OPERATORS "operators.def"
 #endif
 
-#ifdef PT_NO_RARE
-#define PT_RARE_OPERATOR(number, name, symbol, signature, arguments)
-#else
-#define PT_RARE_OPERATOR PT_OPERATOR
-#endif
+#include "core/record.h"
+
+// Lines of the list become PT_OPERATOR, or nothing: PT_HAS_... is 0 or 1.
+#define PT_EXTRA(subject, ...) IF(PT_HAS_##subject, __VA_ARGS__)
+#define IF(has, ...) IF_VALUE(has, __VA_ARGS__)
+#define IF_VALUE(has, ...) IF_##has(__VA_ARGS__)
+#define IF_0(...)
+#define IF_1(...) __VA_ARGS__
+#define PT_EXTENDED_OPERATOR(subject, other, number, name, symbol, ...) \
+    EITHER(PT_HAS_##subject, number, name, other, symbol, __VA_ARGS__)
+#define EITHER(has, ...) EITHER_VALUE(has, __VA_ARGS__)
+#define EITHER_VALUE(has, ...) EITHER_##has(__VA_ARGS__)
+#define EITHER_0(number, name, other, symbol, ...) PT_OPERATOR(number, name, symbol, __VA_ARGS__)
+#define EITHER_1(number, name, other, symbol, ...) PT_OPERATOR(number, name, other, __VA_ARGS__)
 
 #define PT_OPERATOR(number, name, symbol, signature, arguments) extern const pt_kernel pt_##symbol;
 #define PT_NO_OPERATOR
-#include PT_OPERATORS
-#include "core/registry/feature_kernels.h" // which a list with switches decides on
 #include PT_OPERATORS
 #undef PT_NO_OPERATOR
 #undef PT_OPERATOR
@@ -36,36 +49,20 @@ extern const struct pt_description pt_image_description, pt_pte_description;
 extern const struct pt_description *const pt_descriptions[];
 
 const struct pt_description *const pt_descriptions[] = {
-#ifdef PT_NO_IMAGES
-    NULL,
-#else
-    &pt_image_description,
-#endif
-#ifdef PT_NO_PROGRAMS
-    NULL,
-#else
-    &pt_pte_description,
-#endif
+    PT_HAS_IMAGES ? &pt_image_description : NULL,
+    PT_HAS_PROGRAMS ? &pt_pte_description : NULL,
 };
 
 // The functions of portable/double_math.h.
 extern const struct pt_float64_functions pt_all_float64;
 extern const struct pt_float64_functions *const pt_float64;
 
-#ifdef PT_NO_FLOAT64
-const struct pt_float64_functions *const pt_float64 = NULL;
-#else
-const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
-#endif
+const struct pt_float64_functions *const pt_float64 = PT_HAS_FLOAT64 ? &pt_all_float64 : NULL;
 
 // Declared in portable/complex.h.
 extern const bool pt_has_complex;
 
-#ifdef PT_NO_COMPLEX
-const bool pt_has_complex = false;
-#else
-const bool pt_has_complex = true;
-#endif
+const bool pt_has_complex = PT_HAS_COMPLEX;
 
 #ifdef PT_NO_TEXTS
 #define SIGNATURE(signature, arguments) signature "\0"

@@ -12,6 +12,19 @@
 //   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS
 //                   convolutions do not have that form of arch/wide.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
+//
+// And of the subjects of kernels/extra, which few models need. A program that needs an operator of
+// a subject that is left out is refused by the operator's name:
+//
+//   PT_NO_LINALG      linear algebra: inverse, solve, det, qr, svd, eigh, cholesky
+//   PT_NO_FFT         Fourier transforms
+//   PT_NO_COMPLEX     complex tensors, arithmetic of other operators included
+//   PT_NO_GRADIENTS   backward passes of convolution and max pooling
+//   PT_NO_VOLUMES     3-d convolution and pooling, and adaptive max pooling
+//   PT_NO_DETECTION   nms and roi_align
+//   PT_NO_COUNTING    bincount and unique_consecutive
+//   PT_NO_RECURRENT   gru and lstm as one operator each
+//   PT_NO_FLOAT64     float64 in mathematical functions, linear algebra and Fourier transforms
 #ifndef PT_CORE_CONFIG_H
 #define PT_CORE_CONFIG_H
 
@@ -52,6 +65,64 @@
 #else
 #define PT_HAS_ANY_CORE 0
 #endif
+
+// ---- subjects of kernels/extra
+
+#ifdef PT_NO_LINALG
+#define PT_HAS_LINALG 0
+#else
+#define PT_HAS_LINALG 1
+#endif
+
+#ifdef PT_NO_FFT
+#define PT_HAS_FFT 0
+#else
+#define PT_HAS_FFT 1
+#endif
+
+#ifdef PT_NO_COMPLEX
+#define PT_HAS_COMPLEX 0
+#else
+#define PT_HAS_COMPLEX 1
+#endif
+
+#ifdef PT_NO_GRADIENTS
+#define PT_HAS_GRADIENTS 0
+#else
+#define PT_HAS_GRADIENTS 1
+#endif
+
+#ifdef PT_NO_VOLUMES
+#define PT_HAS_VOLUMES 0
+#else
+#define PT_HAS_VOLUMES 1
+#endif
+
+#ifdef PT_NO_DETECTION
+#define PT_HAS_DETECTION 0
+#else
+#define PT_HAS_DETECTION 1
+#endif
+
+#ifdef PT_NO_COUNTING
+#define PT_HAS_COUNTING 0
+#else
+#define PT_HAS_COUNTING 1
+#endif
+
+#ifdef PT_NO_RECURRENT
+#define PT_HAS_RECURRENT 0
+#else
+#define PT_HAS_RECURRENT 1
+#endif
+
+#ifdef PT_NO_FLOAT64
+#define PT_HAS_FLOAT64 0
+#else
+#define PT_HAS_FLOAT64 1
+#endif
+
+// ---- inner loops
 
 // Whose inner loops kernels have: without any of these those of plain C. With MVE there are others.
 #ifdef PT_PLAIN_LOOPS

@@ -5,7 +5,7 @@
 // The signs of the vectors are any; so are those of equal singular values, and those that stand for
 // 0. As in PyTorch, a matrix with an infinity or a NaN is an error.
 #include "core/generated/operator_arguments.h"
-#include "portable/linalg.h"
+#include "extra/linalg/linalg.h"
 
 typedef struct decomposition {
     pt_tensor a;
@@ -54,10 +54,10 @@ static int svd_check(pt_context *c, const pt_ref *args) {
                               a->sizes[a->rank - 1]);
 }
 
-#include "portable/linalg_float.inc"
-#include "portable/linalg_svd_real.inc"
+#include "extra/linalg/linalg_float.inc"
+#include "extra/linalg/linalg_svd_real.inc"
 
-#include "portable/linalg_double.inc"
-#include "portable/linalg_svd_real.inc"
+#include "extra/linalg/linalg_double.inc"
+#include "extra/linalg/linalg_svd_real.inc"
 
 PT_LINALG_KERNEL(svd, aten__linalg_svd_U, wide_linalg_svd_U)

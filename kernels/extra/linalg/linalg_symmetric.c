@@ -2,8 +2,8 @@
 // order, the smallest first; the signs of the vectors are any, and so are the vectors of equal
 // values. As in PyTorch, one triangle is read, and an infinity or a NaN in it is an error.
 #include "core/generated/operator_arguments.h"
+#include "extra/linalg/linalg.h"
 #include "portable/arguments.h"
-#include "portable/linalg.h"
 
 static bool is_upper(const pt_context *c, pt_ref uplo) {
     static const char upper[] = "U", small_upper[] = "u";
@@ -37,10 +37,10 @@ static int eigh_check(pt_context *c, const pt_ref *args) {
                        : pt_expect_none(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype);
 }
 
-#include "portable/linalg_float.inc"
-#include "portable/linalg_symmetric_real.inc"
+#include "extra/linalg/linalg_float.inc"
+#include "extra/linalg/linalg_symmetric_real.inc"
 
-#include "portable/linalg_double.inc"
-#include "portable/linalg_symmetric_real.inc"
+#include "extra/linalg/linalg_double.inc"
+#include "extra/linalg/linalg_symmetric_real.inc"
 
 PT_LINALG_KERNEL(eigh, aten__linalg_eigh_eigenvalues, wide_linalg_eigh_eigenvalues)

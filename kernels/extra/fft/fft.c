@@ -53,7 +53,7 @@ static int32_t smallest_factor(int32_t n) {
 #define PT_SIN pt_sinf
 #define PT_COS pt_cosf
 #define PT_SQRT pt_sqrtf
-#include "portable/fft_lines.inc"
+#include "extra/fft/fft_lines.inc"
 #undef PT_REAL
 #undef PT_LINE
 #undef PT_SIN
@@ -66,7 +66,7 @@ static int32_t smallest_factor(int32_t n) {
 #define PT_SIN pt_float64->sin
 #define PT_COS pt_float64->cos
 #define PT_SQRT pt_float64->sqrt
-#include "portable/fft_lines.inc"
+#include "extra/fft/fft_lines.inc"
 
 // ---- the operators
 
@@ -229,8 +229,8 @@ TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, 
                                                            : run_float32(c, p, dim, out, in);
 }
 
-// The kernel of an operator, and that of a build with float64: see core/feature_kernels.h. The
-// check of the first refuses float64, since pt_float64 is NULL.
+// The kernel of an operator, and that of a build with float64: see PT_EXTENDED_OPERATOR in
+// operators.def. The check of the first refuses float64, since pt_float64 is NULL.
 #define FFT_KERNELS(name)                                                            \
     static int name##_run(pt_context *c, const pt_ref *args) {                       \
         return run_##name(c, args, false);                                           \

@@ -1,4 +1,4 @@
-#include "portable/linalg.h"
+#include "extra/linalg/linalg.h"
 
 #include "portable/arguments.h"
 

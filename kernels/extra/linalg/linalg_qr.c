@@ -1,7 +1,7 @@
 // A = Q R by Householder's reflections. The signs of R's diagonal are LAPACK's.
 #include "core/generated/operator_arguments.h"
+#include "extra/linalg/linalg.h"
 #include "portable/arguments.h"
-#include "portable/linalg.h"
 
 static const char complete_q[] = "complete", reduced_q[] = "reduced", no_q[] = "r";
 
@@ -32,10 +32,10 @@ static int qr_check(pt_context *c, const pt_ref *args) {
     return pt_expect_matrices(c, args[LINALG_QR_R], a.dtype, &b, inner, columns);
 }
 
-#include "portable/linalg_float.inc"
-#include "portable/linalg_qr_real.inc"
+#include "extra/linalg/linalg_float.inc"
+#include "extra/linalg/linalg_qr_real.inc"
 
-#include "portable/linalg_double.inc"
-#include "portable/linalg_qr_real.inc"
+#include "extra/linalg/linalg_double.inc"
+#include "extra/linalg/linalg_qr_real.inc"
 
 PT_LINALG_KERNEL(qr, aten_linalg_qr_out, wide_linalg_qr_out)

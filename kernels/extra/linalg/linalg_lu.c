@@ -3,7 +3,7 @@
 // Partial pivoting, row after row. Singular matrices give infinities and NaNs, and an info above 0,
 // or an error if the caller wants one.
 #include "core/generated/operator_arguments.h"
-#include "portable/linalg.h"
+#include "extra/linalg/linalg.h"
 
 #define SINGULAR "a matrix is singular"
 
@@ -127,11 +127,11 @@ static int lu_factor_check(pt_context *c, const pt_ref *args) {
     return pt_expect_info(c, args[LINALG_LU_FACTOR_EX_INFO], &b);
 }
 
-#include "portable/linalg_float.inc"
-#include "portable/linalg_lu_real.inc"
+#include "extra/linalg/linalg_float.inc"
+#include "extra/linalg/linalg_lu_real.inc"
 
-#include "portable/linalg_double.inc"
-#include "portable/linalg_lu_real.inc"
+#include "extra/linalg/linalg_double.inc"
+#include "extra/linalg/linalg_lu_real.inc"
 
 PT_LINALG_KERNEL(inv, aten_linalg_inv_ex_inverse, wide_linalg_inv_ex_inverse)
 PT_LINALG_KERNEL(solve, aten__linalg_solve_ex_result, wide_linalg_solve_ex_result)

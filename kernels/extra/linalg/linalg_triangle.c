@@ -1,6 +1,6 @@
 // Triangular matrices: the Cholesky factor of a matrix, and linear equations.
 #include "core/generated/operator_arguments.h"
-#include "portable/linalg.h"
+#include "extra/linalg/linalg.h"
 
 // Bytes of a column.
 static uint32_t triangular_scratch(const pt_tensor *a) {
@@ -32,11 +32,11 @@ static int cholesky_check(pt_context *c, const pt_ref *args) {
     return pt_expect_info(c, args[LINALG_CHOLESKY_EX_INFO], &b);
 }
 
-#include "portable/linalg_float.inc"
-#include "portable/linalg_triangle_real.inc"
+#include "extra/linalg/linalg_float.inc"
+#include "extra/linalg/linalg_triangle_real.inc"
 
-#include "portable/linalg_double.inc"
-#include "portable/linalg_triangle_real.inc"
+#include "extra/linalg/linalg_double.inc"
+#include "extra/linalg/linalg_triangle_real.inc"
 
 PT_LINALG_KERNEL(triangular, aten_linalg_solve_triangular_out, wide_linalg_solve_triangular_out)
 PT_LINALG_KERNEL(cholesky, aten_linalg_cholesky_ex_L, wide_linalg_cholesky_ex_L)

@@ -1,6 +1,6 @@
 // Exponential, logarithm, error function, square root and power in float64. The method is that of
 // float_math.c; the polynomials interpolate at Chebyshev nodes, in 400 bits.
-#include "portable/double_bits.h"
+#include "extra/float64/double_bits.h"
 #include "portable/double_rows.h"
 #include "portable/grid_sampler.h"
 

@@ -1,6 +1,6 @@
 // Sine, cosine, tangent and their inverses in float64, by the method of float_math.c and
 // float_angles.c.
-#include "portable/double_bits.h"
+#include "extra/float64/double_bits.h"
 
 // pi / 2 in two parts
 #define HALF_PI_HIGH 0x1.921fb54442d18p+0

@@ -2,7 +2,7 @@
 // complex64 are computed in float32, complex128 in float64.
 //
 // A build with complex tensors has these kernels in the place of those of real ones, which they
-// call where no tensor is complex: see core/feature_kernels.h.
+// call where no tensor is complex: see PT_EXTENDED_OPERATOR in operators.def.
 #include "portable/complex.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -53,7 +53,7 @@ typedef struct product {
 #define PT_SQRT pt_sqrtf
 #define PT_LARGE 0x1p50f
 #define PT_SCALE 0x1p90f
-#include "portable/complex_parts.inc"
+#include "extra/complex/complex_parts.inc"
 #undef PT_REAL
 #undef PT_WHOLE
 #undef PT_PARTS
@@ -73,7 +73,7 @@ typedef struct product {
 #define PT_SQRT pt_float64->sqrt
 #define PT_LARGE 0x1p450
 #define PT_SCALE 0x1p600
-#include "portable/complex_parts.inc"
+#include "extra/complex/complex_parts.inc"
 
 static bool is_known(const pt_tensor *t) {
     return pt_dtype_in(t->dtype, PT_DTYPES_ALL | PT_DTYPES_COMPLEX);

@@ -66,8 +66,8 @@ PT_MUST_USE int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, 
 #define PT_REASON_FIT "the operands do not fit together"
 #define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"
 
-// The kernel of an operator, and that of a build with float64: see core/feature_kernels.h. The
-// check of both refuses float64 without pt_float64.
+// The kernel of an operator, and that of a build with float64: see PT_EXTENDED_OPERATOR in
+// operators.def. The check of both refuses float64 without pt_float64.
 #define PT_LINALG_KERNEL(name, symbol, wide_symbol)                                          \
     static int name##_run(pt_context *c, const pt_ref *args) {                               \
         return pt_get_tensor(c, args[0]).dtype == PT_DTYPE_DOUBLE ? name##_run_f64(c, args)  \

@@ -1,5 +1,5 @@
 """The subjects of kernels/extra: a build leaves out one, or all, by a switch. It then has the other
-operators and no kernel of the subject, and refuses a program that needs one of its operators by name."""
+operators and no kernel of the subject, and refuses a program that needs one of these by name."""
 
 import re
 import subprocess

@@ -26,7 +26,7 @@ PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize -fomi
 # memcmp only. PT_FAST_CFLAGS stands behind these.
 PT_SMALL_CFLAGS := -Os -fno-tree-loop-distribute-patterns
 PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
-# The inner loops (but not what prepares weights for them at load), the int8 kernels, the float
+# The inner loops (but not what packs weights for them at load), the int8 kernels, the float
 # products and what else of float models takes long; of the core what runs for each execution and
 # each instruction, and what reads the whole file: verification, and the tables of values. -Os costs
 # the others up to a seventh (docs/performance.md).
@@ -36,6 +36,6 @@ PT_FAST += core/format/image.c core/format/reader.c core/format/tables.c core/fo
 PT_FAST += core/load/check.c core/load/pte_state.c
 PT_FAST += core/run/executor.c core/run/method.c core/run/tensor.c core/run/values.c
 PT_FAST += portable/normalization.c portable/permute.c portable/products.c portable/softmax.c
-PT_NOT_FAST := prepare.c band.c neighbours.c pointwise.c
+PT_NOT_FAST := pack/dsp.c pack/v6m.c pair_channel.c widen_pair.c band.c neighbours.c pointwise.c
 PT_FAST_C := $(sort $(filter-out $(addprefix %/,$(PT_NOT_FAST)),\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,$(PT_FAST)))))

@@ -46,7 +46,7 @@ FRAME_POINTER = "r7"  # a move from it gives back
 ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_float": 1,
           "pt_store_double": 1, "pt_has_kind": 2, "items_are": 1}
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
-CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_place_unplanned")
+CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_pack_weights", "pt_place_unplanned")
 
 # The other kernel of an extended operator, or nothing; name, symbol
 _OPERATOR = re.compile(r'^(?:PT_EXTRA\(\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\(\w+, (\w+), )\d+, '
@@ -396,7 +396,7 @@ def bounds(program):
         "called_back": max(map(program.bound, called_back)),
         "check": call + frames("method_load", "pt_load") + max(
             program.bound(program.named("pt_check_method")),
-            program.bound(program.named("pt_prepare")),
+            program.bound(program.named("pt_pack_weights")),
             frames("write_records") + program.bound(program.named("pt_place_unplanned"))),
         "verify": call + frames("program_open", "pt_program_open")
         + program.bound(program.named("pt_verify")),

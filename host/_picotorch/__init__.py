@@ -728,8 +728,8 @@ class Method(_Caller):
         """Let convolutions keep there what they restore of weights that are prepared for a core, until
         the method is loaded again: not in each call. memory: starts at a multiple of 8."""
         self._restored = memory
-        self._m.c.restored = ffi.cast("uint8_t *", _start(memory))
-        self._m.c.restored_bytes, self._m.c.restored_used = len(memory), 0
+        self._m.c.unpacked = ffi.cast("uint8_t *", _start(memory))
+        self._m.c.unpacked_bytes, self._m.c.unpacked_used = len(memory), 0
 
     # ---- inputs, outputs, attributes
 

@@ -1,6 +1,6 @@
 #include "arch/patches.h"
 #include "arch/dot.h"
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 
 bool pt_layer_scales_fast(const pt_layer *layer) {
     const pt_channels *p = &layer->output;
@@ -36,8 +36,8 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) 
 
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    if (PT_HAS_ANY_CORE && layer->prepared) {
-        pt_multiply_restored(layer, patches, stride, n, out);
+    if (PT_HAS_ANY_CORE && layer->packed) {
+        pt_multiply_unpacked(layer, patches, stride, n, out);
         return;
     }
     for (; n > 0; n--, patches += stride, out += layer->out_stride) {
@@ -46,8 +46,8 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
 }
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
-    if (PT_HAS_ANY_CORE && layer->prepared) {
-        pt_multiply_restored(layer, layer->block, layer->depth, n, out);
+    if (PT_HAS_ANY_CORE && layer->packed) {
+        pt_multiply_unpacked(layer, layer->block, layer->depth, n, out);
     } else {
         pt_multiply_patch(layer, layer->block, out);
     }

@@ -4,7 +4,7 @@
 // A patch is the `depth` int8 values of the input that make one output of each channel. Either they
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
-//     pt_prepare_layer(core, &layer, to)          at load, if wanted and pt_layer_scales_fast
+//     pt_pack_layer(core, &layer, to)          at load, if wanted and pt_layer_scales_fast
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
 //     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM],
 //                                                 pt_room_behind(&layer) where that is not NULL:
@@ -25,7 +25,7 @@
 #ifndef PT_ARCH_PATCHES_H
 #define PT_ARCH_PATCHES_H
 
-#include "arch/prepared.h"
+#include "arch/packed.h"
 #include "arch/requantize.h"
 #include "arch/scale.h"
 #include "arch/vectors.h"
@@ -42,18 +42,22 @@ typedef struct pt_layer {
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
     pt_channels output;
-    int32_t out_stride;    // bytes from the outputs of a patch to those of the next
-    void *block;           // scratch
-    int32_t capacity;      // of it: in patches; with DSP in bytes, or 0 where patches stay bytes
+    int32_t out_stride; // bytes from the outputs of a patch to those of the next
+    void *block;        // scratch
+#if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
+    int32_t capacity_bytes; // of it; 0 where patches stay bytes
+#else
+    int32_t capacity_patches; // of it
+#endif
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
-    uint8_t core;          // that they are prepared for
-    const void *prepared;  // the channels as pt_prepare_layer wrote them, or NULL
+    uint8_t core;          // that they are packed for
+    const void *packed;    // the channels as pt_pack_layer wrote them, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 #if PT_HAS_ANY_CORE
-    int8_t *restored; // room for the weights of a channel
+    int8_t *unpacked; // room for the weights of a channel
 #endif
 #if defined(PT_PATCHES_PAIRS)
     uint32_t *spare; // scratch behind the block, for what is made of channels while the layer runs
@@ -61,7 +65,7 @@ typedef struct pt_layer {
 #endif
 #if defined(PT_LOOPS_V6M)
     int32_t patches; // of the image; 0 where they are not known
-    bool uses_spare; // for what is `prepared`
+    bool uses_spare; // for what is `packed`
 #endif
 } pt_layer;
 
@@ -73,16 +77,26 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 // True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
 
-// Bytes that pt_prepare_layer writes: two a weight and four words a channel.
+// Bytes that pt_pack_layer writes: two a weight and four words a channel.
 static inline uint32_t pt_layer_bytes(int32_t depth, int32_t channels) {
     return (((uint32_t)channels + 1) & ~1u) * (2 * (((uint32_t)depth + 3) & ~3u) + 16);
 }
 
+// ---- weights as loops read them that take them packed
+
+// Writes of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns
+// the end; `fit` becomes 0 if two weights of a step are -128.
+uint32_t *pt_pair_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit);
+
+// Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
+// other. Zeros fill the last four. Returns the end.
+uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to);
+
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
-    if (layer->prepared) {
-        layer->prepared =
-            (const uint8_t *)layer->prepared + pt_layer_bytes(layer->depth, layer->channels);
+    if (layer->packed) {
+        layer->packed =
+            (const uint8_t *)layer->packed + pt_layer_bytes(layer->depth, layer->channels);
     }
     layer->weights += layer->channels * layer->depth;
     layer->output.bias += layer->output.bias ? layer->channels : 0;
@@ -99,6 +113,28 @@ static inline uint32_t pt_least_scratch(int32_t depth) {
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t least = pt_least_scratch(depth);
     return least <= 170 ? 512 : least <= 2048 ? 3 * least : least;
+}
+
+// Bytes of scratch with which the loops of a core are at their best for groups of `channels`, in an
+// image of a number of patches; 0 where pt_useful_scratch is enough. The loops keep packed
+// channels in it: for those that do not fit the patches are gathered again.
+static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t channels,
+                                       int32_t patches) {
+    enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
+    const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
+    if (even > MOST / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
+        return 0;
+    }
+    if (core == PT_CORE_V7M) { // six patches, and the folded bias of each channel
+        const uint32_t biases = n < 32 ? 32 : n, most = (MOST - 12 * even) / 4;
+        return 12 * even + 4 * (biases < most ? biases : most);
+    }
+    const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
+    if (!pt_v6m_takes_packed(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {
+        // Two pairs of patches.
+        return pt_v6m_takes_packed(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;
+    }
+    return 4 * even + channel * (n < most ? n : most);
 }
 
 // More of it, for layers whose patches lie in a row.

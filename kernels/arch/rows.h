@@ -16,7 +16,7 @@ typedef struct pt_linear {
     bool small_addends;     // true: pt_addends_are_small, as a check found; else not known
     int32_t multiplier, shift;
     pt_range range;
-    const void *prepared; // by pt_prepare_rows, or NULL
+    const void *packed; // by pt_pack_rows, or NULL
 } pt_linear;
 
 // A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
@@ -56,19 +56,18 @@ static inline bool pt_rows_are_fast(const pt_linear *p) {
            pt_scales_fast(p->multiplier, p->shift) && (p->small_addends || pt_addends_are_small(p));
 }
 
-enum { PT_ROWS_BEHIND = 12 }; // bytes behind prepared rows that loops may read
+enum { PT_ROWS_BEHIND = 12 }; // bytes behind packed rows that loops may read
 
-// Rows that pt_prepare_rows takes: by fours.
-static inline int32_t pt_prepared_outputs(int32_t outputs) {
+// Rows that pt_pack_rows takes: by fours.
+static inline int32_t pt_packed_outputs(int32_t outputs) {
     return outputs & ~3;
 }
 
 // Bytes that it writes: two a weight; 0 where it is of no use.
-static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
+static inline uint32_t pt_packed_rows(int32_t depth, int32_t outputs) {
     bool useful = depth > 0 && depth % 4 == 0 && depth <= PT_MAX_ROW && outputs > 3 &&
                   outputs < (1 << 24) / PT_MAX_ROW;
-    return useful ? 2 * (uint32_t)depth * (uint32_t)pt_prepared_outputs(outputs) + PT_ROWS_BEHIND
-                  : 0;
+    return useful ? 2 * (uint32_t)depth * (uint32_t)pt_packed_outputs(outputs) + PT_ROWS_BEHIND : 0;
 }
 
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE

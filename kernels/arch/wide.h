@@ -11,7 +11,7 @@ typedef struct pt_wide {
     // Bytes of scratch with which it is at its best, or so near that more gains less than 1 %; 0 of
     // a convolution that it is not for.
     uint32_t (*scratch)(const pt_geometry *g, const pt_layer *layer);
-    // An image, or some rows of it, with `room` bytes at `block`. Takes what is prepared, or the
+    // An image, or some rows of it, with `room` bytes at `block`. Takes what is packed, or the
     // weights, which may be NULL then. False, with nothing done, where another form has to do it.
     bool (*convolve)(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room);
@@ -47,7 +47,7 @@ static inline bool pt_is_pointwise(const pt_geometry *g) {
     return g->kernel[0] == 1 && g->kernel[1] == 1 && (g->padding[0] | g->padding[1]) == 0;
 }
 
-// Conditions of all bands. Without prepared weights the layer has to scale fast, too.
+// Conditions of all bands. Without packed weights the layer has to scale fast, too.
 static inline bool pt_suits_bands(const pt_geometry *g, const pt_layer *layer) {
     return g->dilation[0] == 1 && g->dilation[1] == 1 && g->pixel == g->channels && g->out[0] > 0 &&
            layer->channels >= 2 &&

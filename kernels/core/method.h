@@ -16,8 +16,8 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
 // Pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);
 void pt_clear_planned(const pt_method *m);
-// Checks all instructions; `prepares`: they may ask for memory for what they prepare.
-int pt_check_calls(pt_method *m, bool prepares, pt_error *error);
+// Checks all instructions; `packs`: they may ask for memory for what they pack.
+int pt_check_calls(pt_method *m, bool packs, pt_error *error);
 // Takes temp memory, once kernels and delegates have asked for theirs, and that of events.
 int pt_bind_rest(pt_method *m, const pt_memories *memories, const pt_options *options,
                  pt_error *error);

@@ -58,7 +58,7 @@ typedef struct pt_method_record {
     pt_ref instructions;   // the first pt_instruction; the others follow
     pt_ref program_values; // the plan's vector of EValue, in the program
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
-    pt_ref prepared;       // pt_ref[n_instructions] to what their checks prepared; 0 for nothing
+    pt_ref packed;         // pt_ref[n_instructions] to what their checks packed; 0 for nothing
 } pt_method_record;
 
 // Without a shortcut.
@@ -237,12 +237,12 @@ bool pt_is_elsewhere(const pt_context *c, pt_ref arg);
 int pt_check_method(pt_context *c);
 // To the first instruction of the method.
 void pt_start(pt_context *c);
-// Bytes of pool that pt_prepare needs, after all instructions were checked with c->prepares; 0 when
-// no check has asked for any.
-uint32_t pt_prepared_bytes(const pt_context *c);
-// Checks all instructions of the method once more, which now prepare what they asked for, into the
+// Bytes of pool that pt_pack_weights needs, after all instructions were checked with c->packs; 0
+// when no check has asked for any.
+uint32_t pt_packed_bytes(const pt_context *c);
+// Checks all instructions of the method once more, which now pack what they asked for, into the
 // pool from offset `position` (aligned to 8) on.
-void pt_prepare(pt_context *c, uint32_t position);
+void pt_pack_weights(pt_context *c, uint32_t position);
 // Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error
 // the method is at its first instruction, and c->failed is the one that failed.
 int pt_context_step(pt_context *c);

@@ -1,11 +1,11 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "cortex_m/convolution.h"
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 #include "arch/wide.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/image_parts.h"
 
-enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
+enum { PACKED_LIMIT = 1 << 24 }; // weights of a layer
 
 typedef pt_convolution convolution;
 
@@ -44,7 +44,7 @@ int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout
                          pt_tensor *weights) {
     pt_window *w = &x->window;
     x->c = c;
-    x->prepared = NULL;
+    x->packed = NULL;
     x->wide = NULL;
     x->is_left_out = false;
     PT_TRY(pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in));
@@ -103,7 +103,7 @@ static __attribute__((noinline)) pt_layer layer_of(const convolution *x) {
                       .output = x->output,
                       .out_stride = x->out.channels,
                       .core = x->c->core,
-                      .prepared = x->prepared};
+                      .packed = x->packed};
 }
 
 static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
@@ -140,9 +140,9 @@ static uint32_t most_of_loops(const pt_convolution *x, uint8_t core) {
     return pt_most_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
 }
 
-// True where what is prepared leaves nothing that V6M would make room for.
-static bool needs_no_more(const pt_convolution *x, uint8_t core, bool prepared) {
-    return prepared && core == PT_CORE_V6M && pt_v6m_takes_prepared(x->depth);
+// True where what is packed leaves nothing that V6M would make room for.
+static bool needs_no_more(const pt_convolution *x, uint8_t core, bool packed) {
+    return packed && core == PT_CORE_V6M && pt_v6m_takes_packed(x->depth);
 }
 
 void pt_wish_more(const pt_convolution *x, uint32_t taken) {
@@ -167,52 +167,52 @@ static bool is_constant(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
 }
 
-// The arguments of a convolution that are prepared.
-static const uint8_t prepared_arguments[] = {QUANTIZED_CONV2D_WEIGHT, QUANTIZED_CONV2D_BIAS,
-                                             QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS,
-                                             QUANTIZED_CONV2D_REQUANTIZE_SHIFTS};
+// The arguments of a convolution that are packed.
+static const uint8_t packed_arguments[] = {QUANTIZED_CONV2D_WEIGHT, QUANTIZED_CONV2D_BIAS,
+                                           QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS,
+                                           QUANTIZED_CONV2D_REQUANTIZE_SHIFTS};
 
 static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *left_out) {
     bool constant = true;
-    for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
-        pt_ref arg = args[prepared_arguments[i]];
+    for (uint32_t i = 0; i < sizeof(packed_arguments); i++) {
+        pt_ref arg = args[packed_arguments[i]];
         constant = constant && is_constant(c, arg);
         *left_out |= !pt_is_none(arg) && pt_is_left_out(c, arg);
     }
     return constant;
 }
 
-// True where the loops of DSP for two patches read plain weights beside prepared ones.
+// True where the loops of DSP for two patches read plain weights beside packed ones.
 static bool reads_plain(const convolution *x, uint8_t core, const pt_layer *layer) {
     const pt_wide *form = PT_HAS_WIDE ? pt_build_wide[PT_WIDE_NEIGHBOURS] : NULL;
     const pt_geometry g = geometry_of(x);
-    pt_layer prepared = *layer;
-    prepared.prepared = layer;
-    return form && core == PT_CORE_DSP && x->channels % 4 && form->scratch(&g, &prepared);
+    pt_layer packed = *layer;
+    packed.packed = layer;
+    return form && core == PT_CORE_DSP && x->channels % 4 && form->scratch(&g, &packed);
 }
 
 // For those who write images: what is the same for all groups.
 static void note_use(pt_context *c, const convolution *x) {
     pt_layer layer = layer_of(x);
     layer.channels = x->outputs;
-    pt_prepared_use use = pt_layer_use(c->core, &layer, x->in_place);
+    pt_packed_use use = pt_layer_use(c->core, &layer, x->in_place);
     for (int32_t g = 1; g < x->groups; g++) {
         pt_skip_channels(&layer);
         use = use == pt_layer_use(c->core, &layer, x->in_place) ? use : PT_USES_BOTH;
     }
     use = reads_plain(x, c->core, &layer) ? PT_USES_BOTH : use;
-    for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
-        pt_note_use(c, prepared_arguments[i], use);
+    for (uint32_t i = 0; i < sizeof(packed_arguments); i++) {
+        pt_note_use(c, packed_arguments[i], use);
     }
 }
 
 // Weights, bias, multipliers and shifts in the form that the core's loops like best. Returns
 // whether a run finds them: an image has those of some calls.
-static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const pt_ref *args,
-                                                          const convolution *x) {
+static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_ref *args,
+                                                       const convolution *x) {
     pt_layer layer = layer_of(x);
     bool left_out = false;
-    if (!has_constant_weights(c, args, &left_out) || x->depth > PREPARED_LIMIT / x->out.channels ||
+    if (!has_constant_weights(c, args, &left_out) || x->depth > PACKED_LIMIT / x->out.channels ||
         !(left_out || pt_layer_scales_fast(&layer))) {
         return false;
     }
@@ -220,13 +220,13 @@ static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const p
         note_use(c, x);
     }
     layer.channels = x->outputs;
-    const uint32_t bytes = pt_layer_bytes(x->depth, x->outputs), before = c->prepared_needed;
-    uint8_t *to = pt_ask_prepared(c, (uint32_t)x->groups * bytes);
-    for (int32_t g = 0; to && g < x->groups; g++, to += bytes) {
-        pt_prepare_layer(c->core, &layer, to);
+    const uint32_t bytes = pt_layer_bytes(x->depth, x->outputs), before = c->packed_needed;
+    uint8_t *to = pt_ask_packed(c, (uint32_t)x->groups * bytes);
+    for (int32_t g = 0; PT_HAS_PACKING && to && g < x->groups; g++, to += bytes) {
+        pt_pack_layer(c->core, &layer, to);
         pt_skip_channels(&layer);
     }
-    return c->prepared_needed != before;
+    return c->packed_needed != before;
 }
 
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -236,8 +236,8 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
         pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
     }
-    const bool prepares = c->prepares && prepare_convolution(c, args, &x);
-    if (x.in.batch > 0 && !needs_no_more(&x, pt_wishes_for(c), prepares)) {
+    const bool packs = c->packs && pack_convolution(c, args, &x);
+    if (x.in.batch > 0 && !needs_no_more(&x, pt_wishes_for(c), packs)) {
         pt_wish_more(&x, 0);
     }
     return PT_ERROR_OK;
@@ -434,7 +434,7 @@ static int share_channels(const convolution *x, const pt_layer *layer, const int
     const shared_image t = {x, layer, in, out};
     const int64_t row = (int64_t)x->depth * layer->channels * x->out.width;
     const int64_t round = x->in_place ? PT_PART_STEPS : row * rows_of_round(x);
-    *done = !layer->prepared && (x->in_place || x->depth <= STACK_BLOCK / 2) &&
+    *done = !layer->packed && (x->in_place || x->depth <= STACK_BLOCK / 2) &&
             pt_shares(row * x->out.height, round);
     if (!*done) {
         return PT_ERROR_OK;
@@ -527,7 +527,7 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
 // more than `bytes`.
 static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
     const pt_context *c = x->c;
-    const bool enough = needs_no_more(x, PT_CORE_OF_LOOPS, x->prepared);
+    const bool enough = needs_no_more(x, PT_CORE_OF_LOOPS, x->packed);
     const uint32_t most = enough ? 0 : most_of_loops(x, PT_CORE_OF_LOOPS);
     const uintptr_t before = (uintptr_t)scratch - (uintptr_t)c->scratch;
     uint8_t *from = before < c->scratch_size ? scratch : c->scratch;
@@ -555,8 +555,8 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     if (done) {
         return PT_ERROR_OK;
     }
-    if (PT_HAS_ANY_CORE && layer.prepared) {
-        pt_restore_layer(x->c, &layer, x->groups);
+    if (PT_HAS_ANY_CORE && layer.packed) {
+        pt_unpack_layer(x->c, &layer, x->groups);
     }
     bytes = pt_keep_room(&layer, scratch, bytes);
     uint32_t *room = x->room;
@@ -677,9 +677,9 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_least_scratch(x.depth),
                                      pt_useful_scratch(x.depth), useful_table(&x), &bytes);
-    x.prepared = pt_prepares_for(c->core) == PT_CORE_PLAIN ? NULL : pt_prepared(c);
+    x.packed = pt_packs_for(c->core) == PT_CORE_PLAIN ? NULL : pt_packed(c);
     if (PT_HAS_WIDE) {
-        x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
+        x.is_left_out = x.packed && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }
     if (bytes == 0) { // an image whose calls are not checked has what is used

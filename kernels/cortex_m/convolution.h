@@ -17,10 +17,10 @@ typedef struct pt_convolution {
     int32_t depth; // products of a sum
     bool in_place; // a patch is a pixel of the input
     pt_channels output;
-    const void *prepared; // by pt_prepare_layer or pt_prepare_winograd, or NULL
-    void *wide;           // scratch for the forms of pt_build_wide, which are tried first; or NULL
+    const void *packed; // by pt_pack_layer, or NULL
+    void *wide;         // scratch for the forms of pt_build_wide, which are tried first; or NULL
     uint32_t wide_bytes;
-    bool is_left_out; // weights that are prepared are not there besides
+    bool is_left_out; // weights that are packed are not there besides
     uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
 } pt_convolution;
 

@@ -1,6 +1,6 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "arch/dot.h"
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 #include "arch/rows.h"
 #include "arch/threads.h"
 #include "core/generated/operator_arguments.h"
@@ -190,7 +190,7 @@ static void read_linear(const pt_context *c, const pt_ref *args, uint32_t known,
     p->multiplier = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_MULTIPLIERS]);
     p->shift = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS]);
     p->range = (pt_range){int32_of(c, args[QUANTIZED_LINEAR_OUTPUT_OFFSET]), INT8_MIN, INT8_MAX};
-    p->prepared = NULL;
+    p->packed = NULL;
     if (!(known & WHOLE_RANGE)) {
         p->range.min = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN]);
         p->range.max = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MAX]);
@@ -219,10 +219,10 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     PT_TRY(check_linear(c, args, &x, &w));
     read_linear(c, args, 0, &w, &p);
     PT_TRY(check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p));
-    uint32_t bytes = pt_prepared_rows(p.depth, p.outputs);
-    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
-    if (to) {
-        pt_prepare_rows(c->core, &p, w.data, to);
+    uint32_t bytes = pt_packed_rows(p.depth, p.outputs);
+    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_packed(c, bytes) : NULL;
+    if (PT_HAS_PACKING && to) {
+        pt_pack_rows(c->core, &p, w.data, to);
     }
     const bool constant = addends_are_constant(c, args);
     if (PT_HAS_ANY_CORE && bytes) {
@@ -235,7 +235,7 @@ static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
     read_linear(c, args, pt_shortcut(c), &w, &p);
-    p.prepared = pt_prepares_for(c->core) == PT_CORE_DSP ? pt_prepared(c) : NULL;
+    p.packed = pt_packs_for(c->core) == PT_CORE_DSP ? pt_packed(c) : NULL;
     return multiply(c, &p, pt_get_data(c, args[QUANTIZED_LINEAR_INPUT]), w.data,
                     pt_get_data(c, args[QUANTIZED_LINEAR_OUT]));
 }

@@ -79,16 +79,16 @@ class Context:
     def check(self, prepares=False, core=lib.PT_CORE_PLAIN, wishing_core=lib.PT_CORE_PLAIN):
         """Checks the method: the code of the first error, or 0. core: for which it prepares;
         wishing_core: for whose loops it wishes for scratch."""
-        self._c.prepares, self._c.core, self._c.prepared_needed = prepares, core, 0
+        self._c.packs, self._c.core, self._c.packed_needed = prepares, core, 0
         self._c.wishing_core, self._c.scratch_wished = wishing_core, 0
         return lib.pt_check_method(self._c)
 
     def prepared_bytes(self):
         """Bytes of pool for what the checks asked to prepare."""
-        return lib.pt_prepared_bytes(self._c)
+        return lib.pt_packed_bytes(self._c)
 
     def prepare(self, position):
-        lib.pt_prepare(self._c, position)
+        lib.pt_pack_weights(self._c, position)
 
     def start(self):
         lib.pt_start(self._c)

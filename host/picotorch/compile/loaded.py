@@ -160,9 +160,9 @@ class Loaded:
     def prepared(self) -> tuple[dict[int, builtins.bytes], dict[int, int]]:
         """Return, by the number of the instruction, the bytes that the core's loops read instead of
         arguments, and a bit for each argument of which they read nothing else."""
-        if not self.c.prepared:
+        if not self.c.packed:
             return {}, {}
-        table = ffi.cast("pt_ref *", self.at(self.c.prepared))
+        table = ffi.cast("pt_ref *", self.at(self.c.packed))
         refs = [(i, table[i]) for i in range(self.record.n_instructions) if table[i]]
         ends = [position_of(start) for _, start in refs[1:]] + [self.m.end]
         chunks = {i: self.bytes(start, end - position_of(start))
@@ -174,7 +174,7 @@ class Loaded:
     def _uses(self) -> list[int | None]:
         """Ask the check of each instruction: the bits, or None where its loops take the arguments."""
         c, found = self.c, []
-        c.prepares = True
+        c.packs = True
         lib.pt_start(c)
         for one, _ in self.instructions():
             lib.pt_check_instruction(c, c.position)

@@ -160,7 +160,7 @@ class Values:
             return []
         method = ffi.cast("pt_image_method *", start + plan.position)
         record = ffi.cast("pt_method_record *", start + method.record)
-        position = (record.prepared & (1 << lib.PT_REF_OFFSET_BITS) - 1) << 2
+        position = (record.packed & (1 << lib.PT_REF_OFFSET_BITS) - 1) << 2
         table = ffi.cast("pt_ref *", start + position)
         return [table[i] != 0 for i in range(record.n_instructions)] if position else []
 

@@ -14,7 +14,7 @@ typedef struct pt_band {
     int32_t patches; // side by side, of a block; the last block of a row ends with it
     int32_t columns; // of the input that it sees
     int32_t planes, words;
-    uint32_t weights; // bytes of those of two channels that come before; 0 where they are prepared
+    uint32_t weights; // bytes of those of two channels that come before; 0 where they are packed
     // Set by pt_begin_band.
     int32_t blocks, rows; // rows of the input
     int32_t outputs;      // rows of the output

@@ -3,7 +3,7 @@
 //
 // A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
 // (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
-// patches alternate. Weights are in the same order, doubled, as pt_prepare_layer_dsp makes them:
+// patches alternate. Weights are in the same order, doubled, as pt_pack_layer_dsp makes them:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
@@ -36,14 +36,14 @@ static inline int32_t steps_of(const pt_geometry *g, int32_t words) {
     return (g->kernel[0] * words / PATCHES + 1) / 2;
 }
 
-static pt_band band_of(const pt_geometry *g, bool is_prepared) {
+static pt_band band_of(const pt_geometry *g, bool is_packed) {
     const int32_t words = PATCHES * words_of_row(g);
     return (pt_band){.g = g,
                      .patches = PATCHES,
                      .columns = (PATCHES - 1) * g->stride[1] + g->kernel[1],
                      .planes = 1,
                      .words = words,
-                     .weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(g, words)};
+                     .weights = is_packed ? 0 : 32 + 16 * (uint32_t)steps_of(g, words)};
 }
 
 // Rows of outputs at a time; 0 for too little room.
@@ -52,7 +52,7 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
     return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
-// True where prepared weights make the loops of pt_multiply_block the quicker way: for many
+// True where packed weights make the loops of pt_multiply_block the quicker way: for many
 // channels where bands have to widen theirs, or where patches share little. Else where a row of
 // four takes two blocks, if pixels are words, which those loops pack quickly. Not where loads issue
 // beside products.
@@ -61,7 +61,7 @@ static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
     (void)g, (void)layer;
     return false;
 #else
-    if (!layer->prepared) {
+    if (!layer->packed) {
         return g->out[1] == PATCHES + 1 && g->channels % 4 == 0;
     }
     const int32_t row = g->kernel[0] == 3 ? g->kernel[1] * g->channels : 0;
@@ -187,12 +187,12 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
     const bool by_words = g->channels % 4 == 0;
-    const uint8_t *prepared = by_words && layer->channels % 2 == 0 ? layer->prepared : NULL;
-    if (scratch(g, layer) == 0 || !(prepared || layer->weights) ||
-        !(layer->prepared || pt_layer_scales_fast(layer))) {
+    const uint8_t *packed = by_words && layer->channels % 2 == 0 ? layer->packed : NULL;
+    if (scratch(g, layer) == 0 || !(packed || layer->weights) ||
+        !(layer->packed || pt_layer_scales_fast(layer))) {
         return false;
     }
-    pt_band b = band_of(g, prepared);
+    pt_band b = band_of(g, packed);
     const int32_t rows = outputs_of(&b, room), line = g->out[1] * layer->out_stride;
     if (rows == 0) {
         return false;
@@ -210,16 +210,16 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
                         .out_row = line};
     for (int32_t first = 0; first < g->out[0]; first += rows, out += rows * line) {
         const int32_t n = g->out[0] - first < rows ? g->out[0] - first : rows;
-        uint32_t *pair = prepared ? (uint32_t *)(uintptr_t)prepared : block;
+        uint32_t *pair = packed ? (uint32_t *)(uintptr_t)packed : block;
         threes.rows = n;
         pt_fill_band(&b, in, first);
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
-            for (int32_t i = 0; !prepared && i < 2; i++) {
+            for (int32_t i = 0; !packed && i < 2; i++) {
                 widen_channel(&b, layer, channel + i, i, pair);
             }
             pt_multiply_threes(&threes, pair, layer->out_stride, out + channel);
-            pair += prepared ? 8 + 4 * steps : 0;
+            pair += packed ? 8 + 4 * steps : 0;
         }
         pt_limit(layer, n * g->out[1], out);
     }

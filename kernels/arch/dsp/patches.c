@@ -5,7 +5,7 @@
 
 #include "arch/dot.h"
 #include "arch/dsp/loop.h"
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 
 typedef int16_t __attribute__((may_alias)) half;
 
@@ -18,16 +18,16 @@ static int32_t channels_of_part(const pt_layer *layer) {
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     layer->block = scratch;
-    layer->capacity = (int32_t)bytes;
+    layer->capacity_bytes = (int32_t)bytes;
     layer->in_parts = false;
-    if (layer->prepared) {
+    if (layer->packed) {
         return;
     }
     if (!pt_layer_scales_fast(layer)) {
-        layer->capacity = 0;
+        layer->capacity_bytes = 0;
     } else if (layer->depth & 3) {
         layer->in_parts = channels_of_part(layer) > 0;
-        layer->capacity = layer->in_parts ? layer->capacity : 0;
+        layer->capacity_bytes = layer->in_parts ? layer->capacity_bytes : 0;
     }
 }
 
@@ -37,7 +37,7 @@ void pt_take_channels(pt_layer *layer, uint32_t *room) {
         return;
     }
     layer->channels = layer->channels < most ? layer->channels : most;
-    layer->prepared = room;
+    layer->packed = room;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
         room = pt_widen_pair(layer->weights + o * layer->depth, layer->depth, room);
     }
@@ -140,7 +140,7 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
 
 void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                    int32_t count) {
-    if (layer->capacity == 0) {
+    if (layer->capacity_bytes == 0) {
         memcpy((int8_t *)layer->block + k, values, (size_t)count);
         return;
     }
@@ -183,7 +183,7 @@ static __attribute__((noinline)) void pack_short_patch(const pt_layer *layer, in
 
 void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
                        int32_t rows, int32_t step) {
-    if (layer->capacity > 0 && layer->depth <= SHORT_PATCH) {
+    if (layer->capacity_bytes > 0 && layer->depth <= SHORT_PATCH) {
         pack_short_patch(layer, i, values, count, rows, step);
         return;
     }
@@ -193,7 +193,7 @@ void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, i
 }
 
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
-    if (layer->capacity == 0) {
+    if (layer->capacity_bytes == 0) {
         memset((int8_t *)layer->block + k, -layer->offset, (size_t)count);
         return;
     }
@@ -315,8 +315,8 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_
         : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-// Four products each of two patches with two channels whose weights are prepared.
-#define STEP_PREPARED                    \
+// Four products each of two patches with two channels whose weights are packed.
+#define STEP_PACKED                    \
     "ldmia.w %[a]!, {r0-r3}\n\t"         \
     "ldmia.w %[w]!, {r4-r6, r8}\n\t"     \
     "smlad %[s0], r0, r4, %[s0]\n\t"     \
@@ -328,13 +328,13 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_
     "smlad %[s2], r1, r8, %[s2]\n\t"     \
     "smlad %[s3], r3, r8, %[s3]\n\t"
 
-#define PREPARED_OPERANDS                                                                       \
+#define PACKED_OPERANDS                                                                       \
     [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
         [out] "+m"(x.out)
 
-static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+static void multiply_packed(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
-    const void *w = layer->prepared;
+    const void *w = layer->packed;
     const uint32_t *a;
     int32_t s0, s1, s2, s3;
     x.out.second = n == 2 ? x.out.second : 0;
@@ -344,20 +344,20 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
         "ldrd %[s0], %[s2], [%[w]], #8\n\t"
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
-        SUM(STEP_PREPARED, "r0")
+        SUM(STEP_PACKED, "r0")
         "ldmia.w %[w]!, {r0-r5}\n\t"
         FINISH_PAIRS("")
         STORE_2x2
         END_PAIR
-        : PREPARED_OPERANDS
+        : PACKED_OPERANDS
         : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [out_end] "m"(x.out_end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
-// The same with the weights alone prepared.
+// The same with the weights alone packed.
 static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
-    const void *w = layer->prepared;
+    const void *w = layer->packed;
     const uint32_t *a;
     int32_t s0, s1, s2, s3;
     x.out.second = n == 2 ? x.out.second : 0;
@@ -367,7 +367,7 @@ static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, in
         "lsl %[s2], %[s2], #1\n\t"
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
-        SUM(STEP_PREPARED, "r0")
+        SUM(STEP_PACKED, "r0")
         PARAMETERS_OF_PAIR("r4", "r5")
         ROUNDING("r6", "r3", "r0")
         FINISH_TWO("%[s0]", "%[s1]", "r2", "r3", "r6", "r1")
@@ -375,7 +375,7 @@ static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, in
         FINISH_TWO("%[s2]", "%[s3]", "r4", "r5", "r6", "r1")
         STORE_2x2
         END_PAIR
-        : PREPARED_OPERANDS, [bias] "+m"(x.bias), [parameters] "+m"(x.parameters)
+        : PACKED_OPERANDS, [bias] "+m"(x.bias), [parameters] "+m"(x.parameters)
         : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
           [out_end] "m"(x.out_end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
@@ -412,8 +412,8 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
     int32_t even = layer->channels & ~1;
     if (even > 0 && layer->in_parts) {
         multiply_part(layer, even, n, out);
-    } else if (even > 0 && layer->prepared) {
-        multiply_prepared(layer, even, n, out);
+    } else if (even > 0 && layer->packed) {
+        multiply_packed(layer, even, n, out);
     } else if (even > 0) {
         multiply_2(layer, even, n, out);
     }
@@ -423,7 +423,7 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
 }
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
-    if (layer->capacity == 0) {
+    if (layer->capacity_bytes == 0) {
         pt_multiply_patch(layer, layer->block, out);
         return;
     }

@@ -133,8 +133,8 @@ static void multiply_6(const pt_layer *layer, const int8_t *w, int32_t bias, con
 
 // Channels whose table the scratch holds behind six patches.
 static int32_t channels_at_a_time(const pt_layer *layer) {
-    int32_t bytes = layer->capacity - PATCHES * 2 * layer->depth;
-    bool best = !layer->prepared || pt_dsp_prefers_six(layer->depth, layer->channels);
+    int32_t bytes = layer->capacity_bytes - PATCHES * 2 * layer->depth;
+    bool best = !layer->packed || pt_dsp_prefers_six(layer->depth, layer->channels);
     bool possible = bytes > 0 && best && !layer->in_parts && layer->depth % 4 == 0;
     return !possible ? 0 : bytes < PT_TABLE_BYTES ? bytes / 16 : PT_TABLE_BYTES / 16;
 }
@@ -188,7 +188,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     patches += done * stride;
     for (; n > 0; n -= done, out += done * layer->out_stride) {
         done = pt_begin_block(layer, n);
-        if (layer->capacity == 0) {
+        if (layer->capacity_bytes == 0) {
             pt_multiply_patch(layer, patches, out);
             patches += stride;
             continue;

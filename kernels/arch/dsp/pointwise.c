@@ -4,11 +4,11 @@
 //
 //     [four channels: (k0, k2), (k1, k3)][three pixels]
 //
-// behind the weights of two channels, which are widened for them or prepared:
+// behind the weights of two channels, which are widened for them or packed:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
-// One of weights and values is doubled: the weights where they are prepared.
+// One of weights and values is doubled: the weights where they are packed.
 #include "arch/wide.h"
 
 #if PT_HAS_WIDE
@@ -21,7 +21,7 @@ enum {
     FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
     ENOUGH = 192,         // pixels for which that takes 1 %
     FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
-    FEW_PREPARED = 48,
+    FEW_PACKED = 48,
 };
 
 // Bytes of the weights of two channels, and those that a sum may read behind the values.
@@ -70,12 +70,12 @@ static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
 
 // True of few pixels, but of an odd number of whole groups: pt_multiply_rows takes six at a time or
 // two, and a single one slowly. Where loads issue beside products it does not come near.
-static bool suits_rows(int32_t n, bool prepared) {
+static bool suits_rows(int32_t n, bool packed) {
 #ifdef PT_LOADS_BESIDE
-    (void)n, (void)prepared;
+    (void)n, (void)packed;
     return false;
 #else
-    return n < (prepared && n % PIXELS ? FEW_PREPARED : FEW) && n % (2 * PIXELS) != PIXELS;
+    return n < (packed && n % PIXELS ? FEW_PACKED : FEW) && n % (2 * PIXELS) != PIXELS;
 #endif
 }
 
@@ -192,10 +192,10 @@ static void make_pair(const pt_layer *layer, int32_t o, uint32_t *pair) {
 
 static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
-    const uint32_t *prepared = layer->channels % 2 == 0 ? layer->prepared : NULL;
+    const uint32_t *packed = layer->channels % 2 == 0 ? layer->packed : NULL;
     const int32_t n = g->out[0] * g->out[1], most = pixels_in(g, room);
-    if (most == 0 || n < PIXELS || !(prepared || layer->weights) || suits_rows(n, prepared) ||
-        !(layer->prepared || pt_layer_scales_fast(layer))) {
+    if (most == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
+        !(layer->packed || pt_layer_scales_fast(layer))) {
         return false;
     }
     uint32_t *const values = (uint32_t *)block + fixed_bytes(g) / 4 - 2;
@@ -209,15 +209,15 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
                                   .steps = layer->depth / 4,
                                   .last = (some + again - PIXELS) * stride,
                                   .rows = 1};
-        pack_pixels(g, &at, some, offsets, !prepared, values);
-        const uint32_t *pair = prepared ? prepared : block;
+        pack_pixels(g, &at, some, offsets, !packed, values);
+        const uint32_t *pair = packed ? packed : block;
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
-            if (!prepared) {
+            if (!packed) {
                 make_pair(layer, channel, block);
             }
             pt_multiply_threes(&threes, pair, stride, out - again * stride + channel);
-            pair += prepared ? 8 + layer->depth : 0;
+            pair += packed ? 8 + layer->depth : 0;
         }
         pt_limit(layer, again + some, out - again * stride);
     }

@@ -148,21 +148,21 @@ static __attribute__((noinline)) void multiply_fours(const loop *given, int32_t 
           "memory");
 }
 
-// ---- prepared weights: of each four values those of four rows
+// ---- packed weights: of each four values those of four rows
 
 // Eight products of each row with r0 to r3.
-#define PREPARED_STEP                        \
+#define PACKED_STEP                        \
     "ldmia.w %[a]!, {r0-r3}\n\t"             \
-    PREPARED_FOUR("r0", "r1")                \
-    PREPARED_FOUR("r2", "r3")
+    PACKED_FOUR("r0", "r1")                \
+    PACKED_FOUR("r2", "r3")
 
-#define PREPARED_HALF_STEP                   \
+#define PACKED_HALF_STEP                   \
     "ldrd r0, r1, [%[a]], #8\n\t"            \
-    PREPARED_FOUR("r0", "r1")
+    PACKED_FOUR("r0", "r1")
 
 #ifdef PT_LOADS_BESIDE
 
-enum { PREPARED_STEP_BYTES = 132 };
+enum { PACKED_STEP_BYTES = 132 };
 
 // The first words of all weights: four products load those of the next. Behind the last these are
 // PT_ROWS_BEHIND bytes, which nothing uses.
@@ -171,7 +171,7 @@ enum { PREPARED_STEP_BYTES = 132 };
     "ldr.w r5, [%[w], #4]\n\t"               \
     "ldr.w r6, [%[w], #8]\n\t"
 
-#define PREPARED_FOUR(even, odd)             \
+#define PACKED_FOUR(even, odd)             \
     "smlad r9, " even ", r4, r9\n\t"         \
     "ldr.w r8, [%[w], #12]\n\t"              \
     "smlad r9, " odd ", r5, r9\n\t"          \
@@ -191,11 +191,11 @@ enum { PREPARED_STEP_BYTES = 132 };
 
 #else
 
-enum { PREPARED_STEP_BYTES = 84 };
+enum { PACKED_STEP_BYTES = 84 };
 
 #define FIRST_WEIGHTS
 
-#define PREPARED_FOUR(even, odd)             \
+#define PACKED_FOUR(even, odd)             \
     "ldmia.w %[w]!, {r4-r6, r8}\n\t"         \
     "smlad r9, " even ", r4, r9\n\t"         \
     "smlad r9, " odd ", r5, r9\n\t"          \
@@ -209,15 +209,15 @@ enum { PREPARED_STEP_BYTES = 84 };
 
 #endif
 
-enum { PREPARED_STEPS = 4 }; // that are unrolled
+enum { PACKED_STEPS = 4 }; // that are unrolled
 
 // `enter`: bytes of code of the steps that the first round leaves out; `first`: 1 for half a step
 // before the steps. Both become addresses.
-static __attribute__((noinline)) void multiply_prepared(const loop *given, int32_t depth,
+static __attribute__((noinline)) void multiply_packed(const loop *given, int32_t depth,
                                                         const int16_t *w) {
     const int32_t steps = depth / 8;
-    uint32_t enter = PREPARED_STEP_BYTES *
-                     (steps ? (uint32_t)-steps & (PREPARED_STEPS - 1) : PREPARED_STEPS);
+    uint32_t enter = PACKED_STEP_BYTES *
+                     (steps ? (uint32_t)-steps & (PACKED_STEPS - 1) : PACKED_STEPS);
     uint32_t first = (uint32_t)depth >> 2 & 1;
     loop g = *given;
     const uint32_t *a;
@@ -242,12 +242,12 @@ static __attribute__((noinline)) void multiply_prepared(const loop *given, int32
         "ldr pc, %[first]\n\t"
         ".balign 4\n"
         "4:\n\t"
-        PREPARED_HALF_STEP
+        PACKED_HALF_STEP
         "ldr pc, %[enter]\n\t"
         ".balign 4\n"
         "2:\n\t"
         ".rept 4\n\t"
-        PREPARED_STEP
+        PACKED_STEP
         ".endr\n\t"
         "ldr r0, %[end]\n\t"
         "cmp %[a], r0\n\t"
@@ -279,7 +279,7 @@ static __attribute__((noinline)) void pack_row(const pt_linear *p, const int8_t 
     pt_layer row;
     row.offset = p->x_offset;
     row.block = scratch;
-    row.width = row.capacity = 1;
+    row.width = row.capacity_bytes = 1;
     pt_pack(&row, 0, 0, x, p->depth);
 }
 
@@ -306,15 +306,15 @@ static __attribute__((noinline, cold)) void multiply_few(loop *g, int32_t depth,
 
 // n outputs from the packed row at g->start.
 static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends, int32_t n,
-                             const int8_t *w, const int16_t *prepared, int8_t *y) {
+                             const int8_t *w, const int16_t *packed, int8_t *y) {
     const int32_t depth = p->depth, whole = n & ~3;
     if (n < 4) {
         multiply_few(g, depth, addends, (uint32_t)n, w, y);
         return;
     }
     set_outputs(g, addends, whole, y);
-    if (prepared) {
-        multiply_prepared(g, depth, prepared);
+    if (packed) {
+        multiply_packed(g, depth, packed);
     } else {
         multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w);
     }
@@ -335,7 +335,7 @@ multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w,
             addends[i] = row_sum + (p->addends ? p->addends[first + i] : 0);
         }
         multiply_outputs(g, p, addends, n, w + first * p->depth,
-                         p->prepared ? (const int16_t *)p->prepared + first * p->depth : NULL,
+                         p->packed ? (const int16_t *)p->packed + first * p->depth : NULL,
                          y + first);
     }
 }
@@ -353,7 +353,7 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
     if (row_sum || !p->addends) {
         multiply_with_sum(p, &g, (int32_t)row_sum, w, y);
     } else {
-        multiply_outputs(&g, p, p->addends, p->outputs, w, p->prepared, y);
+        multiply_outputs(&g, p, p->addends, p->outputs, w, p->packed, y);
     }
     for (int32_t j = 0; j < p->outputs && pt_narrows(&p->range); j++) {
         y[j] = (int8_t)pt_clamp(y[j], p->range.min, p->range.max);

@@ -145,7 +145,7 @@ bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t
                  uint32_t room) {
     uint32_t needed = 2 * COLUMNS * (uint32_t)(g->kernel[0] * g->channels);
     strip s = {g, layer, in};
-    if (layer->capacity == 0 || layer->prepared || g->kernel[1] != 3 || g->stride[1] != 1 ||
+    if (layer->capacity_bytes == 0 || layer->packed || g->kernel[1] != 3 || g->stride[1] != 1 ||
         g->dilation[1] != 1 || g->channels % 8 || g->out[1] < PATCHES || room < needed) {
         return false;
     }

@@ -116,8 +116,8 @@ static void transform_weights(const int8_t *w, int32_t channels, uint32_t *to, i
 
 // clang-format off
 
-// The same of both channels, from the doubled weights that are prepared.
-static void transform_prepared(const uint32_t *w, int32_t channels, uint32_t *to, int32_t step) {
+// The same of both channels, from the doubled weights that are packed.
+static void transform_packed(const uint32_t *w, int32_t channels, uint32_t *to, int32_t step) {
     const uint32_t *w0 = w, *w1 = w0 + channels, *w2 = w1 + channels, *end = w1;
     uint32_t *m1 = to, *m2 = m1 + step, *m0 = m2 + step, *m3 = m0 + step;
     int32_t a0, b0, a1, b1, a2, b2;
@@ -147,13 +147,13 @@ static void transform_prepared(const uint32_t *w, int32_t channels, uint32_t *to
 
 // clang-format on
 
-// Two channels, of which `o` is the first, as pt_prepare_layer_dsp prepared them.
+// Two channels, of which `o` is the first, as pt_pack_layer_dsp packed them.
 static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth, uint32_t *to) {
     const int32_t step = depth_of(g);
     memcpy(to, from, 8);
     memcpy(to + 2, from + 2 + depth, 24);
     for (int32_t k = 0; k < step; k += g->channels) {
-        transform_prepared(from + 2 + 3 * k, g->channels, to + PARAMETERS + k, step);
+        transform_packed(from + 2 + 3 * k, g->channels, to + PARAMETERS + k, step);
     }
 }
 
@@ -346,7 +346,7 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
 
 static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
-    if (scratch(g, layer) == 0 || !(layer->prepared || pt_layer_scales_fast(layer))) {
+    if (scratch(g, layer) == 0 || !(layer->packed || pt_layer_scales_fast(layer))) {
         return false;
     }
     pt_band b = band_of(g);
@@ -359,13 +359,13 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
     pt_begin_band(&b, rows, block);
     for (int32_t first = 0; first < g->out[0]; first += rows, out += rows * line) {
         const int32_t n = g->out[0] - first < rows ? g->out[0] - first : rows;
-        const uint32_t *prepared = layer->prepared;
+        const uint32_t *packed = layer->packed;
         pt_fill_band(&b, in, first);
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
-            if (prepared && channel == o) {
-                take_pair(g, prepared, layer->depth, block);
-                prepared += 8 + layer->depth;
+            if (packed && channel == o) {
+                take_pair(g, packed, layer->depth, block);
+                packed += 8 + layer->depth;
             } else {
                 make_pair(g, layer, channel, block);
             }

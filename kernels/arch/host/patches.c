@@ -5,7 +5,7 @@
 #if defined(PT_HAS_HOST_VECTORS)
 #include "arch/dot.h"
 #include "arch/host/kinds.h"
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 
 // Values of patches.
 enum {
@@ -93,8 +93,8 @@ int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t
 static void multiply_rows(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out) {
     const int vectors = layer->depth <= PT_ROOM / 2 - 16 ? pt_vectors() : PT_VECTORS_NONE;
-    if (PT_HAS_ANY_CORE && layer->prepared) {
-        pt_multiply_restored(layer, patches, stride, n, out);
+    if (PT_HAS_ANY_CORE && layer->packed) {
+        pt_multiply_unpacked(layer, patches, stride, n, out);
     } else if (vectors == PT_VECTORS_UPPER) {
         UPPER(multiply)(layer, patches, stride, n, out);
     } else if (vectors == PT_VECTORS_LOWER) {

@@ -1,7 +1,7 @@
 #include "arch/patches.h"
 
 #if defined(PT_LOOPS_V6M)
-#include "arch/prepare.h"
+#include "arch/pack/pack.h"
 #include "arch/v6m/products.h"
 
 // ---- channels
@@ -41,48 +41,48 @@ static void fold_offset(pt_layer *layer, int32_t *folded) {
 }
 
 // They fit, and patches are long or cannot be taken in larger blocks.
-static bool takes_prepared(const pt_layer *layer) {
-    const uint32_t *words = layer->prepared;
-    return words && pt_v6m_takes_prepared(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
+static bool takes_packed(const pt_layer *layer) {
+    const uint32_t *words = layer->packed;
+    return words && pt_v6m_takes_packed(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
-// Prepares as many channels as there is room for, and all of which fit. False: none, or too few of
+// Packs as many channels as there is room for, and all of which fit. False: none, or too few of
 // them or of patches to pay for it.
-static bool prepare_some(pt_layer *layer) {
+static bool pack_some(pt_layer *layer) {
     enum { FEWEST = 8, FEWEST_PATCHES = 48 };
     const uint32_t channel = pt_layer_bytes(layer->depth, 2) / 2;
     uint32_t *words = layer->spare, fit = 1;
     int32_t most = (int32_t)(layer->spare_bytes / channel), n = 0;
     most = most < layer->channels ? most : layer->channels;
-    if (!pt_v6m_takes_prepared(layer->depth) || layer->patches < FEWEST_PATCHES ||
+    if (!pt_v6m_takes_packed(layer->depth) || layer->patches < FEWEST_PATCHES ||
         (most < FEWEST && most < layer->channels)) {
         return false;
     }
     while (n < most && fit) {
-        words = pt_prepare_channel_v6m(layer, n, words, &fit);
+        words = pt_pair_channel_v6m(layer, n, words, &fit);
         n += (int32_t)fit;
     }
     if (n > 0) {
         layer->channels = n;
-        layer->prepared = layer->spare;
+        layer->packed = layer->spare;
     }
     return n > 0;
 }
 
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
     if (layer->uses_spare) {
-        layer->prepared = NULL;
+        layer->packed = NULL;
     }
     layer->scales_fast = !pt_narrows(&layer->output.range) &&
-                         (layer->prepared || pt_layer_scales_fast(layer)) &&
+                         (layer->packed || pt_layer_scales_fast(layer)) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
-    layer->by_depth = layer->scales_fast && takes_prepared(layer);
-    layer->uses_spare = layer->scales_fast && !layer->by_depth && prepare_some(layer);
+    layer->by_depth = layer->scales_fast && takes_packed(layer);
+    layer->uses_spare = layer->scales_fast && !layer->by_depth && pack_some(layer);
     if (layer->by_depth || layer->uses_spare) {
         layer->by_depth = true;
         return;
     }
-    layer->prepared = NULL; // parts may begin at any channel
+    layer->packed = NULL; // parts may begin at any channel
     layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
     layer->folded = (int32_t *)room;
     fold_offset(layer, (int32_t *)room);
@@ -302,9 +302,9 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
-static void multiply_prepared(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply_packed(const pt_layer *layer, int32_t n, int8_t *out) {
     int32_t offset = layer->output.range.offset, bytes = 2 * ((layer->depth + 3) & ~3);
-    const uint8_t *w = layer->prepared;
+    const uint8_t *w = layer->packed;
     pt_pairs pairs = {.center = (2 * offset + 1) * (1 << 20) - PT_ERROR,
                       .out = out,
                       .out_step = n == 1 ? 0 : layer->out_stride,
@@ -316,7 +316,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t n, int8_t *out) {
     if (n == 1) {
         double_patch_by_depth(layer->block, layer->depth);
     }
-    pt_multiply_prepared(&pairs, w);
+    pt_multiply_packed(&pairs, w);
 }
 
 // Makes the second patch of a pair a copy of the first.
@@ -330,7 +330,7 @@ static void double_first(const pt_layer *layer) {
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     if (layer->by_depth) {
-        multiply_prepared(layer, n, out);
+        multiply_packed(layer, n, out);
         return;
     }
     if (!layer->scales_fast) {

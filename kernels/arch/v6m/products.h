@@ -134,8 +134,8 @@ PT_SIZE(pt_pairs, 80);
     "lsls r6, " second ", #16\n\t"   \
     "subs " first ", " first ", r6\n\t"
 
-// Two values and a prepared word of weights: the sum of both products is the upper half.
-#define PT_ADD_PREPARED(weights)   \
+// Two values and a packed word of weights: the sum of both products is the upper half.
+#define PT_ADD_PACKED(weights)   \
     "ldmia r0!, {r6, r7}\n\t"      \
     "muls r6, " weights ", r6\n\t" \
     "muls r7, " weights ", r7\n\t" \
@@ -144,19 +144,19 @@ PT_SIZE(pt_pairs, 80);
     "asrs r7, r7, #16\n\t"         \
     "adcs r5, r7\n\t"
 
-#define PT_FOUR_PREPARED      \
+#define PT_FOUR_PACKED      \
     "ldmia r1!, {r2, r4}\n\t" \
-    PT_ADD_PREPARED("r2") PT_ADD_PREPARED("r4")
+    PT_ADD_PACKED("r2") PT_ADD_PACKED("r4")
 
-#define PT_PREPARED_PRODUCTS                                                     \
+#define PT_PACKED_PRODUCTS                                                     \
     PT_BEGIN                                                                     \
     "b 2f\n\t"                                                                   \
-    "1:\n\t" PT_FOUR_PREPARED PT_FOUR_PREPARED PT_FOUR_PREPARED PT_FOUR_PREPARED \
+    "1:\n\t" PT_FOUR_PACKED PT_FOUR_PACKED PT_FOUR_PACKED PT_FOUR_PACKED \
     "2:\n\t"                                                                     \
     "cmp r1, r10\n\t"                                                            \
     "bne 1b\n\t"                                                                 \
     "b 4f\n\t"                                                                   \
-    "3:\n\t" PT_FOUR_PREPARED                                                    \
+    "3:\n\t" PT_FOUR_PACKED                                                    \
     "4:\n\t"                                                                     \
     "cmp r1, r11\n\t"                                                            \
     "bne 3b\n\t"
@@ -181,7 +181,7 @@ PT_SIZE(pt_pairs, 80);
     "subs r7, #12\n\t"            \
     "stmia r7!, {r3, r4, r5}\n\t"
 
-#define PT_PREPARED_PARAMETERS        \
+#define PT_PACKED_PARAMETERS        \
     "ldmia r1!, {r2, r3, r6, r7}\n\t" \
     "mov r10, r1\n\t"                 \
     "movs r1, r3\n\t"                 \
@@ -333,12 +333,12 @@ static __attribute__((noinline)) void pt_multiply_words(pt_pairs *p, const void 
                        "cc", "memory");
 }
 
-// With prepared weights: behind each channel's are its bias, shift and multiplier.
-static __attribute__((noinline)) void pt_multiply_prepared(pt_pairs *p, const void *weights) {
+// With packed weights: behind each channel's are its bias, shift and multiplier.
+static __attribute__((noinline)) void pt_multiply_packed(pt_pairs *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_pairs *end __asm__("lr") = p + 1;
-    __asm__ volatile(PT_CHANNELS(PT_PREPARED_PRODUCTS PT_STORE("r3, r5", 8),
-                                 PT_PREPARED_PARAMETERS)
+    __asm__ volatile(PT_CHANNELS(PT_PACKED_PRODUCTS PT_STORE("r3, r5", 8),
+                                 PT_PACKED_PARAMETERS)
                      : "+r"(w), "+r"(end)
                      :
                      : "r0", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12",
@@ -352,12 +352,12 @@ static __attribute__((noinline)) void pt_multiply_prepared(pt_pairs *p, const vo
 #undef PT_FOUR
 #undef PT_WORD_PRODUCTS
 #undef PT_FIRST
-#undef PT_ADD_PREPARED
-#undef PT_FOUR_PREPARED
-#undef PT_PREPARED_PRODUCTS
+#undef PT_ADD_PACKED
+#undef PT_FOUR_PACKED
+#undef PT_PACKED_PRODUCTS
 #undef PT_STORE
 #undef PT_PARAMETERS
-#undef PT_PREPARED_PARAMETERS
+#undef PT_PACKED_PARAMETERS
 #undef PT_CHANNELS
 // clang-format on
 

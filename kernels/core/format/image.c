@@ -195,7 +195,7 @@ static ONCE int check_method(walk *w) {
     fits = is_table(w, r->values, (uint64_t)m->n_records * sizeof(pt_value)) &&
            r->n_values <= m->n_records && is_at(r->instructions, PT_MEMORY_IMAGE) &&
            w->size_end <= m->changing_bytes && *values <= UINT16_MAX &&
-           (r->prepared == 0 || is_table(w, r->prepared, (uint64_t)r->n_instructions * 4)) &&
+           (r->packed == 0 || is_table(w, r->packed, (uint64_t)r->n_instructions * 4)) &&
            *inputs <= PT_MAX_INPUTS && w->n_planned < PT_MEMORIES - PT_MEMORY_PLANNED &&
            m->n_external <= PT_MEMORIES - PT_MEMORY_PLANNED - w->n_planned;
     if (!fits) {
@@ -373,9 +373,9 @@ static int check_values(walk *w) {
 
 // ---- instructions
 
-static bool is_prepared(const walk *w, uint32_t i) {
-    pt_ref prepared = w->record->prepared;
-    return prepared && ((const pt_ref *)at(w, pt_offset_of(prepared)))[i];
+static bool is_packed(const walk *w, uint32_t i) {
+    pt_ref packed = w->record->packed;
+    return packed && ((const pt_ref *)at(w, pt_offset_of(packed)))[i];
 }
 
 static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruction) {
@@ -400,7 +400,7 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
         if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
             return refuse_many(w); // each call looks at its lists
         }
-        if (arg && is_left_out(value) && !is_prepared(w, i)) {
+        if (arg && is_left_out(value) && !is_packed(w, i)) {
             return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
         }
     }

@@ -4,7 +4,7 @@
 //
 // A method's pt_method_record, the pt_value of its tensors, constant numbers, strings and lists,
 // and its instructions stay in the image: references to them have the memory PT_MEMORY_IMAGE. Data,
-// of constant tensors and of what kernels prepared, follows: its references have PT_MEMORY_PROGRAM.
+// of constant tensors and of what kernels packed, follows: its references have PT_MEMORY_PROGRAM.
 // What instructions change (the pt_value of variables, bounds and sizes of dynamic tensors) is
 // copied to the pool at load, where it begins at offset 0 of PT_MEMORY_POOL: variables first, then
 // bound and sizes of each dynamic tensor, in the order of their records. All is little-endian
@@ -12,7 +12,7 @@
 // many, and its items.
 //
 // Two things of the kernels belong to the version, too: the shortcuts in the records of their calls
-// (pt_note_shortcut), and the layout of what they prepare for each core (pt_ask_prepared). An image
+// (pt_note_shortcut), and the layout of what they pack for each core (pt_ask_packed). An image
 // with others is refused or gives wrong outputs: PT_IMAGE_MAGIC changes with them.
 // tests/core/image.lock has those of the fixtures.
 #ifndef PT_CORE_IMAGE_H
@@ -24,7 +24,7 @@
 
 enum { PT_IMAGE_MAGIC = 0x354D5450 }; // "PTM5": the format's version
 
-// Bit of `core`: its loops read of some constants what is prepared and nothing else, and the image
+// Bit of `core`: its loops read of some constants what is packed and nothing else, and the image
 // does without their bytes.
 enum { PT_IMAGE_OWN_CORE = 0x80 };
 
@@ -39,7 +39,7 @@ typedef struct pt_image_header {
     uint32_t sums[2];      // of those from `operators` on
     uint32_t data_sums[2]; // of the data
     uint16_t operators;    // that there were when it was written: their numbers are below this
-    uint8_t core;          // whose kernels prepared: PT_CORE_..., PT_IMAGE_OWN_CORE
+    uint8_t core;          // whose kernels packed: PT_CORE_..., PT_IMAGE_OWN_CORE
     uint8_t n_methods;
 } pt_image_header; // then a vector of positions: of a pt_image_method each
 

@@ -1,4 +1,4 @@
-// Checking instruction records, at load and where they are dynamic, and preparing what they asked
+// Checking instruction records, at load and where they are dynamic, and packing what they asked
 // for.
 #include "core/record.h"
 #include <string.h>
@@ -230,59 +230,62 @@ int pt_check_method(pt_context *c) {
     return error;
 }
 
-// ---- preparing
+// ---- packing
 
-// Bytes of the references to what is prepared.
-static uint32_t prepared_table(uint32_t n_instructions) {
+// Bytes of the references to what is packed.
+static uint32_t packed_table(uint32_t n_instructions) {
     return (n_instructions * (uint32_t)sizeof(pt_ref) + 7) & ~7u;
 }
 
-uint32_t pt_prepared_bytes(const pt_context *c) {
-    uint32_t needed = c->prepared_needed;
-    return needed ? prepared_table(pt_record_of(c)->n_instructions) + needed : 0;
+uint32_t pt_packed_bytes(const pt_context *c) {
+    uint32_t needed = c->packed_needed;
+    return needed ? packed_table(pt_record_of(c)->n_instructions) + needed : 0;
 }
 
 // True when an image has these bytes for the instruction, at a multiple of 8.
-static bool has_prepared(const pt_context *c, uint32_t bytes) {
-    pt_ref ref = ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction];
+static bool has_packed(const pt_context *c, uint32_t bytes) {
+    pt_ref ref = ((const pt_ref *)(const void *)pt_at(c, c->packed))[c->instruction];
     uint32_t at = pt_offset_of(ref), size = c->memory_size[PT_MEMORY_PROGRAM];
     return ref >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM && at % PT_ALIGNMENT == 0 && at <= size &&
            bytes <= size - at;
 }
 
-void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
-    if (!c->prepares || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
+void *pt_ask_packed(pt_context *c, uint32_t bytes) {
+    if (!c->packs || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
         return NULL;
     }
     if (pt_is_image(c)) {
-        c->prepared_needed += has_prepared(c, bytes);
+        c->packed_needed += has_packed(c, bytes);
+        return NULL;
+    }
+    if (!PT_HAS_PACKING) {
         return NULL;
     }
     bytes = (bytes + 7) & ~7u;
-    if (!c->prepare_at) {
-        bool fits = c->prepared_needed <= PT_MEMORY_LIMIT;
-        c->prepared_needed += fits ? bytes : 0;
+    if (!c->pack_at) {
+        bool fits = c->packed_needed <= PT_MEMORY_LIMIT;
+        c->packed_needed += fits ? bytes : 0;
         return NULL;
     }
-    if (bytes > c->prepared_needed) {
+    if (bytes > c->packed_needed) {
         return NULL;
     }
-    uint8_t *at = c->prepare_at;
-    ((pt_ref *)(void *)pt_at(c, c->prepared))[c->instruction] =
+    uint8_t *at = c->pack_at;
+    ((pt_ref *)(void *)pt_at(c, c->packed))[c->instruction] =
         pt_make_ref(PT_MEMORY_POOL, (uint32_t)(at - c->memory[PT_MEMORY_POOL]));
-    c->prepare_at += bytes;
-    c->prepared_needed -= bytes;
+    c->pack_at += bytes;
+    c->packed_needed -= bytes;
     return at;
 }
 
-void pt_prepare(pt_context *c, uint32_t position) {
+void pt_pack_weights(pt_context *c, uint32_t position) {
     pt_method_record *m = pt_record_of(c);
-    uint32_t size = prepared_table(m->n_instructions);
+    uint32_t size = packed_table(m->n_instructions);
     uint8_t *table = c->memory[PT_MEMORY_POOL] + position;
-    m->prepared = c->prepared = pt_make_ref(PT_MEMORY_POOL, position);
+    m->packed = c->packed = pt_make_ref(PT_MEMORY_POOL, position);
     memset(table, 0, size);
-    c->prepare_at = table + size;
+    c->pack_at = table + size;
     (void)pt_check_method(c); // what it has passed before
-    c->prepare_at = NULL;
+    c->pack_at = NULL;
     pt_start(c);
 }

@@ -65,9 +65,9 @@ static void put_changing(const pt_method *m) {
     }
 }
 
-// Counts the instructions with prepared constants.
-static uint32_t count_prepared(const pt_context *c) {
-    const pt_ref *ref = (const pt_ref *)(const void *)pt_at(c, c->prepared);
+// Counts the instructions with packed constants.
+static uint32_t count_packed(const pt_context *c) {
+    const pt_ref *ref = (const pt_ref *)(const void *)pt_at(c, c->packed);
     uint32_t found = 0;
     for (uint32_t n = pt_record_of(c)->n_instructions; n > 0; n--, ref++) {
         found += *ref != 0;
@@ -109,13 +109,13 @@ static int check_places(const pt_context *c, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Each kernel asks for what is prepared for it: what nobody asks for is not what it should be.
+// Each kernel asks for what is packed for it: what nobody asks for is not what it should be.
 static int check_calls(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
-    PT_TRY(pt_check_calls(m, c->prepared != 0, error));
+    PT_TRY(pt_check_calls(m, c->packed != 0, error));
     PT_TRY(check_views(c, error));
     PT_TRY(c->places ? check_places(c, error) : PT_ERROR_OK);
-    return c->prepared == 0 || c->prepared_needed == count_prepared(c)
+    return c->packed == 0 || c->packed_needed == count_packed(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,
                            "the prepared weights do not match its kernels' requests");
@@ -134,14 +134,14 @@ static int check_operators(const pt_plan *plan, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Takes what is prepared for this build's core. The host's takes it for any.
-static int take_prepared(pt_method *m, pt_error *error) {
+// Takes what is packed for this build's core. The host's takes it for any.
+static int take_packed(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     uint8_t core = pt_header_of(m->plan.program)->core;
     c->core = core & (uint8_t)~PT_IMAGE_OWN_CORE;
     bool is_own = c->core == PT_CORE ||
                   (PT_HAS_ANY_CORE && (c->core == PT_CORE_V6M || c->core == PT_CORE_DSP));
-    c->prepared = is_own ? pt_record_of(c)->prepared : 0;
+    c->packed = is_own ? pt_record_of(c)->packed : 0;
     return is_own || !(core & PT_IMAGE_OWN_CORE)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
@@ -155,7 +155,7 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
     PT_TRY(check_operators(&m->plan, error));
     PT_TRY(pt_check_memories(m, memories, error));
     bind_image(m);
-    PT_TRY(take_prepared(m, error));
+    PT_TRY(take_packed(m, error));
     PT_TRY(pt_bind_memories(m, memories, error));
     PT_TRY(take_pool(m, error));
     put_changing(m);

@@ -73,8 +73,8 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
 
 // ---- checking, and all of it
 
-int pt_check_calls(pt_method *m, bool prepares, pt_error *error) {
-    m->c.prepares = prepares;
+int pt_check_calls(pt_method *m, bool packs, pt_error *error) {
+    m->c.packs = packs;
     m->c.scratch_needed = m->c.scratch_least = 0;
     int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;

@@ -7,7 +7,7 @@
 //   value index | bound and sizes of each dynamic tensor | lists: pt_value and references |
 //   instructions
 //
-// What the kernels prepare for a faster run, where that was asked for, follows at a multiple of 8.
+// What the kernels pack for a faster run, where that was asked for, follows at a multiple of 8.
 // Its size is the same on every machine; its bytes are not.
 #include "core/format/data.h"
 #include "core/format/program.h"
@@ -812,7 +812,7 @@ static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, 
     return load_records(&l, memories);
 }
 
-// ---- delegates that are ready, preparing
+// ---- delegates that are ready, packing
 
 static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
     uint32_t n = pt_plan_count(&m->plan, PT_DELEGATES);
@@ -826,14 +826,14 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Lets the kernels prepare what they asked for; the error for a pool that is too small names the
+// Lets the kernels pack what they asked for; the error for a pool that is too small names the
 // bytes for records and for this together.
-static int prepare(pt_method *m, pt_error *error) {
-    uint32_t needed = pt_prepared_bytes(&m->c);
+static int pack(pt_method *m, pt_error *error) {
+    uint32_t needed = pt_packed_bytes(&m->c);
     if (needed) {
         uint32_t at = (m->records_end + 7) & ~7u;
         PT_TRY(pt_take_pool(m, (uint64_t)at + needed, error));
-        pt_prepare(&m->c, at);
+        pt_pack_weights(&m->c, at);
     }
     return PT_ERROR_OK;
 }
@@ -845,9 +845,14 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
 #if PT_HAS_ANY_CORE
     m->c.core = options->core == PT_CORE_V7M ? PT_CORE_PLAIN : options->core;
 #endif
+    if (!PT_HAS_PACKING && options->prepare) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
+                         "this build packs no weights; load without prepare or build without "
+                         "PT_NO_PACKING");
+    }
     PT_TRY(write_records(m, memories, error));
     PT_TRY(pt_check_calls(m, options->prepare, error));
-    PT_TRY(prepare(m, error));
+    PT_TRY(PT_HAS_PACKING ? pack(m, error) : PT_ERROR_OK);
     PT_TRY(init_delegates(m, error));
     pt_record_of(&m->c)->scratch = m->c.scratch_needed;
     return pt_bind_rest(m, memories, options, error);

@@ -233,9 +233,9 @@ int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
     return PT_ERROR_OK;
 }
 
-// Images with prepared weights leave plain ones out, by which kernels do without.
+// Images with packed weights leave plain ones out, by which kernels do without.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
-    if (PT_HAS_IMAGES && c->prepared && pt_is_image(c)) {
+    if (PT_HAS_IMAGES && c->packed && pt_is_image(c)) {
         pt_ask_scratch(c, bytes);
         return;
     }

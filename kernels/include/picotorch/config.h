@@ -8,7 +8,8 @@
 //   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
 //   PT_NO_TRACER    nothing is measured
 //   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
-//   PT_ANY_CORE     it prepares weights for the core asked for, and runs what is prepared for any
+//   PT_NO_PACKING   it packs no weights: pt_options.prepare is refused. A build for images only is
+//   one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed for any
 //   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS
 //                   convolutions do not have that form of arch/wide.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
@@ -58,6 +59,12 @@
 #define PT_HAS_CHECKS 0
 #else
 #define PT_HAS_CHECKS 1
+#endif
+
+#if defined(PT_NO_PACKING) || defined(PT_NO_PROGRAMS) // an image brings its packed weights
+#define PT_HAS_PACKING 0
+#else
+#define PT_HAS_PACKING 1
 #endif
 
 #ifdef PT_ANY_CORE

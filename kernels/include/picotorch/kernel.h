@@ -92,10 +92,10 @@ enum {
     PT_CHECK_RUN,    // those of the run that follows
 };
 
-// Cores by their inner loops, and by the form that kernels give to weights which they prepare.
-enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m: they prepare none
+// Cores by their inner loops, and by the form in which kernels pack weights.
+enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m: they pack none
 
-// The core that a build prepares for.
+// The core that a build packs for.
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_CORE PT_CORE_DSP
 #elif defined(PT_LOOPS_V6M)
@@ -127,25 +127,25 @@ typedef struct pt_context {
     uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
-    uint32_t scratch_needed;  // most that any check has asked for, and has no place for
-    uint32_t scratch_least;   // the same of those that cannot do without
-    uint32_t scratch_wished;  // most that any check has wished for, and has no place for
-    uint32_t list_items;      // of lists of ints that loading has read
-    uint8_t checking;         // PT_CHECK_...
-    bool prepares;            // checks may ask for memory for what they prepare
-    bool is_static;           // the method has no dynamic tensors and no variables
-    uint8_t core;             // PT_CORE_...: for which they prepare; a board does so for its own
-    uint32_t prepared_needed; // bytes that they asked for together, or that are left there
-    uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
-    pt_ref prepared;          // a copy of the method's
+    uint32_t scratch_needed; // most that any check has asked for, and has no place for
+    uint32_t scratch_least;  // the same of those that cannot do without
+    uint32_t scratch_wished; // most that any check has wished for, and has no place for
+    uint32_t list_items;     // of lists of ints that loading has read
+    uint8_t checking;        // PT_CHECK_...
+    bool packs;              // checks may ask for memory for what they pack
+    bool is_static;          // the method has no dynamic tensors and no variables
+    uint8_t core;            // PT_CORE_...: for which they pack; a board does so for its own
+    uint32_t packed_needed;  // bytes that they asked for together, or that are left there
+    uint8_t *pack_at;        // where the next check packs; NULL while they only ask
+    pt_ref packed;           // a copy of the method's
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
     uint8_t
         wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
     uint8_t wishing_core; // PT_CORE_...: for whose loops checks wish for scratch
-    uint8_t *restored;    // memory for weights that runs restore once, at a multiple of 8, or NULL
-    uint32_t restored_bytes, restored_used;
+    uint8_t *unpacked;    // memory for weights that runs unpack once, at a multiple of 8, or NULL
+    uint32_t unpacked_bytes, unpacked_used;
 #endif
     uint8_t *records;     // the pool, or an image
     uint32_t method;      // offset of the pt_method_record there
@@ -352,20 +352,20 @@ static inline uint8_t pt_wishes_for(const pt_context *c) {
 // For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
 // another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
 // them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
-void *pt_ask_prepared(pt_context *c, uint32_t bytes);
+void *pt_ask_packed(pt_context *c, uint32_t bytes);
 
-// A run reads prepared constants, or the arguments that they were made from.
-typedef enum pt_prepared_use {
+// A run reads packed constants, or the arguments that they were made from.
+typedef enum pt_packed_use {
     PT_USES_BOTH,
-    PT_USES_PREPARED,
+    PT_USES_PACKED,
     PT_USES_PLAIN, // but for a few of the last outputs, perhaps
-} pt_prepared_use;
+} pt_packed_use;
 
 // For a check that asks for memory: what a run on c->core reads of argument i. An image does
 // without the rest.
-static inline void pt_note_use(pt_context *c, uint32_t i, pt_prepared_use use) {
+static inline void pt_note_use(pt_context *c, uint32_t i, pt_packed_use use) {
 #if PT_HAS_ANY_CORE
-    c->replaced |= use == PT_USES_PREPARED ? 1u << i : 0;
+    c->replaced |= use == PT_USES_PACKED ? 1u << i : 0;
     c->uses_plain |= use == PT_USES_PLAIN;
 #else
     (void)c, (void)i, (void)use;
@@ -377,10 +377,10 @@ static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
     return PT_HAS_IMAGES && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
 }
 
-// For a run: what the check of this instruction prepared, or NULL.
-static inline const void *pt_prepared(const pt_context *c) {
+// For a run: what the check of this instruction packed, or NULL.
+static inline const void *pt_packed(const pt_context *c) {
     pt_ref ref =
-        c->prepared ? ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction] : 0;
+        c->packed ? ((const pt_ref *)(const void *)pt_at(c, c->packed))[c->instruction] : 0;
     return ref ? pt_at(c, ref) : NULL;
 }
 

@@ -369,7 +369,8 @@ typedef struct pt_delegates {
 
 // Options of pt_load. Zeros are good defaults.
 typedef struct pt_options {
-    bool prepare; // pack constant weights into the pool once, for a faster run
+    bool prepare; // pack constant weights into the pool once, for a faster run; not with
+                  // PT_NO_PACKING
     uint8_t core; // PT_CORE_...: the core to pack for, and whose temp memory pt_usage reports. For
                   // builds with PT_ANY_CORE; others use their own
     const pt_delegates *delegates; // NULL: none
@@ -389,7 +390,7 @@ typedef struct pt_method {
     pt_plan plan;
     const pt_delegates *delegates;
     pt_data *const *data;
-    uint32_t records_end; // where its records end, and what is prepared begins
+    uint32_t records_end; // where its records end, and what is packed begins
     uint32_t end;         // where all that it holds of the pool ends
     uint8_t state;        // pt_state
     bool is_ready;        // all inputs are set, all memories are there

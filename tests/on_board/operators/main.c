@@ -98,22 +98,22 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
 /* Behind the pool, which ends at `free`. */
 static uint8_t *prepare(pt_context *c, uint8_t *free) {
     uint32_t position = c->memory_size[PT_MEMORY_POOL];
-    uint32_t bytes = pt_prepared_bytes(c);
+    uint32_t bytes = pt_packed_bytes(c);
     c->memory_size[PT_MEMORY_POOL] += bytes;
     memset(free, FILL, bytes);
     if (bytes) {
-        pt_prepare(c, position);
+        pt_pack_weights(c, position);
     }
     return free + bytes;
 }
 
 static int check(pt_context *c, const test_case *one, result *to) {
-    c->prepares = one->prepare;
+    c->packs = one->prepare;
     pt_start(c);
     int error = pt_check_instruction(c, one->position);
     to->argument = c->argument;
     to->scratch = c->scratch_needed;
-    to->prepared = pt_prepared_bytes(c);
+    to->prepared = pt_packed_bytes(c);
     return error;
 }
 

@@ -1,4 +1,5 @@
-#include "arch/prepare.h"
+// The weights of a channel by twos, as the loops with packed weights read them.
+#include "arch/patches.h"
 
 // Writes for each two weights the sum of the second and 2^16 times the first, up to a multiple of
 // four weights, to *words, which becomes the end. Returns the sum of all. `fit` becomes 0 where two
@@ -26,7 +27,7 @@ static uint32_t pair_weights(const int8_t *w, int32_t depth, uint32_t **words, u
     return (uint32_t)sum;
 }
 
-uint32_t *pt_prepare_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit) {
+uint32_t *pt_pair_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit) {
     const pt_channels *output = &layer->output;
     uint32_t sum = pair_weights(layer->weights + o * layer->depth, layer->depth, &words, fit);
     *words++ = (uint32_t)pt_bias_of(output, o) + (uint32_t)layer->offset * sum;
@@ -34,13 +35,4 @@ uint32_t *pt_prepare_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *wor
     *words++ = (uint32_t)output->multipliers[o];
     *words++ = 0;
     return words;
-}
-
-// The last word of the first channel: whether all fit.
-void pt_prepare_layer_v6m(const pt_layer *layer, void *to) {
-    uint32_t *words = to, all_fit = 1;
-    for (int32_t o = 0; o < layer->channels; o++) {
-        words = pt_prepare_channel_v6m(layer, o, words, &all_fit);
-    }
-    ((uint32_t *)to)[(layer->depth + 3) / 4 * 2 + 3] = all_fit;
 }

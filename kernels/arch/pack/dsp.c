@@ -1,28 +1,8 @@
-#include "arch/prepare.h"
-
-static inline uint32_t pair_of(int32_t low, int32_t high) {
-    return ((uint32_t)low & 0xFFFF) | (uint32_t)high << 16;
-}
-
-// Weight k, doubled; 0 behind the last.
-static inline int32_t twice(const int8_t *weights, int32_t depth, int32_t k) {
-    return k < depth ? 2 * weights[k] : 0;
-}
-
-uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to) {
-    for (int32_t k = 0; k < depth; k += 4) {
-        for (int32_t i = 0; i < 4; i++) {
-            const int8_t *w = weights + i / 2 * depth;
-            int32_t low = k + i % 2;
-            *to++ = pair_of(twice(w, depth, low), twice(w, depth, low + 2));
-        }
-    }
-    return to;
-}
+#include "arch/pack/pack.h"
 
 // Writes for each two channels the doubled biases, the widened weights, then for each channel
 // multiplier, right shift and rounding. Leaves out the last of an odd number.
-void pt_prepare_layer_dsp(const pt_layer *layer, void *to) {
+void pt_pack_layer_dsp(const pt_layer *layer, void *to) {
     const pt_channels *output = &layer->output;
     uint32_t *words = to;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
@@ -38,15 +18,15 @@ void pt_prepare_layer_dsp(const pt_layer *layer, void *to) {
 }
 
 // Writes the values of four rows in turn, four at a time, as the pairs (k0, k2) and (k1, k3).
-void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to) {
-    const int8_t *end = w + pt_prepared_outputs(p->outputs) * p->depth;
+void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to) {
+    const int8_t *end = w + pt_packed_outputs(p->outputs) * p->depth;
     uint32_t *words = to;
     for (; w != end; w += 4 * p->depth) {
         for (int32_t k = 0; k < p->depth; k += 4) {
             for (int32_t i = 0; i < 4; i++) {
                 const int8_t *row = w + i * p->depth + k;
-                *words++ = pair_of(row[0], row[2]);
-                *words++ = pair_of(row[1], row[3]);
+                *words++ = pt_word_of(row[0], row[2]);
+                *words++ = pt_word_of(row[1], row[3]);
             }
         }
     }

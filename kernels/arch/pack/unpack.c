@@ -1,8 +1,9 @@
-// Reads prepared constants in a build for none of the cores: restores the plain ones, channel by
-// channel.
-#include "arch/prepare.h"
+// Unpacks weights channel by channel, in a build with no loops for packed ones.
+#include "arch/pack/pack.h"
 
-// ---- forms of prepared weights
+#if PT_HAS_ANY_CORE
+
+// ---- forms of packed weights
 
 // True where two weights that v6m's loops take together are -128.
 static bool has_lowest_pair(const pt_layer *layer) {
@@ -17,31 +18,29 @@ static bool has_lowest_pair(const pt_layer *layer) {
     return false;
 }
 
-pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows) {
+pt_packed_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows) {
     const pt_range *range = &layer->output.range;
     int32_t depth = layer->depth;
     bool takes;
     switch (core) {
     case PT_CORE_V6M:
-        takes = pt_v6m_takes_prepared(depth) && !pt_narrows(range) &&
+        takes = pt_v6m_takes_packed(depth) && !pt_narrows(range) &&
                 range->offset == (int8_t)range->offset && !has_lowest_pair(layer);
-        return takes ? PT_USES_PREPARED : PT_USES_PLAIN;
+        return takes ? PT_USES_PACKED : PT_USES_PLAIN;
     case PT_CORE_DSP:
         takes =
             layer->channels % 2 == 0 && !(in_rows && pt_dsp_prefers_six(depth, layer->channels));
-        return takes ? PT_USES_PREPARED : PT_USES_BOTH;
+        return takes ? PT_USES_PACKED : PT_USES_BOTH;
     default:
         return PT_USES_BOTH;
     }
 }
 
-pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant) {
+pt_packed_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant) {
     bool takes = core == PT_CORE_DSP && p->w_offset == 0 && (constant || !p->addends) &&
-                 pt_rows_are_fast(p) && pt_prepared_outputs(p->outputs) == p->outputs;
-    return takes ? PT_USES_PREPARED : PT_USES_BOTH;
+                 pt_rows_are_fast(p) && pt_packed_outputs(p->outputs) == p->outputs;
+    return takes ? PT_USES_PACKED : PT_USES_BOTH;
 }
-
-#if PT_HAS_ANY_CORE
 
 // ---- layers
 
@@ -57,9 +56,9 @@ static int32_t half_of(uint32_t value) {
     return (int32_t)value / 2;
 }
 
-// Weights by twos, see v6m/prepare.c. Returns the end, the sum of the weights in *sum.
-static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int8_t *weights,
-                                     uint32_t *sum) {
+// Weights by twos, see v6m/pair_channel.c. Returns the end, the sum of the weights in *sum.
+static const uint32_t *unpack_pairs(const uint32_t *words, int32_t depth, int8_t *weights,
+                                    uint32_t *sum) {
     for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2, words++) {
         int32_t second = (int16_t)*words, first = (int32_t)(*words - (uint32_t)second) >> 16;
         *sum += (uint32_t)first + (uint32_t)second;
@@ -73,18 +72,17 @@ static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int8_
     return words;
 }
 
-static channel restore_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
-    const uint32_t *words = layer->prepared;
+static channel unpack_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
+    const uint32_t *words = layer->packed;
     uint32_t sum = 0;
-    words =
-        restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, weights, &sum);
+    words = unpack_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, weights, &sum);
     return (channel){(int32_t)(words[0] - (uint32_t)layer->offset * sum), (int32_t)words[2],
                      (int32_t)words[1]};
 }
 
-static channel restore_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
+static channel unpack_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
     int32_t whole = (layer->depth + 3) & ~3;
-    const uint32_t *words = (const uint32_t *)layer->prepared + o / 2 * (whole + 8);
+    const uint32_t *words = (const uint32_t *)layer->packed + o / 2 * (whole + 8);
     const int16_t *halves = (const int16_t *)(const void *)(words + 2 + o % 2 * 2);
     const uint32_t *behind = words + 2 + whole + o % 2 * 3;
     for (int32_t k = 0; k < layer->depth; k++) {
@@ -93,30 +91,30 @@ static channel restore_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
     return (channel){half_of(words[o % 2]), (int32_t)behind[0], negative(behind[1])};
 }
 
-// The last of an odd number of channels is not prepared with DSP.
-static channel restore(const pt_layer *layer, int32_t o, int8_t *weights) {
+// The last of an odd number of channels is not packed with DSP.
+static channel unpack(const pt_layer *layer, int32_t o, int8_t *weights) {
     const pt_channels *output = &layer->output;
     if (layer->core == PT_CORE_DSP && o == (layer->channels & ~1)) {
         memcpy(weights, layer->weights + o * layer->depth, (size_t)layer->depth);
         return (channel){pt_bias_of(output, o), output->multipliers[o], output->shifts[o]};
     }
-    return layer->core == PT_CORE_V6M ? restore_v6m(layer, o, weights)
-                                      : restore_dsp(layer, o, weights);
+    return layer->core == PT_CORE_V6M ? unpack_v6m(layer, o, weights)
+                                      : unpack_dsp(layer, o, weights);
 }
 
-// In front of what was restored of a layer: which it is, and the bytes to the next. Instructions
-// may share what is prepared, and differ in the last channel or in their offsets.
-typedef struct restored {
-    const void *prepared;
+// In front of what was unpacked of a layer: which it is, and the bytes to the next. Instructions
+// may share what is packed, and differ in the last channel or in their offsets.
+typedef struct unpacked {
+    const void *packed;
     uint32_t instruction, bytes;
-} restored;
+} unpacked;
 
-static void restore_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *multipliers,
-                        int32_t *shifts, int8_t *weights) {
+static void unpack_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *multipliers,
+                       int32_t *shifts, int8_t *weights) {
     group.channels /= groups;
     for (; groups > 0; groups--, pt_skip_channels(&group)) {
         for (int32_t o = 0; o < group.channels; o++, weights += group.depth) {
-            channel one = restore(&group, o, weights);
+            channel one = unpack(&group, o, weights);
             *bias++ = one.bias;
             *multipliers++ = one.multiplier;
             *shifts++ = one.shift;
@@ -124,45 +122,45 @@ static void restore_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *
     }
 }
 
-void pt_restore_layer(pt_context *c, pt_layer *layer, int32_t groups) {
+void pt_unpack_layer(pt_context *c, pt_layer *layer, int32_t groups) {
     const int32_t channels = layer->channels;
-    uint64_t bytes = sizeof(restored) + (uint64_t)channels * (12 + (uint64_t)layer->depth);
+    uint64_t bytes = sizeof(unpacked) + (uint64_t)channels * (12 + (uint64_t)layer->depth);
     uint32_t at = 0;
-    restored *head = (restored *)(void *)c->restored;
-    while (at < c->restored_used &&
-           (head->prepared != layer->prepared || head->instruction != c->instruction)) {
+    unpacked *head = (unpacked *)(void *)c->unpacked;
+    while (at < c->unpacked_used &&
+           (head->packed != layer->packed || head->instruction != c->instruction)) {
         at += head->bytes;
-        head = (restored *)(void *)(c->restored + at);
+        head = (unpacked *)(void *)(c->unpacked + at);
     }
     bytes = (bytes + 7) & ~(uint64_t)7;
-    if (at == c->restored_used && c->restored_bytes - at < bytes) {
+    if (at == c->unpacked_used && c->unpacked_bytes - at < bytes) {
         return;
     }
     int32_t *bias = (int32_t *)(head + 1), *multipliers = bias + channels;
     int32_t *shifts = multipliers + channels;
     int8_t *weights = (int8_t *)(shifts + channels);
-    if (at == c->restored_used) {
-        *head = (restored){layer->prepared, c->instruction, (uint32_t)bytes};
-        c->restored_used += (uint32_t)bytes;
-        restore_all(*layer, groups, bias, multipliers, shifts, weights);
+    if (at == c->unpacked_used) {
+        *head = (unpacked){layer->packed, c->instruction, (uint32_t)bytes};
+        c->unpacked_used += (uint32_t)bytes;
+        unpack_all(*layer, groups, bias, multipliers, shifts, weights);
     }
-    layer->prepared = NULL;
+    layer->packed = NULL;
     layer->weights = weights;
     layer->output.bias = bias;
     layer->output.multipliers = multipliers;
     layer->output.shifts = shifts;
 }
 
-void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_unpacked(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out) {
     for (int32_t o = 0; o < layer->channels; o++) {
-        channel one = restore(layer, o, layer->restored);
+        channel one = unpack(layer, o, layer->unpacked);
         pt_channels output = {&one.bias, &one.multiplier, &one.shift, layer->output.range};
         for (int32_t i = 0; i < n; i++) {
             const int8_t *patch = patches + i * stride;
             uint32_t sum = (uint32_t)one.bias;
             for (int32_t k = 0; k < layer->depth; k++) {
-                sum += (uint32_t)((patch[k] + layer->offset) * layer->restored[k]);
+                sum += (uint32_t)((patch[k] + layer->offset) * layer->unpacked[k]);
             }
             out[i * layer->out_stride + o] = pt_finish(&output, 0, (int32_t)sum);
         }
@@ -171,7 +169,7 @@ void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t 
 
 // ---- rows
 
-// Adds the products of one input row and four rows that are prepared together.
+// Adds the products of one input row and four rows that are packed together.
 static void add_products(const int16_t *w, const int8_t *x, int32_t offset, int32_t depth,
                          int32_t sums[4]) {
     for (int32_t k = 0; k < depth; k += 4, x += 4) {
@@ -185,8 +183,8 @@ static void add_products(const int16_t *w, const int8_t *x, int32_t offset, int3
 
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch) {
-    const int16_t *halves = p->prepared;
-    const int32_t prepared = pt_prepared_outputs(p->outputs);
+    const int16_t *halves = p->packed;
+    const int32_t packed = pt_packed_outputs(p->outputs);
     int32_t sums[4];
     (void)scratch;
     if (!halves || !pt_rows_are_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 ||
@@ -195,14 +193,14 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
     }
     for (int32_t j = 0; j < p->outputs; j++) {
         int32_t sum = (int32_t)row_sum + (p->addends ? p->addends[j] : 0);
-        if (j < prepared && j % 4 == 0) {
+        if (j < packed && j % 4 == 0) {
             memset(sums, 0, sizeof(sums));
             add_products(halves + j * p->depth, x, p->x_offset, p->depth, sums);
         }
-        for (int32_t k = 0; j >= prepared && k < p->depth; k++) {
+        for (int32_t k = 0; j >= packed && k < p->depth; k++) {
             sum += (x[k] + p->x_offset) * w[j * p->depth + k];
         }
-        sum += j < prepared ? sums[j % 4] : 0;
+        sum += j < packed ? sums[j % 4] : 0;
         y[j] = pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
     }
     return true;

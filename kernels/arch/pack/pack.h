@@ -1,0 +1,62 @@
+// Packing of constant weights by a check, into the order and the form in which the loops of a core
+// read them. Plain C, so that the host makes the bytes of any core. A build without PT_HAS_PACKING
+// has no code of it: what is packed comes in an image.
+#ifndef PT_ARCH_PACK_PACK_H
+#define PT_ARCH_PACK_PACK_H
+
+#include "arch/patches.h"
+#include "arch/rows.h"
+#include <picotorch/kernel.h>
+
+// pt_layer_bytes of a layer, whose channels are all of it or of a group.
+void pt_pack_layer_v6m(const pt_layer *layer, void *to);
+void pt_pack_layer_dsp(const pt_layer *layer, void *to);
+// pt_packed_rows bytes of the rows of w.
+void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
+
+static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) {
+    switch (PT_HAS_PACKING ? pt_packs_for(core) : PT_CORE_PLAIN) {
+    case PT_CORE_V6M:
+        pt_pack_layer_v6m(layer, to);
+        break;
+    case PT_CORE_DSP:
+        pt_pack_layer_dsp(layer, to);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *w, void *to) {
+    if (PT_HAS_PACKING && pt_packs_for(core) == PT_CORE_DSP) {
+        pt_pack_rows_dsp(p, w, to);
+    }
+}
+
+// ---- for a build with PT_ANY_CORE
+
+// Returns the form of a layer that the loops of a core read. in_rows: patches lie in a row in the
+// input.
+pt_packed_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows);
+// The same of rows, whose addends are read all the same; `constant` when these cannot change.
+pt_packed_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
+// The products of n patches, `stride` bytes apart, with packed weights.
+void pt_multiply_unpacked(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                          int8_t *out);
+
+// Makes a layer plain, if the context has memory for what is unpacked. A later run finds it there.
+void pt_unpack_layer(pt_context *c, pt_layer *layer, int32_t groups);
+
+// Keeps room at the end of the scratch to unpack a channel where there is something packed.
+// Returns the bytes that are left of at least pt_least_scratch.
+static inline uint32_t pt_keep_room(pt_layer *layer, void *scratch, uint32_t bytes) {
+#if PT_HAS_ANY_CORE
+    bytes -= layer->packed ? (uint32_t)layer->depth : 0;
+    layer->unpacked = (int8_t *)scratch + bytes;
+#else
+    (void)layer, (void)scratch;
+#endif
+    return bytes;
+}
+
+#endif

@@ -604,6 +604,12 @@ const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);
 // equal ones the last, as of PyTorch's up to 16. So many may have NaNs as PyTorch's, which stand
 // where they are put and part what is on their sides; of more, a NaN is greater than all.
 
+bool pt_are_equal(const pt_tensor *t, int32_t i, int32_t j) {
+    return pt_is_floating(t->dtype)
+               ? pt_load_double(t->data, i, t->dtype) == pt_load_double(t->data, j, t->dtype)
+               : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
+}
+
 static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
     heap h;

@@ -91,6 +91,7 @@ def test_it_builds_and_gives_what_the_twin_gives(build, target, made):
     if target == "mps2":
         symbols = sh("arm-none-eabi-nm", program).split()
         assert [name for name in LIBC if name in symbols] == []
+        assert [name for name in symbols if re.fullmatch("pt_pack_(weights|layer|rows).*", name)] == []
         budgets.check(f"example_c.{'small' if build is make else 'fast'}",
                       flash_bytes(program) - len(MODEL))
 

@@ -31,6 +31,7 @@ OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io"
           "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
+PACKING = {"pt_pack_weights", "pt_pack_layer_dsp", "pt_pack_layer_v6m", "pt_pack_rows_dsp"}
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
@@ -348,6 +349,22 @@ def test_it_needs_no_more_of_libc_than_memory_functions(project):
     names = set(sh("arm-none-eabi-nm", folder / "build/mps2-an386/model").split())
     assert not names & LIBC
     assert names & MEM
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
+def test_it_has_no_code_that_packs_weights(core, tmp_path):
+    """Of a project whose calls are checked, which would ask for it; the image brings what is packed."""
+    board = {"cortex-m4": "mps2-an386", "cortex-m0plus": "mps2-an385-m0plus"}[core]
+    fixture = fixture_store.load("int8_convolutions")
+    image = compile_image(fixture.pte, (), core).data
+    c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
+    build(tmp_path, f"BOARD={board}", "CHECKS=1")
+    (linked,) = tmp_path.glob("build/*/model")
+    names = {*sh("arm-none-eabi-nm", linked).split()}
+    assert "pt_check_calls" in names and not names & PACKING
+    assert not (tmp_path / "picotorch/arch/pack/dsp.c").exists()
+    options = [f"BOARD={board}", "CHECKS=1"]
+    assert_same(said(tmp_path, *options), expected(image, fixture))
 
 
 @pytest.mark.thorough

@@ -17,6 +17,7 @@ KERNELS = ROOT / "kernels"
 _NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
     "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
+_PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in images are packed
 _FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "neighbours")}
 
 _FLOAT64 = "pt_all_float64"
@@ -34,7 +35,7 @@ def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURE
     """The files of kernels/ for images with these operators and features, headers included, sorted."""
     known = known_operators()
     found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_IMAGES
-    left_out = {path for name, path in _FEATURES.items() if name not in features}
+    left_out = _PACKING | {path for name, path in _FEATURES.items() if name not in features}
     symbols = {known[name].symbol for name in operators}
     for name in features:
         symbols |= {feature_kernels()[name].get(symbol, symbol) for symbol in symbols}

@@ -1,5 +1,7 @@
 #include "arch/pack/pack.h"
 
+#if PT_HAS_PACKING
+
 // Writes for each two channels the doubled biases, the widened weights, then for each channel
 // multiplier, right shift and rounding. Leaves out the last of an odd number.
 void pt_pack_layer_dsp(const pt_layer *layer, void *to) {
@@ -32,3 +34,5 @@ void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to) {
     }
     memset(words, 0, PT_ROWS_BEHIND);
 }
+
+#endif

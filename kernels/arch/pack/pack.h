@@ -8,6 +8,8 @@
 #include "arch/rows.h"
 #include <picotorch/kernel.h>
 
+#if PT_HAS_PACKING
+
 // pt_layer_bytes of a layer, whose channels are all of it or of a group.
 void pt_pack_layer_v6m(const pt_layer *layer, void *to);
 void pt_pack_layer_dsp(const pt_layer *layer, void *to);
@@ -15,7 +17,7 @@ void pt_pack_layer_dsp(const pt_layer *layer, void *to);
 void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
 
 static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) {
-    switch (PT_HAS_PACKING ? pt_packs_for(core) : PT_CORE_PLAIN) {
+    switch (pt_packs_for(core)) {
     case PT_CORE_V6M:
         pt_pack_layer_v6m(layer, to);
         break;
@@ -28,10 +30,22 @@ static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) 
 }
 
 static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *w, void *to) {
-    if (PT_HAS_PACKING && pt_packs_for(core) == PT_CORE_DSP) {
+    if (pt_packs_for(core) == PT_CORE_DSP) {
         pt_pack_rows_dsp(p, w, to);
     }
 }
+
+#else
+
+static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) {
+    (void)core, (void)layer, (void)to;
+}
+
+static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *w, void *to) {
+    (void)core, (void)p, (void)w, (void)to;
+}
+
+#endif
 
 // ---- for a build with PT_ANY_CORE
 

@@ -1,5 +1,7 @@
 #include "arch/pack/pack.h"
 
+#if PT_HAS_PACKING
+
 // The last word of the first channel: whether all fit.
 void pt_pack_layer_v6m(const pt_layer *layer, void *to) {
     uint32_t *words = to, all_fit = 1;
@@ -8,3 +10,5 @@ void pt_pack_layer_v6m(const pt_layer *layer, void *to) {
     }
     ((uint32_t *)to)[(layer->depth + 3) / 4 * 2 + 3] = all_fit;
 }
+
+#endif

@@ -5,19 +5,20 @@
 // PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
 // file: PT_NO_PROGRAMS, PT_NO_IMAGES, those of the subjects of kernels/extra, and those of the
 // forms of arch/wide.h.
-#ifdef PT_OPERATORS
+#ifndef PT_OPERATORS
+#define PT_OPERATORS "operators.def"
+#endif
+
+// Only the switches of the list, which come before config.h.
 #define PT_OPERATOR(...)
 #define PT_EXTENDED_OPERATOR(...)
 #define PT_EXTRA(...)
 #define PT_NO_OPERATOR
-#include PT_OPERATORS // its switches come before config.h
+#include PT_OPERATORS
 #undef PT_NO_OPERATOR
 #undef PT_EXTRA
 #undef PT_EXTENDED_OPERATOR
 #undef PT_OPERATOR
-#else
-#define PT_OPERATORS "operators.def"
-#endif
 
 #include "core/record.h"
 

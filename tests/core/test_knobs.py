@@ -42,6 +42,10 @@ MAIN = r"""
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifndef PREPARE
+#define PREPARE false
+#endif
+
 static pt_program opened;
 static pt_method method; // zeros
 
@@ -59,7 +63,7 @@ int main(int n, char **paths) {
         pt_plan plan;
         pt_span spans[32] = {{0}};
         pt_memories memories = {.planned = spans};
-        const pt_options options = {0};
+        const pt_options options = {.prepare = PREPARE};
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
         code = code ? code : pt_plan_find(&plan, &opened, "forward", 7, &error);
         const uint32_t inputs = code ? 0 : pt_plan_count(&plan, PT_INPUTS);
@@ -189,3 +193,10 @@ def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
     if "PT_NO_PROGRAMS" not in knobs:
         assert (of_inputs == WORKS) == ("PT_MOST_INPUTS=32" not in knobs)
         assert (of_buffers == WORKS) == (not is_few)
+
+
+@pytest.mark.thorough
+def test_a_build_that_packs_no_weights_refuses_to(files, tmp_path):
+    """Of a program; an image brings its packed weights."""
+    of_program, of_image, *_ = answers(tmp_path, ["PT_NO_PACKING", "PREPARE=true"], files.values())
+    assert of_program == "16" and of_image == WORKS

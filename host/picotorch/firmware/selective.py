@@ -37,7 +37,7 @@ def operator_file(names: Collection[str], features: Collection[str] = ("programs
     """The text of an operators.def with these operators and those of FEATURES only."""
     kept = sorted((operator for name, operator in known_operators().items() if name in names),
                   key=lambda operator: operator.name.encode())
-    features = {*features, *(operator.subject for operator in kept)}
+    features = {*features, *(operator.subject for operator in kept if operator.subject)}
     lines = ["// The operators of a selective build, see kernels/core/registry/registry.c."]
     lines += [f"#define {switch}" for name, switch in FEATURES.items() if name not in features]
     if kept:

@@ -61,7 +61,7 @@
 #define PT_HAS_CHECKS 1
 #endif
 
-#if defined(PT_NO_PACKING) || defined(PT_NO_PROGRAMS) // an image brings its packed weights
+#if !PT_HAS_PROGRAMS || defined(PT_NO_PACKING) // an image brings its packed weights
 #define PT_HAS_PACKING 0
 #else
 #define PT_HAS_PACKING 1

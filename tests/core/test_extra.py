@@ -125,7 +125,7 @@ def test_each_subject_is_a_folder_with_a_switch():
 
 
 def test_each_folder_has_the_kernels_of_its_subject(library):
-    """And no others. Those of float64 are beside those in whose place they are."""
+    """It has no others. Those of float64 are beside those in whose place they are."""
     objects = library
     symbols = {symbol for operator in KNOWN.values()
                for symbol in (operator.symbol, *operator.others.values())}

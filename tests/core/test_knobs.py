@@ -197,6 +197,6 @@ def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
 
 @pytest.mark.thorough
 def test_a_build_that_packs_no_weights_refuses_to(files, tmp_path):
-    """Of a program; an image brings its packed weights."""
+    """It loads an image, which brings its packed weights."""
     of_program, of_image, *_ = answers(tmp_path, ["PT_NO_PACKING", "PREPARE=true"], files.values())
     assert of_program == "16" and of_image == WORKS

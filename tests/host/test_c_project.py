@@ -353,7 +353,7 @@ def test_it_needs_no_more_of_libc_than_memory_functions(project):
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
 def test_it_has_no_code_that_packs_weights(core, tmp_path):
-    """Of a project whose calls are checked, which would ask for it; the image brings what is packed."""
+    """Not even where calls are checked, which would ask for it: the image brings what is packed."""
     board = {"cortex-m4": "mps2-an386", "cortex-m0plus": "mps2-an385-m0plus"}[core]
     fixture = fixture_store.load("int8_convolutions")
     image = compile_image(fixture.pte, (), core).data

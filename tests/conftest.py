@@ -26,10 +26,10 @@ def own_cache(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def long_patience(monkeypatch):
+def long_timeout(monkeypatch):
     """Emulated boards are slow on busy cores: the checksum of a module of 228 KB took more than the
     default of 10 s."""
-    monkeypatch.setattr(link, "PATIENCE", 60.0)
+    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 60.0)
 
 
 @pytest.fixture

@@ -217,8 +217,8 @@ def test_an_address_without_host_or_port(call, address, wrong):
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
-def test_a_patience_of_no_time(call, seconds):
-    assert_usage(call("run", SMALL, "--port", "auto", "--patience", seconds), "--patience")
+def test_a_timeout_has_to_be_positive_and_finite(call, seconds):
+    assert_usage(call("run", SMALL, "--port", "auto", "--timeout", seconds), "--timeout")
 
 
 def test_options_of_emulated_boards_are_not_ignored(call):
@@ -333,8 +333,8 @@ def test_a_connected_board_is_asked_which_way_fits(call, board, monkeypatch):
 
 
 def test_a_silent_board_does_not_hold_up_the_list(call, monkeypatch):
-    monkeypatch.setattr(link, "PATIENCE", 1000)
-    monkeypatch.setattr(attached, "_PATIENCE", 0.2)
+    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 1000)
+    monkeypatch.setattr(attached, "_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
         found = connected(call, monkeypatch, port)
@@ -375,9 +375,9 @@ def test_a_board_that_needs_too_long(call, board, tmp_path, command):
     model = [] if command == "selftest" else [SMALL]
     report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
     board.fault = Fault("stall", 2500)
-    failed = call(command, *model, "--port", board.port, *report, "--patience", 0.5)
+    failed = call(command, *model, "--port", board.port, *report, "--timeout", 0.5)
     board.fault = None
-    assert_error(failed, "AccessFailed", "no answer while", "--patience")
+    assert_error(failed, "AccessFailed", "no answer while", "--timeout")
     assert call("run", SMALL, "--port", board.port)[0] == 0
 
 
@@ -395,7 +395,7 @@ def test_a_board_without_picotorch(call, board, monkeypatch):
 
 @pytest.mark.parametrize("says", [b"", b"login: "])
 def test_no_micropython_at_the_port(call, monkeypatch, says):
-    monkeypatch.setattr(link, "PATIENCE", 0.2)
+    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()

@@ -47,7 +47,7 @@ def native_modules(tmp_path, monkeypatch):
 def run(board, native_modules):
     """The outputs' bytes."""
     request, _ = parity.make_request(MODEL.read_bytes(), MODEL, "forward", None, 0)
-    request.patience = link.PATIENCE
+    request.timeout = link.ANSWER_TIMEOUT
     result = session.run(request, board.port)
     assert result.code == 0
     return [output.tobytes() for output in result.outputs]
@@ -94,7 +94,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
         fault = board.fault = Fault(kind, length * (2 * place + 1) // (2 * places))
         try:
             with monkeypatch.context() as patch:
-                patch.setattr(link, "PATIENCE", 2.5)  # seconds; for two busy cores
+                patch.setattr(link, "ANSWER_TIMEOUT", 2.5)  # seconds; for two busy cores
                 assert step(board, native_modules) == wanted
             assert kind == "garble"  # which is found, and the message sent again
         except Error as error:
@@ -132,7 +132,7 @@ def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
                          lambda *told: None)
     before = there()
     with monkeypatch.context() as patch, pytest.raises(Error) as raised:
-        patch.setattr(link, "PATIENCE", 2.5)
+        patch.setattr(link, "ANSWER_TIMEOUT", 2.5)
         deploy_new(cut)
     board.fault = None
     assert raised.value.code == ACCESS_FAILED and paths[1] in str(raised.value)

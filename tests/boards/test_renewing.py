@@ -148,7 +148,7 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
     board.fault = Fault(kind, place)
     with monkeypatch.context() as patch:
-        patch.setattr(link, "PATIENCE", 2.5)
+        patch.setattr(link, "ANSWER_TIMEOUT", 2.5)
         failed = behind_progress(call("deploy", MUL, "--port", board.port))
     board.fault = None
     assert_error(failed, "AccessFailed", f"while copying {MODULE}")

@@ -62,11 +62,11 @@ def test_json(call, script):
 @pytest.mark.thorough
 def test_a_script_that_does_not_end(call, script):
     path = script("print('begun')\nwhile True:\n    pass\n")
-    status, out, error = call("run", path, *BOARD, "--patience", 3)
+    status, out, error = call("run", path, *BOARD, "--timeout", 3)
     assert (status, out) == (1, "begun\n")
-    assert "did not end within 3 s" in error and "--patience" in error
-    status, out, error = call("run", path, *BOARD, "--patience", 3, "--json")
-    assert (status, error) == (1, "") and "--patience" in json.loads(out)["error"]["message"]
+    assert "did not end within 3 s" in error and "--timeout" in error
+    status, out, error = call("run", path, *BOARD, "--timeout", 3, "--json")
+    assert (status, error) == (1, "") and "--timeout" in json.loads(out)["error"]["message"]
 
 
 def test_a_stack_that_is_too_small_is_named(call, script):

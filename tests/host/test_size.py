@@ -562,12 +562,12 @@ def test_times(text, seconds):
 @pytest.mark.parametrize("text", ["0", "0ms", "-1", "25h", "1e9", "nan", "inf", "5 minutes", "s",
                                   "999999"])
 def test_what_is_no_time_is_refused(call, text):
-    assert_usage(call("run", path("add_1"), "--port", "auto", f"--patience={text}"), "--patience")
+    assert_usage(call("run", path("add_1"), "--port", "auto", f"--timeout={text}"), "--timeout")
 
 
 def test_each_option_with_a_unit_has_a_parser():
     """No option of bytes, hertz or seconds is a plain number."""
-    units = {"--clock", "--ram", "--flash", "--pool-size", "--temp-size", "--patience"}
+    units = {"--clock", "--ram", "--flash", "--pool-size", "--temp-size", "--timeout"}
     for name in cli.cli.list_commands(None):
         for parameter in cli.cli.get_command(None, name).params:
             if units & set(parameter.opts) and not isinstance(parameter.type, Choice):

@@ -25,11 +25,11 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--romfs", "to_romfs", is_flag=True,
               help="Copy into the ROMFS partition, where it is used in place; other files there stay.")
 @options.data
-@options.patience
+@options.timeout
 @click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
 @options.as_json
 def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tuple[Path, ...],
-           patience: float | None, force: bool, as_json: bool) -> None:
+           timeout: float | None, force: bool, as_json: bool) -> None:
     """Copy MODEL to a connected board, and check the copy.
 
     If the board has no picotorch, the native module and the runtime are copied first: the module that
@@ -54,7 +54,7 @@ def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tu
     further = list(zip(files, running.read_data(list(files)), strict=True))
     with _Progress(as_json) as progress:
         entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
-                                 patience)
+                                 timeout)
     show.entry(entry, as_json, deploying.show_text)
 
 
@@ -92,10 +92,10 @@ class _Progress:
 @click.option("--with", "tool", type=Choice(flash_tools.TOOLS), metavar="TOOL",
               help="Use this method: " + ", ".join(flash_tools.TOOLS) + "; by default the first "
               "that is available.")
-@options.patience
+@options.timeout
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @options.as_json
-def flash(firmware: Path, board: str, port: str | None, tool: str | None, patience: float | None,
+def flash(firmware: Path, board: str, port: str | None, tool: str | None, timeout: float | None,
           dry_run: bool, as_json: bool) -> None:
     """Write FIRMWARE to the flash of a board, and check what was written.
 
@@ -112,17 +112,17 @@ def flash(firmware: Path, board: str, port: str | None, tool: str | None, patien
       picotorch flash firmware.dfu --board PYBV11 --dry-run
       picotorch flash model.pte --board PYBV11
     """
-    entry = flash_tools.flash(firmware, board, port, tool, dry_run, patience)
+    entry = flash_tools.flash(firmware, board, port, tool, dry_run, timeout)
     show.entry(entry, as_json, flash_tools.show_text)
 
 
 @command()
 @click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
-@options.patience
+@options.timeout
 @click.option("--report", type=OutputFile(), default="picotorch-selftest.json",
               show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
 @options.as_json
-def selftest(port: str, patience: float | None, report: Path, as_json: bool) -> None:
+def selftest(port: str, timeout: float | None, report: Path, as_json: bool) -> None:
     """Test models, error handling and parity on a connected board, in about a minute.
 
     Models whose kernels the firmware lacks, or that do not fit into the board's memory, are left out,
@@ -136,7 +136,7 @@ def selftest(port: str, patience: float | None, report: Path, as_json: bool) -> 
     """
     from ..deploy import selftest as tests
 
-    tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step, patience)
+    tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step, timeout)
     tests.write(tested, report)
     show.entry(tested, as_json, tests.show_text, report)
     sys.exit(0 if tested["passed"] else 1)
@@ -149,11 +149,11 @@ def list_attached(as_json: bool) -> None:
     show.entry(attached.attached(), as_json, attached.show_text)
 
 
-def room_of(need: dict[str, Any], model: bytes, port: str, patience: float | None) -> dict[str, Any]:
+def room_of(need: dict[str, Any], model: bytes, port: str, timeout: float | None) -> dict[str, Any]:
     """size --port"""
     from ..deploy import room
 
-    return room.measure(need, open_program(model), port, patience)
+    return room.measure(need, open_program(model), port, timeout)
 
 
 def show_room(entry: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from picotorch.memory import LIMIT
 from ..boards import chips
 from ..host.inputs import SEED
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
-from ..host.request import ANSWER, PATIENCE, PREPARE
+from ..host.request import ANSWER_TIMEOUT, PREPARE, RUN_TIMEOUT
 from ..host.twin import BOARD as HOST
 from .command import Choice, InputFile, ParamType, did_you_mean
 
@@ -253,14 +253,14 @@ def firmware(command: _Function) -> _Function:
 PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
 
 
-def patience(command: _Function) -> _Function:
-    return click.option("--patience", metavar="S", type=Quantity("S", parse_seconds),
+def timeout(command: _Function) -> _Function:
+    return click.option("--timeout", metavar="S", type=Quantity("S", parse_seconds),
                         help="Time to wait for each answer of a connected board: 5, 500ms, 2min.  "
-                        f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
+                        f"[default: {ANSWER_TIMEOUT:g}; {RUN_TIMEOUT:g} for a run]")(command)
 
 
 def port(command: _Function) -> _Function:
-    return click.option("--port", metavar="P", help=PORT_HELP)(patience(command))
+    return click.option("--port", metavar="P", help=PORT_HELP)(timeout(command))
 
 
 def bare(command: _Function) -> _Function:

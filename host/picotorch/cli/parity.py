@@ -32,7 +32,7 @@ from .command import InputFile, command
 @options.threads
 @options.as_json
 def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str | None,
-                   patience: float | None, firmware: Path | None, bare: bool, files: tuple[Path, ...],
+                   timeout: float | None, firmware: Path | None, bare: bool, files: tuple[Path, ...],
                    inputs: Path | None, sizes: options.Sizes, seed: int,
                    expected: Path | None, rtol: float | None, quantize: bool, prepare: str,
                    threads: int, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str 
     if reference.outputs is None and (not compared or rtol is not None):
         option = "--rtol" if compared else "--board host"
         raise click.UsageError(f"{option} is for expected outputs: give --expected")
-    request.firmware, request.bare, request.patience = firmware, bare, patience
+    request.firmware, request.bare, request.timeout = firmware, bare, timeout
     request.threads = threads
     tell = (lambda entry: None) if as_json else parity.show_progress
     entry = parity.compare(request, compared, reference, tell)

@@ -42,7 +42,7 @@ from .drawing import DrawingFile
 @click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
               help="With --etdump: write what each instruction computes, for the Inspector.")
 @options.as_json
-def profile_command(model: Path, method: str, board: str, port: str | None, patience: float | None,
+def profile_command(model: Path, method: str, board: str, port: str | None, timeout: float | None,
                     firmware: Path | None, bare: bool, inputs: Path | None,
                     sizes: options.Sizes, seed: int, quantize: bool,
                     prepare: str, threads: int, files: tuple[Path, ...], sort: str,
@@ -68,7 +68,7 @@ def profile_command(model: Path, method: str, board: str, port: str | None, pati
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=running.read_data(list(files)), patience=patience,
+                      bare=bare, data=running.read_data(list(files)), timeout=timeout,
                       threads=threads)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))

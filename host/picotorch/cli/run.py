@@ -14,7 +14,7 @@ from ..host import show
 from ..host.files import read_file
 from ..host.inputs import request_inputs
 from ..host.npz import write_npz
-from ..host.request import ATOL, PATIENCE, POOL_SIZE, PORT, RTOL, TEMP_SIZE, Request
+from ..host.request import ATOL, POOL_SIZE, PORT, RTOL, RUN_TIMEOUT, TEMP_SIZE, Request
 from ..host.twin import open_program
 from ..measure.beside import run_beside
 from ..run import bundled, running
@@ -51,7 +51,7 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--atol", type=options.Bounded(min=0), default=ATOL, show_default=True,
               metavar="A", help="See --rtol.")
 @options.as_json
-def run(model: Path, method: str | None, board: str, port: str | None, patience: float | None,
+def run(model: Path, method: str | None, board: str, port: str | None, timeout: float | None,
         firmware: Path | None, bare: bool, files: tuple[Path, ...], inputs: Path | None,
         sizes: options.Sizes, seed: int, quantize: bool, outputs: Path | None,
         pool_size: int | None, planned: tuple[tuple[int, int], ...], temp_size: int | None,
@@ -70,7 +70,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, patience:
 
     For a script (.py) MicroPython runs it on the emulated board, with the files of --model in its
     working folder /rom. Its output appears as it comes, and its exit status is that of the command.
-    --patience limits its time.
+    --timeout limits its time.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, patience:
       picotorch run main.py --board mps2-an386 --model model.pte
     """
     if model.suffix == ".py":
-        _run_script(model, board, firmware, with_script, patience, as_json)
+        _run_script(model, board, firmware, with_script, timeout, as_json)
     if with_script:
         raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
@@ -95,7 +95,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, patience:
     memories: dict[str, Any] = {
         "pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
         "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
-        "patience": patience}
+        "timeout": timeout}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program needs --inputs")
@@ -128,11 +128,11 @@ def run(model: Path, method: str | None, board: str, port: str | None, patience:
         show.wrote(outputs)
 
 
-_OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json"}
+_OF_SCRIPTS = {"model", "board", "firmware", "with_script", "timeout", "as_json"}
 
 
 def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path, ...],
-                patience: float | None, as_json: bool) -> NoReturn:
+                timeout: float | None, as_json: bool) -> NoReturn:
     """Run a script, and exit."""
     from ..run import emulator, script
 
@@ -150,7 +150,7 @@ def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path
         firmware = firmware or emulator.firmware_path(found, "repl")
         emulator.check_firmware(found, firmware)
         tell = (lambda text: None) if as_json else functools.partial(click.echo, nl=False)
-        ended = script.run(found, firmware, path.name, named, patience or PATIENCE, tell)
+        ended = script.run(found, firmware, path.name, named, timeout or RUN_TIMEOUT, tell)
     if as_json:
         show.as_json({"script": str(path), "board": board, "exit_status": ended.status,
                       "output": ended.output})

@@ -39,7 +39,7 @@ from .command import command
 @options.as_json
 def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
          core: str | None, clock: int | None, boards: tuple[str, ...], port: str | None,
-         patience: float | None, files: tuple[Path, ...], prepare: str, fail_on: str | None,
+         timeout: float | None, files: tuple[Path, ...], prepare: str, fail_on: str | None,
          as_json: bool) -> None:
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
@@ -78,7 +78,7 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
     if port is not None:
         from . import deploy as connected
 
-        entry["connected"] = connected.room_of(entry, data, port, patience)
+        entry["connected"] = connected.room_of(entry, data, port, timeout)
     show.entry(entry, as_json, showing.show_text)
     if port is not None and not as_json:
         connected.show_room(entry["connected"])

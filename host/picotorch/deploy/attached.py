@@ -13,7 +13,7 @@ from ..run.device.link import Link
 from ..run.device.session import facts_of
 from . import drives, flash_tools, installing
 
-_PATIENCE = 1.0  # seconds for an answer: a board that is silent must not hold up the list
+_TIMEOUT = 1.0  # seconds for an answer: a board that is silent must not hold up the list
 
 
 def attached() -> dict[str, Any]:
@@ -40,7 +40,7 @@ def _at_port(port: serial_ports.Port) -> dict[str, Any]:
     if port.board is None:
         return {"machine": None, "has": None, "ways": [deploy, run]}
     try:
-        with Link(port.device, _PATIENCE) as link:
+        with Link(port.device, _TIMEOUT) as link:
             found = installing.find(link)
             facts = facts_of(link)
     except Error as error:

@@ -30,7 +30,7 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
-           patience: float | None = None) -> dict[str, Any]:
+           timeout: float | None = None) -> dict[str, Any]:
     """Copy a model, and picotorch where the board has none or its native module lacks kernels; return
     what was done, as plain data. A model that the firmware has is not copied, unless a folder or ROMFS
     is named. `methods`: whose memories the heap must have room for, None for no matter. `data`: the
@@ -44,14 +44,14 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     port = resolve(port)
     needed = 0 if methods is None else _heap_for(files, path, methods, to_romfs)
     wanted = installing.wanted_by({str(path): open_program(model)}, needed)
-    with Link(port, patience) as link:
+    with Link(port, timeout) as link:
         installing.put_back(link)
         found = installing.find(link)
         if not installing.is_needed(link, found, wanted):
             return _deploy(link, files, path, folder, to_romfs, needed, tell)
-    with Link(port, patience) as link:
+    with Link(port, timeout) as link:
         installed, module = installing.install(link, found, wanted, tell)
-    with Link(port, patience) as link:
+    with Link(port, timeout) as link:
         entry = _deploy(link, files, path, folder, to_romfs, needed, tell)
     lacked = found.lacks(wanted.operators, wanted.features) if found.operators else []
     return {**entry, "installed": installed, "lacked": lacked, "small": module.small}

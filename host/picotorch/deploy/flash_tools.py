@@ -115,7 +115,7 @@ def _is_drive_of(drive: Drive, entry: dict[str, Any]) -> bool:
 
 
 def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
-          patience: float | None = None) -> dict[str, Any]:
+          timeout: float | None = None) -> dict[str, Any]:
     """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
 
     The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
@@ -123,7 +123,7 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     """
     if firmware.suffix not in MODELS:
         _check_file(firmware, board, _entries()[board])
-        return {"model": None, "build": None, **_flash(firmware, board, port, way, dry_run, patience)}
+        return {"model": None, "build": None, **_flash(firmware, board, port, way, dry_run, timeout)}
     if board not in (*rp2.BOARDS, *ports.boards()):
         raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
                    remedy="flash a firmware, and picotorch deploy the model")
@@ -135,7 +135,7 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
         built = _wanted([Path(path) for path in _outputs(board)] if dry_run else
                         _built(programs, data, board, Path(folder)), _entries()[board], way)
-        done = _flash(built, board, port, way, dry_run, patience)
+        done = _flash(built, board, port, way, dry_run, timeout)
         if built.parent == Path(folder):
             done["firmware"] = built.name
             done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
@@ -143,19 +143,19 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
 
 
 def _flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
-           patience: float | None) -> dict[str, Any]:
+           timeout: float | None) -> dict[str, Any]:
     entry = _entries()[board]
     way = way or _choose(firmware, board, entry, dry_run)
     if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
         raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
                    remedy=_ways(board, entry))
     done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run,
-                                                            patience)
+                                                            timeout)
     result = {"firmware": str(firmware), "board": board, "way": way, "done": not dry_run, **done,
               "checked": way == DRIVE or _TOOLS[way].checks, "machine": None,
               "installed": way == DRIVE or shutil.which(way) is not None}
     if port is not None and not dry_run:
-        result["machine"] = _machine(port, patience)
+        result["machine"] = _machine(port, timeout)
     return result
 
 
@@ -245,13 +245,13 @@ def _ways(board: str, entry: dict[str, Any]) -> str:
 
 
 def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
-              dry_run: bool, patience: float | None) -> dict[str, Any]:
+              dry_run: bool, timeout: float | None) -> dict[str, Any]:
     drive = _drive(entry)
     if dry_run:
         place = str(drive.path if drive else entry["drive"])
         return {"command": ["cp", quoting.operand(firmware), place]}
     if drive is None and port is not None:
-        _start_boot_loader(port, patience)
+        _start_boot_loader(port, timeout)
         drive = _wait_for(lambda: _drive(entry))
     if drive is None:
         raise fail(NOT_FOUND, f"no drive of {board}'s boot loader ({entry['drive']}) is mounted", board,
@@ -300,18 +300,18 @@ def _wait_for(condition: Callable[[], _Found]) -> _Found:
     return found
 
 
-def _start_boot_loader(port: str, patience: float | None) -> None:
+def _start_boot_loader(port: str, timeout: float | None) -> None:
     from ..run.device.link import Link
     from ..run.device.serial_ports import resolve
 
-    Link(resolve(port), patience).start_boot_loader()
+    Link(resolve(port), timeout).start_boot_loader()
 
 
 # ---- by a tool
 
 
 def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
-             dry_run: bool, patience: float | None) -> dict[str, Any]:
+             dry_run: bool, timeout: float | None) -> dict[str, Any]:
     command = [way, *_TOOLS[way].arguments(entry, firmware)]
     if dry_run:
         return {"command": command}
@@ -332,7 +332,7 @@ def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None
 # ---- afterwards
 
 
-def _machine(port: str, patience: float | None) -> str:
+def _machine(port: str, timeout: float | None) -> str:
     """Wait for the board's prompt, and return the name that the board has for itself."""
     from ..run.device.link import Link
     from ..run.device.serial_ports import resolve
@@ -341,7 +341,7 @@ def _machine(port: str, patience: float | None) -> str:
     end = time.monotonic() + _WAIT
     while True:
         try:
-            with Link(resolve(port), patience) as link:
+            with Link(resolve(port), timeout) as link:
                 return machine_of(link)
         except Error:
             if time.monotonic() > end:

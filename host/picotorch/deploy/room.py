@@ -16,7 +16,7 @@ SPARE = 8192  # bytes of heap for Python's objects around a model
 
 
 def measure(need: dict[str, Any], program: Program, port: str,
-            patience: float | None = None) -> dict[str, Any]:
+            timeout: float | None = None) -> dict[str, Any]:
     """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
     install. "model_at" names where the board has the model already, "in_place" is True if it needs no
     heap there. Raises what deploy raises where it can install no native module."""
@@ -27,7 +27,7 @@ def measure(need: dict[str, Any], program: Program, port: str,
     files = need["program_bytes"] + further
     wanted = installing.wanted_by({need["model"]: program}, memories + files)
     module = None
-    with Link(port, patience) as link:
+    with Link(port, timeout) as link:
         found = installing.find(link)
         facts = facts_of(link)
         place, in_place = place_of(link, need["model"], model)
@@ -35,7 +35,7 @@ def measure(need: dict[str, Any], program: Program, port: str,
             wanted = dataclasses.replace(wanted, heap=memories + further)
         needs_module = installing.is_needed(link, found, wanted)
     if needs_module:
-        with Link(port, patience) as link:
+        with Link(port, timeout) as link:
             facts = facts_of(link)
             module = installing.choose(facts, found, wanted, link.name)
     heap_free = facts["heap_free"] - (module.heap if module else 0)

@@ -46,12 +46,12 @@ class LeftOut(Exception):
 
 
 def selftest(port: str, tell: Callable[[dict[str, Any]], None],
-             patience: float | None = None) -> dict[str, Any]:
+             timeout: float | None = None) -> dict[str, Any]:
     """Return the report as plain data; call `tell` with each step when it is done. "passed" of a step
     is None where it was left out. The report has passed if a step has, and none failed. Raises the
     Error that explains why there is no board to test."""
     port = resolve(port)
-    with Link(port, patience) as link:
+    with Link(port, timeout) as link:
         session.begin(link)
         facts = session.facts_of(link)
     report: dict[str, Any] = {
@@ -60,7 +60,7 @@ def selftest(port: str, tell: Callable[[dict[str, Any]], None],
               "host": platform.platform(), "board": facts, "steps": []}
 
     def run(request: Request) -> Result:
-        return session.run(dataclasses.replace(request, patience=patience), port)
+        return session.run(dataclasses.replace(request, timeout=timeout), port)
 
     for name, step in _steps(run):
         report["steps"].append(_done(name, step))

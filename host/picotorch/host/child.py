@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-_PATIENCE, _PAUSE = 2, 0.02  # seconds
+_TIMEOUT, _PAUSE = 2, 0.02  # seconds
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:
@@ -55,7 +55,7 @@ def _end_group(process: subprocess.Popen[Any]) -> None:
     begun to write, if they are given the time."""
     if process.returncode is not None:
         return
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _TIMEOUT
     try:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)

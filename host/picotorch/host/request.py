@@ -14,8 +14,8 @@ TEMP_SIZE = 65536
 HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
 PORT = "port:"  # what the name of a connected board begins with
 PREPARE = ("none", "pool")
-PATIENCE = 120.0  # seconds, for a run
-ANSWER = 10.0  # seconds, for any other answer of a connected board
+RUN_TIMEOUT = 120.0  # seconds, for a run
+ANSWER_TIMEOUT = 10.0  # seconds, for any other answer of a connected board
 RTOL, ATOL = 1e-5, 1e-8  # of the expected outputs of a bundled program
 
 
@@ -32,7 +32,7 @@ class Request:
     core: as board.toml names it: for which the twin prepares, as a board of this core does.
     executions: how many are measured, instruction by instruction; on a board one at most.
     firmware: that of the board with all kernels where it says nothing; bare: the one without
-    MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
+    MicroPython. data: bytes of the .ptd files that the program's external tensors are in. timeout:
     seconds in which a connected board has to be done. planned_fill: what each byte of planned memory is
     on the twin before load. threads: that share large layers on the twin.
     """
@@ -51,7 +51,7 @@ class Request:
     bare: bool = False
     data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list[Any]] = dataclasses.field(default_factory=list)
-    patience: float | None = None
+    timeout: float | None = None
     planned_fill: int = 0
     threads: int = 1
 

@@ -100,8 +100,8 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
     except emulator.EmulatorMissing as error:
         raise fail(NOT_FOUND, str(error), board) from None
     except emulator.EmulatorTimeout as error:
-        raise fail(INTERNAL, str(error), board, remedy="look for a loop that does not end, or give "
-                   "--patience more seconds") from None
+        raise fail(INTERNAL, str(error), board, remedy="look for a loop that does not end, or "
+                   "raise --timeout") from None
     except emulator.JobTooLarge as error:
         raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
     except (emulator.EmulatorError, boards.BoardError) as error:

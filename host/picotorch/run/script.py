@@ -44,12 +44,12 @@ class Ended:
     output: str
 
 
-def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], patience: float,
+def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], timeout: float,
         tell: Callable[[str], None]) -> Ended:
     """Run the script on the board until it ends.
 
     files: the script and the files it opens, by name; they are in /rom, the script's working folder.
-    patience: seconds of the host that it may take. tell gets the output as it comes. Raises
+    timeout: seconds of the host that it may take. tell gets the output as it comes. Raises
     EmulatorTimeout, JobTooLarge, EmulatorError.
     """
     image = romfs.build(files)
@@ -61,7 +61,7 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], pati
         write(path, image)
         command = emulator.emulator_command(board, firmware.resolve(), path)
         output: list[str] = []
-        with emulator.started(command, Path(folder), patience, output, subprocess.PIPE,
+        with emulator.started(command, Path(folder), timeout, output, subprocess.PIPE,
                               bufsize=0) as process:
             _type(process, _TYPED.format(script=quoting.python(script)).encode())
             _read_output(process, output, tell)

@@ -31,7 +31,7 @@ from picotorch.errors import (
     fail,
 )
 
-from ...host.request import ANSWER as PATIENCE
+from ...host.request import ANSWER_TIMEOUT
 from . import answers
 from .transport import NoAnswer, Transport, fault_of_address
 
@@ -85,15 +85,15 @@ del _a, _b, _c
 
 class Link:
     """An open conversation. Every failure is an Error with what was being done. Use it in `with`: at
-    its end the board has forgotten all that was sent, and is at its usual prompt. patience: seconds
+    its end the board has forgotten all that was sent, and is at its usual prompt. timeout: seconds
     for the answer to a message."""
 
-    def __init__(self, port: str, patience: float | None = None) -> None:
+    def __init__(self, port: str, timeout: float | None = None) -> None:
         self.port = port
         self.name = f"board at {port}"
         self.log: list[str] = []  # what the board printed besides answers
         self._doing = "opening the port"
-        self._patience = patience or PATIENCE
+        self._timeout = timeout or ANSWER_TIMEOUT
         self._sent: set[str] = set()
         self._base64 = False
         self._transport = self._guarded(self._open)
@@ -101,7 +101,7 @@ class Link:
     def _open(self) -> Transport:
         self._check_address()
         try:
-            return Transport(self.port, self._patience)
+            return Transport(self.port, self._timeout)
         except ValueError as error:  # of pyserial, for an address that it does not know
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
@@ -158,7 +158,7 @@ class Link:
     def _prompt(self) -> None:
         for left in reversed(range(TRIES)):
             try:
-                self._transport.enter_raw_repl(timeout_overall=self._patience)
+                self._transport.enter_raw_repl(timeout_overall=self._timeout)
                 return
             except TransportError:
                 if not left:
@@ -176,14 +176,14 @@ class Link:
 
     # ---- messages
 
-    def do(self, doing: str, source: str, space: str = "", patience: float | None = None,
+    def do(self, doing: str, source: str, space: str = "", timeout: float | None = None,
            each: object = NOTHING) -> list[Any]:
         """Execute a text on the board; return what it said: any number of values, each of this shape
         (answers.py). `doing` is for errors: "... while {doing}"."""
         self._doing = doing
         data = source.encode()
         call = f"_pt['do']({zlib.crc32(data)}, {data!r}, {space!r})"
-        return self._guarded(lambda: self._answer(call, patience or self._patience, each))
+        return self._guarded(lambda: self._answer(call, timeout or self._timeout, each))
 
     def ask(self, doing: str, source: str, shape: object, space: str = "") -> Any:
         """Execute a text on the board; return the one value that it said, of this shape."""
@@ -202,7 +202,7 @@ class Link:
             position = offset + start
             text = base64.b64encode(block).decode() if self._base64 else block
             call = f"_pt['put']({zlib.crc32(block, position)}, {position}, {text!r})"
-            self._guarded(functools.partial(self._answer, call, self._patience))
+            self._guarded(functools.partial(self._answer, call, self._timeout))
             if tell is not None:
                 tell(start + len(block))
 
@@ -222,11 +222,11 @@ class Link:
         self.do(f"removing {path.name}", f"remove({path.stem!r})")
         self._sent.discard(path.stem)
 
-    def _execute(self, call: str, patience: float | None = None) -> bytes:
+    def _execute(self, call: str, timeout: float | None = None) -> bytes:
         """Return the output of a text. Raises the error of its exception. Sends a text again that did
         not arrive as it was sent."""
         for _ in range(TRIES):
-            with self._transport.patience(patience or self._patience):
+            with self._transport.timeout(timeout or self._timeout):
                 printed, raised = self._transport.exec_raw(call, timeout=None)
             if not raised:
                 return bytes(printed)
@@ -235,11 +235,11 @@ class Link:
                 raise self._raised(text)
         raise self._damaged(text)
 
-    def _answer(self, call: str, patience: float, each: object = NOTHING) -> list[Any]:
+    def _answer(self, call: str, timeout: float, each: object = NOTHING) -> list[Any]:
         """The lines that say() wrote, checked."""
         said: list[Any] = []
         checksum = 0
-        lines = self._execute(call, patience).decode("utf-8", "backslashreplace").splitlines()
+        lines = self._execute(call, timeout).decode("utf-8", "backslashreplace").splitlines()
         end = lines.pop() if lines else ""
         for line in lines:
             if line.startswith("pt:"):
@@ -278,10 +278,10 @@ class Link:
                         remedy="try again; if it happens again, check its power supply")
         if self._doing == "waiting for the prompt":
             return fail(ACCESS_FAILED, "no MicroPython prompt: " + _shown(received), self.name,
-                        remedy="press its reset button, or give it more time with --patience; if it "
+                        remedy="press its reset button, or raise --timeout; if it "
                                "has no MicroPython, flash it first")
         return fail(ACCESS_FAILED, f"no answer while {self._doing}", self.name,
-                    remedy="try again, or give it more time with --patience")
+                    remedy="try again, or raise --timeout")
 
     def _misunderstood(self, text: str) -> Error:
         if text.startswith("failed to access"):
@@ -321,7 +321,7 @@ class Link:
     def _largest_block(self) -> int:
         """Return the bytes of the largest free block of the board's heap, -1 if it does not answer."""
         try:
-            with self._transport.patience(self._patience):
+            with self._transport.timeout(self._timeout):
                 printed, raised = self._transport.exec_raw(_LARGEST_BLOCK, timeout=None)
             return int(printed) if not raised and re.fullmatch(rb"\s*\d{1,18}\s*", printed) else -1
         except (OSError, SerialException, TransportError):

@@ -18,7 +18,7 @@ from picotorch.errors import (
 from picotorch.module import load_with_exact_memories
 
 from ...host import frozen_models, quoting
-from ...host.request import PATIENCE, PORT, Connected, Request, Result
+from ...host.request import PORT, RUN_TIMEOUT, Connected, Request, Result
 from ...host.runner_log import log_of
 from ...host.sources import ROOT
 from ...host.twin import open_data, open_program
@@ -39,13 +39,13 @@ def run(request: Request, port: str) -> Result:
     port = resolve(port)
     wishes = request.temp_size is None
     request = with_memories(request)
-    with Link(port, request.patience) as link:
+    with Link(port, request.timeout) as link:
         found = begin(link)
         result = Result(request.name, request.method, PORT + port, connected=found)
         _put_together(link, request, found)
         if wishes:
-            link.do("loading the model", "wish()", "task", request.patience or PATIENCE)
-        said = link.do("running the model", "run()", "task", request.patience or PATIENCE,
+            link.do("loading the model", "wish()", "task", request.timeout or RUN_TIMEOUT)
+        said = link.do("running the model", "run()", "task", request.timeout or RUN_TIMEOUT,
                        each=OneOf((str, int), bytes))
         measured = link.ask("reading the clock", f"say(ticks_in({_MEASURED_US}))", (int, int), "board")
         found.clock_hz = link.ask("reading the clock", _CLOCK, OneOf(None, int))

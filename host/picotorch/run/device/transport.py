@@ -37,21 +37,21 @@ class NoAnswer(TransportError):  # type: ignore[misc]
 
 
 class Transport(SerialTransport):  # type: ignore[misc]
-    """patience: seconds in which an answer has to be there."""
+    """Send to a board and receive its answers. timeout: seconds until an answer has to be there."""
 
-    def __init__(self, device: str, patience: float) -> None:
-        super().__init__(device, timeout=patience)
+    def __init__(self, device: str, timeout: float) -> None:
+        super().__init__(device, timeout=timeout)
         if device.lower().startswith("rfc2217:"):  # whose writes have a limit of their own
             self._read, self.serial.read = self.serial.read, self._read_or_raise
         else:
-            self.serial.write_timeout = patience
+            self.serial.write_timeout = timeout
         connection = getattr(self.serial, "_socket", None)
         if connection is not None:  # small messages must not wait for more of them
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @contextlib.contextmanager
-    def patience(self, seconds: float) -> Iterator[None]:
-        """Another one for what is done within."""
+    def timeout(self, seconds: float) -> Iterator[None]:
+        """Wait for this many seconds in the block, and as before after it."""
         before = self.serial.timeout
         self._wait_for(seconds)
         try:
@@ -75,7 +75,7 @@ class Transport(SerialTransport):  # type: ignore[misc]
     def read_until(self, min_num_bytes: int, ending: bytes, timeout: float | None = None,
                    data_consumer: Callable[[bytes], None] | None = None,
                    timeout_overall: float | None = None) -> bytes:
-        """Read up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also if a
+        """Read up to `ending`. Raises NoAnswer after timeout_overall, by default the port's, also if a
         board sends other bytes without end; mpremote's other limits are for the prompt."""
         received = bytearray()
         end = time.monotonic() + (timeout_overall or self.serial.timeout)

@@ -72,13 +72,13 @@ bare: ## Build the firmware of a board without MicroPython (BOARD=mps2-an386)
 	@$(SETUP) bare --board $(BOARD)
 
 .PHONY: natmod
-natmod: ## Build the native modules for stock MicroPython (ARCH=armv6m: only one; FAST=1: larger); MODELS="a.pte b.pte": with their kernels only
+natmod: ## Build the native modules for stock MicroPython (ARCH=armv6m: only one; OPTIMIZE=speed: larger); MODELS="a.pte b.pte": with their kernels only
 ifeq ($(MODELS),)
-	@$(SETUP) natmod $(addprefix --arch ,$(ARCH)) $(if $(FAST),--fast)
+	@$(SETUP) natmod $(addprefix --arch ,$(ARCH)) $(addprefix --optimize ,$(OPTIMIZE))
 	@ls -l build/natmod/*/_picotorch.mpy | awk '{printf "%9d B  %s\n", $$5, $$9}'
 else
 	@$(SETUP) python
-	$(PICOTORCH) natmod --models $(MODELS) $(addprefix --arch ,$(ARCH)) $(if $(FAST),--fast)
+	$(PICOTORCH) natmod --models $(MODELS) $(addprefix --arch ,$(ARCH)) $(addprefix --optimize ,$(OPTIMIZE))
 endif
 
 .PHONY: all-firmware
@@ -276,7 +276,7 @@ reproducible: all-firmware ## Build wheel and firmware a second time elsewhere, 
 wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and the native modules, in dist
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	@$(SETUP) natmod
-	@$(SETUP) natmod --fast
+	@$(SETUP) natmod --optimize speed
 	$(PICOTORCH) natmod --flash RPI_PICO --output build/natmod/RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO2

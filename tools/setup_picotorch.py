@@ -446,7 +446,7 @@ def set_up_natmod(arguments):
     for arch in arches:
         settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else []),
                     *(["IMAGES=1"] if arguments.images else []),
-                    *(["FAST=1"] if arguments.fast else [])]
+                    f"OPTIMIZE={arguments.optimize}"]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
@@ -498,7 +498,8 @@ def parse_arguments():
                         help="of the native module: link its kernels for this address in flash")
     parser.add_argument("--images", action="store_true", help="of the native module: for images only")
     parser.add_argument("--no-packages", action="store_true", help="install nothing in the system")
-    parser.add_argument("--fast", action="store_true", help="of the native module: faster and larger")
+    parser.add_argument("--optimize", choices=("size", "speed"), default="size",
+                        help="of the native module: smaller, or faster")
     return parser.parse_args()
 
 

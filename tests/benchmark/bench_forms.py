@@ -14,6 +14,7 @@ import click
 from picotorch.boards import boards
 from picotorch.firmware import selective
 from picotorch.host import operators
+from picotorch.host.optimize import Optimize
 from picotorch.host.twin import open_program
 from rich.console import Console
 from rich.table import Table
@@ -33,7 +34,8 @@ def entry(name, without, folder):
     board = boards.load_board(BOARD)
     one = request(name, board, "none")
     one.firmware = folder / "firmware.elf"
-    built = selective.build(BOARD, {name: open_program(one.model)}, one.firmware, without=without)
+    built = selective.build(BOARD, {name: open_program(one.model)}, one.firmware,
+                            optimize=Optimize(variants=frozenset(operators.WIDE_FORMS) - {*without}))
     sums, instructions, _ = cycles.trace(board, one, is_logged=False)
     return {"model": name, "without": without, "flash": built["flash"], "instructions": instructions,
             "cycles": round(sum(usual for _, _, usual, _ in sums.values()))}

@@ -9,7 +9,7 @@ checked (walk), and with the kernels' own checks, too (strict). Execute: with th
 core's kernels prepared, in flash, of the calls that gain by them, and the temp memory with which they
 are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM:
 those of the whole program but for the inputs that its main.c holds, with the least temp memory
-(--least-temp). besides: RAM that is neither planned nor temp memory, nor stack. Of ExecuTorch
+(--optimize size). besides: RAM that is neither planned nor temp memory, nor stack. Of ExecuTorch
 (bench_anchor.json): the program is part of its flash; of its RAM method pool, planned memory and stack
 are known. x: ratio to it.
 """

@@ -321,7 +321,7 @@ def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
             (("firmware", "--board", "RPI_PICO", "--models", image), "that a cortex-m0plus needs"),
             (("flash", image, "--board", "RPI_PICO", "--dry-run"), "that a cortex-m0plus needs")):
         assert_error(call(*arguments), "NotSupported", f"is an image without the weights {needs}",
-                     "compile it with --no-prepare")
+                     "compile it with --optimize size")
     assert built == [] and list(wheel.iterdir()) == [image]
     monkeypatch.undo()
     rp2.check_images("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels

@@ -125,7 +125,7 @@ def test_modules_for_its_image_take_less(call, firmware, image, tmp_path):
         mpremote = on_pico.mpremote(port)
         mpremote("mount", package, "run", package / "install.py")
         free = [run(mpremote, "/lib", "image", image)]
-        for options in (["--fast"], []):
+        for options in (["--optimize", "speed"], []):
             status, _, _ = call("natmod", "--models", image, "--arch", ROOM.arch, "--output", tmp_path,
                                 *options)
             assert status == 0

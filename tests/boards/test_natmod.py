@@ -164,7 +164,7 @@ def test_the_module_of_one_model_is_small(call, package):
 def test_the_module_with_all_kernels_is_small(call, tmp_path):
     """Unless it shall be fast; each report says what that costs."""
     made = {}
-    for options in ([], ["--fast"]):
+    for options in ([], ["--optimize", "speed"]):
         status, out, _ = call("natmod", "--arch", "armv7emsp", "--output", tmp_path, *options)
         module = tmp_path / "armv7emsp" / "_picotorch.mpy"
         assert status == 0 and f"{native_module.SMALL_TAKES} times as many instructions" in out
@@ -175,8 +175,8 @@ def test_the_module_with_all_kernels_is_small(call, tmp_path):
     (small, of_small), (fast, of_fast) = made[True], made[False]
     assert small < fast
     budgets.check("natmod.small", small)
-    assert "Small: errors have no texts" in of_small and "--fast builds the other" in of_small
-    assert "Fast. With --small errors have no texts" in of_fast
+    assert "Small: errors have no texts" in of_small and "--optimize speed builds the other" in of_small
+    assert "Fast. With --optimize size errors have no texts" in of_fast
 
 
 def test_what_a_small_module_costs(models, tmp_path):
@@ -283,7 +283,7 @@ def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_p
     lines = install(tmp_path / "board", output, "-X", "heapsize=100K")
     assert len(lines) == 1 and lines[0].startswith("refused: needs ")
     assert "KB of heap, " in lines[0] and lines[0].endswith(
-        " KB free: build with --small, or flash a firmware that has picotorch")
+        " KB free: build with --optimize size, or flash a firmware that has picotorch")
     assert not (tmp_path / "board" / "lib").exists()
 
 

@@ -89,7 +89,7 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     assert short.startswith("short InvalidProgram (0x23): image: ")
     assert "1000B available" in short and short.endswith(again)
     assert other.startswith("for_another_core NotSupported (0x10): program")
-    assert small or "compile it for this one, or with --no-prepare" in other
+    assert small or "compile it for this one, or with --optimize size" in other
     assert lacks.startswith("lacks_a_kernel OperatorMissing (0x14): ")
     assert f"operator {known_operators()[LACKED].number}" in lacks
     assert program.startswith("program NotSupported (0x10): program: is a .pte file")
@@ -175,8 +175,8 @@ def test_an_image_that_the_module_would_refuse_is_refused_before(call, tmp_path)
     model.write_bytes(image("int8_ds_cnn", "cortex-m4"))
     status, _, error = call("natmod", "--models", model, "--arch", "armv6m", "--output", tmp_path)
     assert status == 1 and "NotSupported (0x10)" in error and "that armv6m need" in error
-    status, _, error = call("natmod", "--models", model, "--small", "--output", tmp_path)
-    assert status == 1 and "a small module needs; compile it with --no-prepare" in error
+    status, _, error = call("natmod", "--models", model, "--optimize", "size", "--output", tmp_path)
+    assert status == 1 and "a small module needs; compile it with --optimize size" in error
     program = {"m": twin.open_program(image("int8_ds_cnn", "cortex-m4"))}
     assert native_module.arches_of(program) == ("armv7emsp", "armv7emdp")
     assert not native_module.is_small(program)

@@ -18,7 +18,8 @@ MODEL = fixture_store.FOLDER / "mlp" / "model.pte"
 def package(call, tmp_path):
     """Build the package for a model, small, with the runtime."""
     folder = tmp_path / "natmod"
-    assert call("natmod", "--models", MODEL, "--small", "--arch", "armv6m", "--output", folder)[0] == 0
+    assert call("natmod", "--models", MODEL, "--optimize", "size", "--arch", "armv6m", "--output",
+                folder)[0] == 0
     return folder
 
 

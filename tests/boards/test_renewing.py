@@ -268,7 +268,7 @@ def test_an_image_on_stock_micropython(call, monkeypatch, tmp_path):
     monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
     firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
     model, image = FOLDER / "int8_ds_cnn" / "model.pte", tmp_path / "model.ptm"
-    assert call("compile", model, "--no-prepare", "--keep-plan", "--output", image)[0] == 0
+    assert call("compile", model, "--optimize", "size", "--keep-plan", "--output", image)[0] == 0
     with pico.emulated(firmware) as port:
         status, out, err = call("deploy", image, "--port", port)
         assert status == 0 and f"{MODULE} is installed" in out, err

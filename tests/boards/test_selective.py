@@ -17,6 +17,7 @@ from picotorch.firmware import selective
 from picotorch.host import operators
 from picotorch.host.elf import flash_bytes
 from picotorch.host.operators import built_operators
+from picotorch.host.optimize import BALANCED, Optimize
 from picotorch.host.twin import open_program
 from picotorch.measure.firmware_map import sections
 from picotorch.measure.flash import LinkedObjects, flash_of_models, flash_of_operators
@@ -207,19 +208,23 @@ def test_parts_may_be_asked_for(call, monkeypatch):
     assert_usage(call("firmware", "--models", path("add_1"), "--with", "nix"), "--with", "delegates")
 
 
-def test_forms_of_convolutions_may_be_left_out(call, tmp_path):
+def test_variants_of_convolutions_may_be_left_out(call, tmp_path):
     def switches(*options):
         output = tmp_path / "operators.def"
         command = "firmware", "--models", path("int8_ds_cnn"), "--operators", output
         assert call(*command, *options)[0] == 0
         return set(re.findall(r"#define (PT_NO_\w+)", output.read_text()))
 
-    assert switches("--without", "pointwise", "--without", "winograd") - switches() == {
-        "PT_NO_POINTWISE"}  # no model here gains by the other
-    assert_usage(call("firmware", "--models", path("int8_ds_cnn"), "--without", "nix"), "--without",
-                 "neighbours")
-    assert_usage(call("firmware", "--board", "RPI_PICO2", "--without", "pointwise"),
-                 "--without: give --models")
+    gaining = {"PT_NO_POINTWISE", "PT_NO_NEIGHBOURS"}  # no model here gains by the third
+    assert switches("--optimize", "size") - switches() == gaining
+    assert switches("--optimize", "speed") == switches("--optimize", "balanced") == switches()
+    programs = {"model": open_program(path("int8_ds_cnn").read_bytes())}
+    one = selective.selection(programs, Optimize(variants=frozenset(["neighbours"])))
+    assert set(re.findall(r"#define (PT_NO_\w+)", one)) - switches() == {"PT_NO_POINTWISE"}
+    assert_usage(call("firmware", "--models", path("int8_ds_cnn"), "--optimize", "nix"), "--optimize",
+                 "balanced")
+    assert_usage(call("firmware", "--board", "RPI_PICO2", "--optimize", "size"),
+                 "--optimize size: give --models")
 
 
 # ---- on a board
@@ -271,12 +276,13 @@ def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operato
 
 @pytest.mark.parametrize("bare", [[], ["--bare"]])
 def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path, bare):
-    """1x1 layers without their form take fewer instructions and more cycles (docs/performance.md). A
+    """1x1 layers without their variant take fewer instructions and more cycles (docs/performance.md). A
     firmware without the tracer has the shares of operators from that with all kernels."""
     model = ROOT / "tests/benchmark/int8_ds_cnn/m4.pte"
     output, runs = tmp_path / "fw.elf", []
-    for without in ([], ["--without", "pointwise"]):
-        assert call("firmware", "--models", model, *bare, *without, "--output", output)[0] == 0
+    for optimize in (BALANCED, Optimize(variants=frozenset(["winograd", "neighbours"]))):
+        programs = {str(model): open_program(model.read_bytes())}
+        selective.build(BOARD, programs, output, bool(bare), optimize=optimize)
         for firmware in ([], ["--firmware", output]):
             status, out, _ = call("run", model, "--board", BOARD, *bare, *firmware, "--json")
             assert status == 0

@@ -247,7 +247,7 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
     assert leaves_out(image)
     result = running.run(Request(image.pte, "int8_ds_cnn", image.runs[0].inputs), "mps2-an385")
     assert result.status == "NotSupported"
-    assert "is an image for another core; compile it for this one, or with --no-prepare" in \
+    assert "is an image for another core; compile it for this one, or with --optimize size" in \
         result.message
 
 

@@ -212,8 +212,8 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
     ExecuTorch's."""
     board, file = "mps2-an386", tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load(name).pte(board))
-    status, out, _ = call("compile", file, "--keep-plan", "--c", tmp_path / "c", "--least-temp",
-                          "--json")
+    status, out, _ = call("compile", file, "--keep-plan", "--c", tmp_path / "c", "--optimize",
+                          "size", "--json")
     (method,) = json.loads(out)["models"][0]["methods"]
     need, folder = method["after"], tmp_path / "c"
     build(folder, f"BOARD={board}")

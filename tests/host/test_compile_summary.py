@@ -9,6 +9,7 @@ from picotorch.boards.boards import load_board
 from picotorch.compile import preparing, summary
 from picotorch.compile.image_writer import compile_image
 from picotorch.errors import INTERNAL, fail
+from picotorch.host import optimize
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.measure import by_size, fitting, profiling
@@ -45,7 +46,7 @@ def compiled(call, tmp_path):
 
 
 def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--chip", "stm32f407", "--prepare")
+    entry, image = compiled("int8_ds_cnn", "--chip", "stm32f407", "--optimize", "speed")
     (method,) = entry["methods"]
     profile = json.loads(call("profile", image, "--board", BOARD, "--json")[1])
     assert method["time"]["instructions"] == profile["total"]
@@ -55,13 +56,14 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
     assert method["time"]["ms"] == pytest.approx(profile["cycles"] / 168e3, abs=1e-3)
 
 
-@pytest.mark.parametrize("prepare", ["--prepare", "--no-prepare"])
-def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, prepare):
+@pytest.mark.parametrize("level", ["speed", "size"])
+def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, level):
     """Linear layers take more cycles an instruction with prepared weights."""
     file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
-    (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, prepare)["models"]
+    (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, "--optimize",
+                            level)["models"]
     time = entry["methods"][0]["time"]
-    assert (time["cycles"] / time["instructions"] > 1.7) == (prepare == "--prepare")
+    assert (time["cycles"] / time["instructions"] > 1.7) == (level == "speed")
     run, profile, size = (json.loads(call(command, image, "--board", BOARD, "--json")[1])
                           for command in ("run", "profile", "size"))
     for cycles in (run["cycles"], profile["cycles"], size["boards"][0]["time"]["cycles"],
@@ -73,12 +75,21 @@ def test_cycles_of_an_image_with_some_prepared_weights_are_those_of_each_call(ca
     file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
     options = ["--board", "netduinoplus2", "-o", image]  # no room for all
     (plain,), (some,) = (compiled_for(call, file, *options, *more)["models"]
-                         for more in (["--no-prepare"], []))
+                         for more in (["--optimize", "size"], []))
     assert some["prepared"]["taken"] == "some"
     plain, time = (entry["methods"][0]["time"] for entry in (plain, some))
     assert time["instructions"] < plain["instructions"] and time["cycles"] < plain["cycles"]
     run = json.loads(call("run", image, "--board", BOARD, "--json")[1])
     assert run["cycles"] == pytest.approx(time["cycles"], rel=0.01)
+
+
+@pytest.fixture
+def effects(monkeypatch):
+    """effects(field=value, ...): let the default level have these single effects."""
+    def set_to(**fields):
+        monkeypatch.setitem(optimize.LEVELS, "balanced", optimize.Optimize(**fields))
+
+    return set_to
 
 
 @pytest.fixture
@@ -119,9 +130,11 @@ def project(call, folder, *options):
     return method
 
 
-def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room(call, tmp_path):
-    fast = project(call, tmp_path / "fast", "--prepare")
-    slow = project(call, tmp_path / "slow", "--prepare", "--least-temp")
+def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room(
+        call, tmp_path, effects):
+    fast = project(call, tmp_path / "fast", "--optimize", "speed")
+    effects(pack_weights="all", scratch="min")
+    slow = project(call, tmp_path / "slow")
     assert fast["after"]["temp"] == fast["temp_fastest"] > fast["temp_least"] == slow["after"]["temp"]
     times = [method["time"]["instructions"] for method in (fast, slow)]
     assert times[0] < 0.88 * times[1]  # slow takes what of the planned memory is idle
@@ -159,12 +172,13 @@ def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
     assert f"B it takes about {method['other_temp']['cycles']:,} cycles." in out
 
 
-@pytest.mark.parametrize("options, has_less", [(["--least-temp"], True), ([], False)])
-def test_cycles_are_those_with_the_temp_memory_that_a_project_has(options, has_less, call, tmp_path,
-                                                                  factor_of_pixels):
+@pytest.mark.parametrize("scratch, has_less", [("min", True), ("fitting", False)])
+def test_cycles_are_those_with_the_temp_memory_that_a_project_has(scratch, has_less, call, tmp_path,
+                                                                  factor_of_pixels, effects):
     factor_of_pixels(2)
+    effects(scratch=scratch)
     file = model("int8_ds_cnn", tmp_path)
-    entry = compiled_for(call, file, "--c", tmp_path / "net", *options)["models"][0]
+    entry = compiled_for(call, file, "--c", tmp_path / "net")["models"][0]
     (method,), prepared = entry["methods"], entry["prepared"]
     for one in (method["time"], prepared["all"], prepared["none"]):
         assert (one["cycles"] > 1.3 * one["instructions"]) == has_less
@@ -174,11 +188,12 @@ def test_cycles_are_those_with_the_temp_memory_that_a_project_has(options, has_l
 @pytest.mark.parametrize("to", ["image", "project"])
 @pytest.mark.parametrize("target", [("--chip", "stm32f411"), ("--chip", "nrf52832"),
                                     ("--board", "netduinoplus2"), ("--board", BOARD), ()])
-def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to):
+def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to, effects):
     """A run with the bytes of the RAM takes the instructions of the summary."""
+    effects(pack_weights="none")
     output = ["-o", tmp_path / "a.ptm"] if to == "image" else ["--c", tmp_path / "net", "--name", "net"]
     file = path("int8_resnet8")
-    status, out, _ = call("compile", file, "--keep-plan", "--no-prepare", "--json", *target, *output)
+    status, out, _ = call("compile", file, "--keep-plan", "--json", *target, *output)
     found = json.loads(out)
     (method,) = found["models"][0]["methods"]
     assert status == 0 and (not target or found["fit"]["fits"])
@@ -187,7 +202,7 @@ def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to):
     needs = json.loads(call("size", file, "--board", BOARD, "--json")[1])
     wished = needs["temp_wished"]["cortex-m4"]
     assert method["before"]["temp"] == (needs["temp"] if temp == method["temp_least"] else wished)
-    call("compile", file, "--keep-plan", "--no-prepare", "-o", tmp_path / "b.ptm")
+    call("compile", file, "--keep-plan", "-o", tmp_path / "b.ptm")
     run = json.loads(call("run", tmp_path / "b.ptm", "--board", BOARD, "--temp-size", str(temp),
                           "--json")[1])
     assert method["time"]["cycles"] == pytest.approx(run["cycles"], rel=0.01)
@@ -211,11 +226,12 @@ def test_the_chip_decides(chip, option, call, tmp_path):
     assert method["after"]["temp"] == method[option]
 
 
-def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(call, tmp_path):
+def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(call, tmp_path, effects):
     """The chip has room for the least alone."""
     entries = []
-    for i, options in enumerate((["--chip", "nrf52832"], ["--core", "cortex-m4", "--least-temp"],
-                                 ["--chip", "stm32f411"])):
+    for i, (options, scratch) in enumerate(((["--chip", "nrf52832"], "fitting"), ([], "min"),
+                                            (["--chip", "stm32f411"], "fitting"))):
+        effects(scratch=scratch)
         folder = tmp_path / f"net{i}"
         status, out, _ = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--json",
                               *options)
@@ -225,18 +241,17 @@ def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(c
     assert on_large["prepared"]["none"]["instructions"] < least["prepared"]["none"]["instructions"]
 
 
-def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled, tmp_path):
+def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
     """There is none either where calls find enough temp memory in idle planned memory."""
     for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
         gains = core in ("cortex-m0plus", "cortex-m4")
         assert (method["temp_fastest"] > method["temp_least"]) == gains
         assert gains or method["other_temp"] is None
-    assert_usage(call("compile", path("add_1"), "--least-temp"), "--least-temp is for --c.")
 
 
 def test_flash_by_part(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--prepare")
+    entry, image = compiled("int8_ds_cnn", "--optimize", "speed")
     assert entry["flash"]["constants"] > 5_000 and entry["flash"]["prepared"] > 30_000
     parts = sum(entry["flash"].values())
     assert parts <= entry["bytes"] == image.stat().st_size < parts + 8 * 100
@@ -288,10 +303,24 @@ def test_each_call_that_gains_has_them(call, tmp_path):
     assert method["time"]["instructions"] < prepared["all"]["instructions"] / 0.97
 
 
-def test_options_decide(call, compiled):
-    for option, stored in (("--prepare", True), ("--no-prepare", False)):
-        entry, _ = compiled("int8_resnet8", option)
+def test_the_level_decides(call, tmp_path):
+    """Also where the chip has no room for the fastest: its RAM is too small for the temp memory."""
+    for level, stored in (("speed", True), ("size", False)):
+        found = compiled_for(call, path("int8_resnet8"), "--chip", "nrf52832", "--optimize", level,
+                             "-o", tmp_path / "a.ptm", status=1 if stored else 0)
+        assert found["fit"]["fits"] is not stored
+        (entry,) = found["models"]
+        (method,) = entry["methods"]
         assert entry["prepared"] is None and (entry["flash"]["prepared"] > 0) == stored
+        assert method["after"]["temp"] == method["temp_fastest" if stored else "temp_least"]
+
+
+def test_balanced_is_the_default(compiled):
+    (entry, _), (named, _) = (compiled("int8_resnet8", *options)
+                              for options in ([], ["--optimize", "balanced"]))
+    assert entry | {"methods": None} == named | {"methods": None}
+    assert [method["after"] for method in entry["methods"]] == [
+        method["after"] for method in named["methods"]]
 
 
 def test_a_core_without_them_has_no_choice(compiled):
@@ -329,7 +358,7 @@ def test_a_board_has_room_for_the_image_that_is_taken(call, tmp_path):
     board = ["--board", "netduinoplus2"]
     compiled_for(call, file, *board, "-o", image)
     assert call("run", image, *board)[0] == 0
-    found = compiled_for(call, file, *board, "--prepare", "-o", image, status=1)
+    found = compiled_for(call, file, *board, "--optimize", "speed", "-o", image, status=1)
     room = load_board("netduinoplus2").job.size
     assert found["fit"]["lacks"] == f"model needs {image.stat().st_size:,} B of {room:,}"
     assert "B of job" in call("run", image, *board)[2]

@@ -675,7 +675,7 @@ def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
 def test_an_image_does_not_fit_by_a_figure_that_is_unknown(call, some_firmware, tmp_path):
     for target in (("--board", "lm3s6965evb"), ("--chip", "stm32f103"), ("--chip", "rp2040")):
         status, out, _ = call("compile", path("add_5"), *target, "-o", tmp_path / "a.ptm",
-                              "--no-prepare", "--json")
+                              "--optimize", "size", "--json")
         entry = json.loads(out)
         is_known = entry["library"] is not None and entry["library"]["firmware"] is not None
         assert status == 0 and entry["fit"]["fits"] is (True if is_known else None), target

@@ -8,6 +8,7 @@ from picotorch.boards.boards import load_board
 from picotorch.compile import image_writer
 from picotorch.firmware import selective
 from picotorch.host import operators
+from picotorch.host.optimize import LEVELS
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program, wished_temp
 from picotorch.measure.cycles import RunConditions, factors
@@ -351,7 +352,7 @@ def firmware_without(tmp_path_factory):
     output = tmp_path_factory.mktemp("without") / "fw.elf"
     program = open_program(benchmark_store.load("int8_resnet8").pte(M4))
     entry = selective.build(M4, {"int8_resnet8": program}, output, bare=True,
-                            without=operators.WIDE_FORMS)
+                            optimize=LEVELS["size"])
     with_them = selective.build(M4, {"int8_resnet8": program}, output.with_name("with.elf"), bare=True)
     assert with_them["flash"] - entry["flash"] == pytest.approx(7176, abs=400)
     assert with_them["kernels"]["kernels"] - entry["kernels"]["kernels"] == pytest.approx(7176, abs=400)

@@ -1,5 +1,6 @@
 """picotorch compile: images and C projects."""
 
+import dataclasses
 import functools
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..export.steps import Steps
 from ..host import show
 from ..host.drawing import write_drawing
 from ..host.files import about, check_output, write
+from ..host.optimize import Optimize
 from ..host.twin import is_image
 from ..inspect import memory_map as memory_map_module
 from ..measure import fitting
@@ -44,13 +46,11 @@ from .drawing import DrawingFile
 @click.option("--name", "names", multiple=True, metavar="NAME",
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
-@click.option("--least-temp", is_flag=True,
-              help="With --c: use the default temp memory. Without this option use the preferred size, "
-                   "with which kernels are fastest, if the chip or board has room for it, or if "
-                   "none is named and it saves 5 % of the cycles.")
-@click.option("--prepare/--no-prepare", "prepare", default=None,
-              help="Store all prepared weights, or none: that takes less flash, runs slower, on any "
-                   "core.  [default: those that save cycles, if flash has room]")
+@options.optimize("size: store no packed weights, so that the image runs on any core, and use the "
+                  "smallest temp memory. speed: store all packed weights, and use the temp memory with "
+                  "which kernels are fastest. balanced: store the packed weights that save cycles, and "
+                  "use more temp memory, where the chip or board has room; if none is named, where "
+                  "it saves 5 % of the cycles of a C project.")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
@@ -59,8 +59,8 @@ from .drawing import DrawingFile
 @options.as_json
 def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
                     files: tuple[Path, ...], output: Path | None, folder: Path | None,
-                    names: tuple[str, ...], least_temp: bool, prepare: bool | None, int8_io: bool,
-                    keep_plan: bool, memory_map: Path | None, as_json: bool) -> None:
+                    names: tuple[str, ...], optimize: Optimize, int8_io: bool, keep_plan: bool,
+                    memory_map: Path | None, as_json: bool) -> None:
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
     An image holds the records that loading the program would write to the pool, the constants, and
@@ -78,10 +78,10 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
       picotorch compile model.pte --board mps2-an386
       picotorch compile model.pte --chip rp2040 -o model.ptm
       picotorch run model.ptm --board mps2-an386
-      picotorch compile model.pte --core cortex-m4 --c project
+      picotorch compile model.pte --core cortex-m4 --optimize speed --c project
       picotorch compile kws.pte faces.pte --c project
     """
-    _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan)
+    _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan)
     target: Board | Chip | None = load_board(board) if board else chip
     core = target.core if target else core or "cortex-m4"
     programs = [_read(model) for model in models]
@@ -92,7 +92,8 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
         output = compiling.default_output(models[0])
         check_output(output)
     has_room = None if target is None else functools.partial(rooms.has_room, target, bool(folder))
-    least = least_temp if least_temp or not (folder or target) else None
+    if optimize.scratch == "fitting" and not (folder or target):
+        optimize = dataclasses.replace(optimize, scratch="preferred")
     data = running.read_data(list(files))
     entries: list[dict[str, Any]] = []
     images: list[Image] = []
@@ -108,14 +109,14 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
         steps = Steps(None if as_json else functools.partial(click.echo, nl=False),
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
-            image, entry = compiling.compile_file(program, str(model), data, core, prepare, room,
-                                                  least, has_room, entries, int8_io, keep_plan, steps)
+            image, entry = compiling.compile_file(program, str(model), data, core, optimize, room,
+                                                  has_room, entries, int8_io, keep_plan, steps)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)
         images.append(image)
         shown.append(steps)
-    compiling.choose_temp(entries, has_room)
+    compiling.choose_temp(entries, None if optimize.scratch == "preferred" else has_room)
     for entry, image, steps in zip(entries, images, shown, strict=True):
         with steps.step("Measuring on an emulated board"):
             summary.add_measured(entry, image, core, target.clock_hz if target else None)
@@ -149,7 +150,7 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
 
 
 def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
-                   output: Path | None, folder: Path | None, names: tuple[str, ...], least_temp: bool,
+                   output: Path | None, folder: Path | None, names: tuple[str, ...],
                    int8_io: bool, keep_plan: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if folder and output:
@@ -165,8 +166,6 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
                                "that ends in .ptm.")
     if names and not folder:
         raise click.UsageError("--name is for --c.")
-    if least_temp and not folder:
-        raise click.UsageError("--least-temp is for --c.")
     if names and len(names) != len(models):
         raise click.UsageError(f"--name is given {len(names)} times for {len(models)} "
                                f"model{'s' if len(models) > 1 else ''}: give one for each.")

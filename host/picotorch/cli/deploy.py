@@ -33,13 +33,13 @@ def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tu
     """Copy MODEL to a connected board, and check the copy.
 
     If the board has no picotorch, the native module and the runtime are copied first: the module that
-    make natmod FAST=1 built, with all kernels, or a new one with the kernels of MODEL if the heap has
-    no room for it, or if it lacks, say, the complex arithmetic of MODEL; a small one, with all kernels
-    or those of MODEL, if the heap has no room for that either. A module that lacks operators or such
-    a feature is replaced by one with those of both. Free space and heap are checked before. A file of
-    the same name is replaced only when the copy is complete and checked; picotorch run --port then
-    finds it by name and content. In ROMFS the data is aligned, so that a run uses it in place. Data
-    files are copied beside MODEL, and replaced together with it.
+    make natmod OPTIMIZE=speed built, with all kernels, or a new one with the kernels of MODEL if the
+    heap has no room for it, or if it lacks, say, the complex arithmetic of MODEL; a small one, with
+    all kernels or those of MODEL, if the heap has no room for that either. A module that lacks
+    operators or such a feature is replaced by one with those of both. Free space and heap are checked
+    before. A file of the same name is replaced only when the copy is complete and checked; picotorch
+    run --port then finds it by name and content. In ROMFS the data is aligned, so that a run uses it in
+    place. Data files are copied beside MODEL, and replaced together with it.
 
     \b
     Examples:

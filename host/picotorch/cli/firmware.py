@@ -10,7 +10,7 @@ from ..firmware import kernels_in_flash, native_module, ports, rp2, selective
 from ..host import show
 from ..host.files import about, write
 from ..host.frozen_models import parse as parse_frozen
-from ..host.operators import WIDE_FORMS
+from ..host.optimize import Optimize
 from ..host.twin import open_program
 from ..run import running
 from . import options
@@ -36,14 +36,14 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--with", "parts", multiple=True, type=Choice([name for name, _ in PARTS]),
               help="Include this part of the runtime too, for your own Python code on the board; the "
               "parts that the models need are always included.")
-@click.option("--without", multiple=True, type=Choice(list(WIDE_FORMS)),
-              help="Leave out this form of int8 convolutions, of those that the models gain by: less "
-              "flash and temp memory, more time, the same bytes.")
+@options.optimize("size: leave out the variants of int8 convolutions: less flash and temp memory, "
+                  "more time, the same bytes. balanced, speed: include those that speed up one of the "
+                  "models.")
 @click.option("--operators", type=OutputFile(make_folder=True), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
 def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, frozen: tuple[str, ...],
-             output: Path | None, bare: bool, parts: tuple[str, ...], without: tuple[str, ...],
+             output: Path | None, bare: bool, parts: tuple[str, ...], optimize: Optimize,
              operators: Path | None, as_json: bool) -> None:
     """Build the firmware of a board with only the kernels that some models need.
 
@@ -60,7 +60,7 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
       picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
       picotorch firmware --board RPI_PICO --models a.pte
       picotorch run a.pte --board mps2-an386 --firmware fw.elf
-      picotorch firmware --bare --models a.pte --board mps2-an386 --without pointwise
+      picotorch firmware --bare --models a.pte --board mps2-an386 --optimize size
       picotorch firmware --models a.pte --operators operators.def
       picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
     """
@@ -72,8 +72,9 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
             "it takes a model with each run"))
     if not paths and not is_port and not is_rp2:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
-    if without and not paths:
-        raise click.UsageError("--without: give --models; with all kernels all forms are included")
+    if optimize.left_out and not paths:
+        raise click.UsageError("--optimize size: give --models; a firmware with all kernels has all "
+                               "variants of convolutions")
     if bare and is_rp2:
         raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
     if is_port:
@@ -84,21 +85,21 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
     files = {str(model): running.read_program(model) for model in paths}
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
-        write(operators, selective.selection(programs, without))
+        write(operators, selective.selection(programs, optimize))
         show.entry({"output": str(operators)}, as_json, lambda entry: show.wrote(operators))
         return
     if is_port:
-        entry = ports.build(board, programs, _read_frozen(frozen), parts, without)
+        entry = ports.build(board, programs, _read_frozen(frozen), parts, optimize)
         show.entry(entry, as_json, ports.show_text)
         return
     if is_rp2:
         target = output or rp2.default_output(board, paths)
         replaced = output is None and target.exists()
-        entry = rp2.build(board, programs, files, target, parts, without) | {"replaced": replaced}
+        entry = rp2.build(board, programs, files, target, parts, optimize) | {"replaced": replaced}
         show.entry(entry, as_json, rp2.show_text)
         return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
-                            parts, without)
+                            parts, optimize)
     show.entry(entry, as_json, selective.show_text)
 
 
@@ -107,10 +108,11 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
               metavar="MODEL...", help="Link only the kernels that these files need, and what reads "
               "files of their formats.")
 @click.argument("models", nargs=-1, type=InputFile(), metavar="")
-@click.option("--small/--fast", "small", default=None, help="Leave out the texts of errors, "
-              "EventTracer and the inner loops of int8 kernels for each core: plain C is smaller, and "
-              "slower.  [default: small with all kernels, and for images without weights prepared for "
-              "a core]")
+@options.optimize("size: leave out the texts of errors, EventTracer and the inner loops of int8 "
+                  "kernels for each core, so that plain C runs, which is slower; with --flash only the "
+                  "variants of int8 convolutions. speed: include all of these. balanced: without "
+                  "--flash as size if all kernels are built, or images without weights packed for a "
+                  "core; otherwise as speed.")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
               help="Build for this architecture; repeat it for more.  [default: those that run the "
               "models]")
@@ -123,7 +125,7 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
 @click.option("--firmware", type=InputFile(),
               metavar="FW.UF2", help="With --flash: check that this firmware leaves the flash free.")
 @options.as_json
-def natmod(first: tuple[Path, ...], models: tuple[Path, ...], small: bool | None,
+def natmod(first: tuple[Path, ...], models: tuple[Path, ...], optimize: Optimize,
            arches: tuple[str, ...], output: Path, board: str | None, frozen: tuple[str, ...],
            firmware: Path | None, as_json: bool) -> None:
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
@@ -142,7 +144,7 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], small: bool | None
     Example:
       picotorch natmod --models a.pte --arch armv6m
       picotorch natmod --models a.ptm --arch armv6m
-      picotorch natmod --fast --output natmod
+      picotorch natmod --optimize speed --output natmod
       picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
     """
     programs = {str(model): _opened(running.read_program(model), model) for model in [*first, *models]}
@@ -151,13 +153,11 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], small: bool | None
     if board:
         if arches:
             raise click.UsageError("--arch does not go with --flash")
-        if small:
-            raise click.UsageError("--small does not go with --flash: the kernels are not in the heap")
-        entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
+        entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output,
+                                       optimize)
         show.entry(entry, as_json, kernels_in_flash.show_text)
         return
-    if small is None:
-        small = native_module.is_small(programs)
+    small = native_module.is_small(programs, optimize)
     arches = arches or native_module.arches_of(programs, small)
     entry = native_module.build(arches, programs, output, small)
     show.entry(entry, as_json, native_module.show_text)

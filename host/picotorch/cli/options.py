@@ -15,6 +15,7 @@ from picotorch.memory import LIMIT
 
 from ..boards import chips
 from ..host.inputs import SEED
+from ..host.optimize import LEVELS, Optimize
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
 from ..host.request import ANSWER_TIMEOUT, PREPARE, RUN_TIMEOUT
 from ..host.twin import BOARD as HOST
@@ -147,6 +148,16 @@ class Bounded(click.FloatRange):
         return number
 
 
+class Level(Choice):
+    """size, balanced or speed, as an Optimize."""
+
+    def __init__(self) -> None:
+        super().__init__(list(LEVELS))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, Optimize) else LEVELS[super().convert(value, param, ctx)]
+
+
 class BackendClass(ParamType):
     """[NAME=]MODULE:CLASS as (name, class); the module is imported as from the working folder."""
 
@@ -230,6 +241,11 @@ def prepare(command: _Function) -> _Function:
                         show_default=True,
                         help="pool: kernels keep constant weights in the method pool, in a faster "
                              "encoding.")(command)
+
+
+def optimize(text: str) -> Callable[[_Function], _Function]:
+    return click.option("--optimize", type=Level(), default="balanced", show_default=True,
+                        metavar="|".join(LEVELS), help=text)
 
 
 def threads(command: _Function) -> _Function:

@@ -13,6 +13,7 @@ from ..export import exporting
 from ..export.steps import Steps
 from ..host import inputs, twin
 from ..host.instructions import read_instructions
+from ..host.optimize import Optimize
 from ..host.request import Request, Result
 from ..host.values import Values
 from ..measure.sizing import unplanned_bytes
@@ -25,29 +26,33 @@ HasRoom = Callable[[list[dict[str, Any]]], bool]  # takes the needs of methods
 _GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
 
 
-def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
-                 room: Callable[[Image], int | None], least_temp: bool | None, has_room: HasRoom | None,
+def compile_file(model: bytes, name: str, data: list[bytes], core: str, optimize: Optimize,
+                 room: Callable[[Image], int | None], has_room: HasRoom | None,
                  before: list[dict[str, Any]], int8_io: bool, keep_plan: bool,
                  steps: Steps) -> tuple[Image, dict[str, Any]]:
-    """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
-    there is room, see preparing.choose, which takes room and least_temp. least_temp: None for what
-    kernels use where the target has no room for more beside the models before, or without a target
-    (has_room is None) where more gains little. Raises Error."""
+    """Return an image of all methods, and what is in it.
+
+    optimize: with paying weights packed, preparing.choose takes room. With fitting scratch memory,
+    kernels have the smallest where the target has no room for more beside the models before, or without
+    a target (has_room is None) where more gains little. Raises Error.
+    """
     program = model
     notes: list[str] = []
     if not keep_plan:
         with steps.step("Planning memory"):
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
-        image, prepared = compile_image(program, data, None if prepare is False else core), None
-    if least_temp is None:
+        image = compile_image(program, data, None if optimize.pack_weights == "none" else core)
+    prepared = None
+    least_temp = optimize.scratch == "min"
+    if optimize.scratch == "fitting":
         methods = [_method(model, image.data, data, method, core) for method in image.methods]
         if has_room:
             least_temp = not has_room(_wanted([*before, {"least_temp": False, "methods": methods}]))
         else:
             with steps.step("Measuring with the temp memory that kernels use, and with more"):
                 least_temp = not _gains_by_temp(image, name, core, methods)
-    if prepare is None and image.parts.prepared:
+    if optimize.pack_weights == "paying" and image.parts.prepared:
         with steps.step("Measuring with and without prepared weights"):
             image, prepared = preparing.choose(program, data, name, core, room, least_temp)
     methods = [_method(model, image.data, data, method, core) for method in image.methods]

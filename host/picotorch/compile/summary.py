@@ -150,8 +150,8 @@ def _show_prepared(prepared: dict[str, Any]) -> None:
                 "none": "no prepared weights"}
     show.table(["of", "image>", "instructions>", "cycles>"], [
         [words, *["-" if count is None else f"{count:,}" for count in prepared[kind].values()]]
-        for kind, words in (("all", f"all {prepared['can']} calls (--prepare)"),
-                            ("none", "no call (--no-prepare)"))])
+        for kind, words in (("all", f"all {prepared['can']} calls (--optimize speed)"),
+                            ("none", "no call (--optimize size)"))])
     measured = prepared["all"]["cycles"] is not None
     reason = "" if measured else "; nothing was measured"
     show.line(f"Selected: {selected[prepared['taken']]}{reason}.")

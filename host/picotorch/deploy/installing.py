@@ -175,7 +175,7 @@ def choose(facts: dict[str, Any], found: Installed, wanted: Wanted, board: str) 
     runs = [arch for arch in arches if arch in wanted.arches]
     if arches and not runs and not wanted.small:
         raise fail(NOT_SUPPORTED, f"the model is an image without the weights that {arches[0]} needs",
-                   board, remedy="compile it with --no-prepare, or for its core")
+                   board, remedy="compile it with --optimize size, or for its core")
     module = None
     small = wanted.small and "images" not in kept
     for module in _modules(arches, runs, operators, features, small):

@@ -37,6 +37,7 @@ from ..host.operators import (
     needed_features,
     needed_operators,
 )
+from ..host.optimize import BALANCED, Optimize
 from ..host.twin import open_program
 from . import native_module, rp2, selective, uf2
 
@@ -75,11 +76,12 @@ BOARDS = {"RPI_PICO": Room("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 <
 
 
 def build(board: str, programs: dict[str, Program], models: list[tuple[str, bytes]],
-          firmware: Path | None, output: Path) -> dict[str, Any]:
+          firmware: Path | None, output: Path, optimize: Optimize = BALANCED) -> dict[str, Any]:
     """Writes the files for a board into the folder output, and says what they take.
 
     programs: those whose kernels are wanted, where there are none all but extra ones. models: for the
-    flash, by name. firmware: the UF2 file that is on the board.
+    flash, by name. firmware: the UF2 file that is on the board. optimize: selects the
+    variants of convolutions.
 
     Raises InvalidArgument for two models of one name, a file that is not a firmware of the board or a
     file in the folder that would be replaced and is not ours,
@@ -95,7 +97,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     opened = {name: open_program(data) for name, data in models}
     native_module.check_images((room.arch,), programs | opened)
     get = _make if selective.has_sources() else _prebuilt
-    names, module, kernels = get(board, programs, opened)
+    names, module, kernels = get(board, programs, opened, optimize)
     start = room.start + _whole(len(kernels), SECTOR)
     laid_out = _lay_out(models, start)
     end = max((address + len(data) for _, address, data in laid_out), default=start)
@@ -137,23 +139,24 @@ def _address(file: bytes, board: str) -> int:
 
 
 def _make(board: str, programs: dict[str, Program],
-          models: dict[str, Program]) -> tuple[set[str], bytes, bytes]:
+          models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
     """The names of the operators, the module and the kernels: it is built."""
     if programs:
         names, features = {*needed_operators(programs)}, needed_features(programs)
     else:
         names = operators_in_flash().union(needed_operators(models))
         features = needed_features(models) | COMMON_FEATURES
-    folder = native_module.select(names, board, native_module.Kind(frozenset(features)))
+    kind = native_module.Kind(frozenset(features - optimize.left_out))
+    folder = native_module.select(names, board, kind)
     module = native_module.make(BOARDS[board].arch, folder, "--flash", hex(BOARDS[board].start))
     return names, module.read_bytes(), (folder / "kernels.bin").read_bytes()
 
 
 def _prebuilt(board: str, programs: dict[str, Program],
-              models: dict[str, Program]) -> tuple[set[str], bytes, bytes]:
+              models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
     """The same of a wheel, if it has all that programs and models need."""
     folder = native_module.BUILD / board
-    if not (folder / KERNELS).is_file():
+    if optimize.left_out or not (folder / KERNELS).is_file():
         selective.check_sources(board, "native module")
     names = operators_in_flash()
     missing = {*needed_operators(programs), *needed_operators(models)} - names

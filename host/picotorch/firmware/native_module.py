@@ -28,6 +28,7 @@ from ..host.operators import (
     needed_features,
     needed_operators,
 )
+from ..host.optimize import BALANCED, Optimize
 from ..host.sources import ROOT
 from ..measure.firmware_map import sections
 from . import selective
@@ -92,7 +93,8 @@ class Kind:
     @property
     def options(self) -> list[str]:
         """The options of this kind for setup_picotorch.py."""
-        return [*([] if self.programs else ["--images"]), *([] if self.small else ["--fast"])]
+        return [*([] if self.programs else ["--images"]),
+                "--optimize", "size" if self.small else "speed"]
 
     def folder(self, arch: str) -> str:
         """The name of the folder that the module of an architecture is built in."""
@@ -136,9 +138,11 @@ def runs_small(programs: dict[str, Program]) -> bool:
     return runs(programs, None, True)
 
 
-def is_small(programs: dict[str, Program]) -> bool:
-    """Tell if the module for these is small by default. It is with all kernels, and for images that a
-    small module runs: those have no weights prepared for faster loops."""
+def is_small(programs: dict[str, Program], optimize: Optimize = BALANCED) -> bool:
+    """Return whether the module for these programs is small. If optimize leaves it open, it is with all
+    kernels, and for images that a small module runs: those have no weights packed for faster loops."""
+    if optimize.small_module is not None:
+        return optimize.small_module
     return not programs or selective.only_images(programs) and runs_small(programs)
 
 
@@ -149,7 +153,7 @@ def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: b
         if wrong:
             raise fail(NOT_SUPPORTED, "is an image without the weights that " + (
                 "a small module needs" if small else f"{' and '.join(wrong)} need"), name,
-                remedy="compile it with --no-prepare" + ("" if small else ", or for that core"))
+                remedy="compile it with --optimize size" + ("" if small else ", or for that core"))
 
 
 def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
@@ -187,7 +191,7 @@ def _remedy(kind: Kind, is_selective: bool) -> str:
     """Return the remedy for a board that has no room for a module: a smaller one."""
     if not is_selective:
         return "build with --models"
-    return FIRMWARE if kind.small else f"build with --small, or {FIRMWARE}"
+    return FIRMWARE if kind.small else f"build with --optimize size, or {FIRMWARE}"
 
 
 def heap_of(module: Path) -> int:
@@ -338,4 +342,5 @@ def _choice(small: bool) -> str:
     """Describe the cost of a small module."""
     cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
             "as many instructions on a Cortex-M4F")
-    return f"Small: {cost}. --fast builds the other." if small else f"Fast. With --small {cost}."
+    return (f"Small: {cost}. --optimize speed builds the other." if small else
+            f"Fast. With --optimize size {cost}.")

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ..host.elf import flash_bytes
 from ..host.files import write
 from ..host.frozen_models import MODULE, c_source
 from ..host.operators import known_operators, needed_operators
+from ..host.optimize import BALANCED, Optimize
 from ..host.sources import ROOT
 from . import selective
 
@@ -112,11 +113,11 @@ def _manifest(board: PortBoard, parts: set[str]) -> str:
 
 
 def _files(board: PortBoard, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]],
-           parts: set[str], without: Collection[str]) -> dict[str, str]:
+           parts: set[str], optimize: Optimize) -> dict[str, str]:
     """Return the files that the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
-        files["operators.def"] = selective.selection(programs, without)
+        files["operators.def"] = selective.selection(programs, optimize)
     if frozen:
         files["models.c"] = c_source(list(frozen))
     return files
@@ -166,13 +167,13 @@ def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
 
 
 def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]] = (),
-          parts: tuple[str, ...] = (), without: Collection[str] = (),
+          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED,
           arguments: tuple[str, ...] = ()) -> dict[str, Any]:
     """Builds the firmware and says what is in it.
 
     programs: link only the kernels that these need, by file name; all where there are none.
     frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
-    those that the programs need. without: those of WIDE_FORMS to leave out. arguments: for make,
+    those that the programs need. optimize: selects the variants of convolutions. arguments: for make,
     besides those of boards.toml.
 
     Raises NotFound without the sources or the tree, MemoryAllocationFailed where it does not fit,
@@ -187,7 +188,7 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
         selected = selective.needed_parts(programs) | {"files", "module"} | set(parts)
     else:
         selected = {part for part, _ in PARTS}
-    files = _files(board, programs, frozen, selected, without)
+    files = _files(board, programs, frozen, selected, optimize)
     folder = _folder(board, files, (str(tree), *board.make, *arguments))
     log = folder / "make.log"
     show.line(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)

@@ -20,6 +20,7 @@ from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUP
 from ..host import romfs, show, twin
 from ..host.files import check_output, write
 from ..host.operators import known_operators, needed_operators
+from ..host.optimize import BALANCED, Optimize
 from ..host.sources import ROOT
 from . import selective, uf2
 
@@ -78,16 +79,17 @@ def default_output(board: str, models: Collection[Any]) -> Path:
 
 
 def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
-          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict[str, Any]:
+          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> dict[str, Any]:
     """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
     that the programs need, all of them where there are none and where there are no sources, and their
-    files as /rom/<name>. Both have the same keys, paths. without: those of WIDE_FORMS to leave out.
+    files as /rom/<name>. Both have the same keys, paths. optimize: selects the variants of
+    convolutions.
 
     Raises NotSupported for an image that the board would refuse, NotFound where there are neither
     sources nor a firmware, what selective.make raises, OperatorMissing, and
     MemoryAllocationFailed where the flash is too small.
     """
-    if without:
+    if optimize.left_out:
         selective.check_sources(board)
     files = _on_board(models)
     check_images(board, models)
@@ -98,7 +100,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
         names, selected = needed, {*selective.needed_parts(programs), *PARTS, *parts}
     else:
         names, selected = sorted(known_operators()), {name for name, _ in ALL_PARTS}
-    firmware = (_make(board, programs, selected, without, output.with_suffix(".elf")) if has_sources
+    firmware = (_make(board, programs, selected, optimize, output.with_suffix(".elf")) if has_sources
                 else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
@@ -108,7 +110,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     return entry
 
 
-def _make(board: str, programs: dict[str, Program], parts: set[str], without: Collection[str],
+def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: Optimize,
           elf: Path) -> bytes:
     """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
     check_output(elf, make_folder=True)
@@ -116,7 +118,7 @@ def _make(board: str, programs: dict[str, Program], parts: set[str], without: Co
     with selective.locked(BUILD / board):
         if programs:
             selective.write_changed(folder, {
-                "operators.def": selective.selection(programs, without),
+                "operators.def": selective.selection(programs, optimize),
                 "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
         selective.make(board, ["rp2"], folder if programs else None)
         write(elf, (folder / "firmware.elf").read_bytes())
@@ -146,7 +148,7 @@ def check_images(board: str, models: dict[str, bytes]) -> None:
     for name, data in models.items():
         if not twin.runs_on(data, CORES[core]):
             raise fail(NOT_SUPPORTED, f"is an image without the weights that a {core} needs", name,
-                       remedy="compile it with --no-prepare, or for that core")
+                       remedy="compile it with --optimize size, or for that core")
 
 
 def pack(board: str, firmware: bytes, files: dict[str, bytes],

@@ -24,6 +24,7 @@ from ..host import child, quoting, show, twin
 from ..host.elf import flash_bytes
 from ..host.files import check_output, write
 from ..host.operators import FEATURES, known_operators, needed_features, needed_operators
+from ..host.optimize import BALANCED, Optimize
 from ..host.sources import ROOT
 from ..measure.flash import flash_of_operators, flash_rows
 from ..run import emulator
@@ -46,9 +47,9 @@ def operator_file(names: Collection[str], features: Collection[str] = ("programs
     return "\n".join(lines) + "\n"
 
 
-def selection(programs: dict[str, Program], without: Collection[str] = ()) -> str:
-    """The text of an operators.def with what these programs need, but for these of WIDE_FORMS."""
-    return operator_file(needed_operators(programs), needed_features(programs) - {*without})
+def selection(programs: dict[str, Program], optimize: Optimize = BALANCED) -> str:
+    """Return the text of an operators.def with what these programs need."""
+    return operator_file(needed_operators(programs), needed_features(programs) - optimize.left_out)
 
 
 def only_images(programs: dict[str, Program]) -> bool:
@@ -79,10 +80,10 @@ def default_output(board: str, bare: bool = False) -> Path:
 
 
 def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
-          parts: tuple[str, ...] = (), without: Collection[str] = ()) -> dict[str, Any]:
+          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> dict[str, Any]:
     """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
     is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
-    need. without: those of WIDE_FORMS to leave out.
+    need. optimize: selects the variants of convolutions.
 
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
@@ -93,7 +94,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
     selected = set() if bare else needed_parts(programs) | set(parts)
-    files = {"operators.def": selection(programs, without),
+    files = {"operators.def": selection(programs, optimize),
              "manifest.py": manifest(selected)}
     folder = emulator.build_folder(board, variant) / "selected" / _digest(files)
     with locked(folder.parent):
@@ -109,7 +110,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
             "parts": sorted(selected), "backends": _backends(programs), "flash": flash_bytes(output),
             "kernels": flash_of_operators(start, names, variant, mapped,
-                                          needed_features(programs) - {*without})}
+                                          needed_features(programs) - optimize.left_out)}
 
 
 def _backends(programs: dict[str, Program]) -> list[str]:

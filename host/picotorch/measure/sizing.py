@@ -38,7 +38,7 @@ from . import by_size, cycles, fitting
 from .flash import flash_of_operators
 from .stack import FREE, bound_on
 
-OTHER_CORE = "is an image for another core; compile it for this one, or with --no-prepare"
+OTHER_CORE = "is an image for another core; compile it for this one, or with --optimize size"
 _MOST_BACKENDS = 64  # each registration looks at all before it
 _PAUSE = 0.01  # seconds
 

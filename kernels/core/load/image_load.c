@@ -146,7 +146,7 @@ static int take_packed(pt_method *m, pt_error *error) {
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
                            "is an image for another core; compile it for this one, or with "
-                           "--no-prepare");
+                           "--optimize size");
 }
 
 static int load(pt_method *m, const pt_memories *memories, const pt_options *options,

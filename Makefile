@@ -151,7 +151,7 @@ performance: all-firmware ## Measure everything in docs/performance.md, and writ
 	.venv/bin/python tests/benchmark/bench_images.py
 	.venv/bin/python tests/benchmark/bench_c_project.py
 	.venv/bin/python tests/benchmark/bench_ops.py --totals
-	.venv/bin/python tests/benchmark/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
+	.venv/bin/python tests/benchmark/bench_ops.py --totals --weights pool --output build/bench_ops_pool.json
 	.venv/bin/python tests/benchmark/cycles.py
 	.venv/bin/python tests/benchmark/bench_forms.py
 	.venv/bin/python tests/benchmark/twin_speed.py

@@ -20,7 +20,7 @@ import numpy as np
 from picotorch.boards import boards
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host.instructions import read_instructions
-from picotorch.host.request import PREPARE, Request
+from picotorch.host.request import Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.measure.flash import flash_of_models
@@ -43,6 +43,8 @@ MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep
 DENSE = ", dense"
 # Measured in C as well, on boards without MicroPython: there the call counts.
 SMALL = ["add_1", "softmax_2x2", "linear_5"]
+# Where weights are: those of the program alone, or packed in the pool too.
+WEIGHTS = ("none", "pool")
 # Figures that are compared: those of the anchor.
 COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
 
@@ -56,7 +58,7 @@ def request(name, board, prepare):
         fixture = fixture_store.load(name)
         run = fixture.runs[0]
         one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
-    one.prepare = prepare
+    one.pack_weights = prepare == "pool"
     one.pool_size, one.temp_size = board.arenas["pool"].size, board.arenas["temp"].size
     return without_zeros(one) if is_dense else one
 
@@ -143,7 +145,7 @@ def rows(name, board, modes):
     entries = []
     for prepare in modes:
         entry = row(name, board, prepare)
-        if prepare == PREPARE[0] or len(modes) == 1 or entry.get("prepared"):
+        if prepare == WEIGHTS[0] or len(modes) == 1 or entry.get("prepared"):
             entries.append(entry)
     return entries
 
@@ -190,7 +192,7 @@ def keep(found, output):
 @click.option("--model", "models", multiple=True, help="default: the benchmark's",
               type=click.Choice([*benchmark_store.NAMES, *(f.name for f in fixture_store.load_all())]),
               metavar="NAME")
-@click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
+@click.option("--weights", "modes", multiple=True, type=click.Choice(WEIGHTS), default=WEIGHTS,
               help="default: all")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench.json")
 def main(names, models, modes, output):

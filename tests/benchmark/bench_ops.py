@@ -15,14 +15,13 @@ from pathlib import Path
 
 import click
 import numpy as np
-from picotorch.host.request import PREPARE
 from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import keep  # noqa: E402
+from benchmark.bench import WEIGHTS, keep  # noqa: E402
 from support.board_call import BOARDS, Case, call_on_board  # noqa: E402
 from support.kernel_call import Tensor  # noqa: E402
 
@@ -130,7 +129,7 @@ def shown(value, form):
 @click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), help="default: all")
 @click.option("--class", "classes", multiple=True, help="default: all; the begin of its name is enough")
 @click.option("--totals", is_flag=True, help="only the sums of the classes")
-@click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0], show_default=True)
+@click.option("--weights", "prepare", type=click.Choice(WEIGHTS), default=WEIGHTS[0], show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ops.json")
 def main(names, classes, totals, prepare, output):
     operators = [o for o in OPERATORS if not classes or o["class"].startswith(classes)]

@@ -22,7 +22,6 @@ import click
 from picotorch.boards import boards
 from picotorch.compile.image_writer import compile_image
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
-from picotorch.host.request import PREPARE
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.measure.cycles import conditions, operator_of, wished_by
@@ -35,7 +34,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import DENSE, MODELS, keep, macs_of, request  # noqa: E402
+from benchmark.bench import DENSE, MODELS, WEIGHTS, keep, macs_of, request  # noqa: E402
 from benchmark.disassembly import disassemble  # noqa: E402
 from benchmark.instruction_timings import CORES, Timings  # noqa: E402
 from benchmark.pipelines import Pipelines  # noqa: E402
@@ -254,7 +253,7 @@ def request_in(name, board, prepare, has_less_temp=False, of_image=False):
     one = request(name, board, prepare)
     if of_image:
         image = compile_image(one.model, (), board.core if prepare == "pool" else None)
-        one = dataclasses.replace(one, model=image.data, prepare="none")
+        one = dataclasses.replace(one, model=image.data, pack_weights=False)
     if has_less_temp:
         one.temp_size = running.run(one, board.name).temp.used
     return one
@@ -310,7 +309,7 @@ def wishes_for_more(name, board, prepare, of_image):
 @click.command(help=__doc__)
 @click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), help="default: all")
 @click.option("--model", "models", multiple=True, help="default: those of bench.py")
-@click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
+@click.option("--weights", "modes", multiple=True, type=click.Choice(WEIGHTS), default=WEIGHTS,
               help="default: all")
 @click.option("--functions", is_flag=True, help="also those that take most, for each model and core")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/cycles.json")

@@ -6,43 +6,43 @@ import numpy as np
 import pytest
 from picotorch.boards.boards import load_board
 from picotorch.host import twin
-from picotorch.host.request import PREPARE, Request
+from picotorch.host.request import Request
 from picotorch.run import emulated, emulator, running
 from support.benchmark_store import NAMES, TARGETS, load
 from support.board_call import BOARDS
 
 
-def request(name, board, prepare):
+def request(name, board, pack):
     model = load(name)
     pool, core = load_board(board).arenas["pool"].size, load_board(board).core
-    return Request(model.pte(board), name, model.inputs, prepare=prepare, core=core, pool_size=pool)
+    return Request(model.pte(board), name, model.inputs, pack_weights=pack, core=core, pool_size=pool)
 
 
 @functools.cache
-def on_twin(name, board, prepare):
-    return twin.run(request(name, board, prepare))
+def on_twin(name, board, pack):
+    return twin.run(request(name, board, pack))
 
 
-@pytest.mark.parametrize("prepare", PREPARE)
+@pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("board", ["mps2-an386", *TARGETS])
 @pytest.mark.parametrize("name", NAMES)
-def test_twin_gives_the_outputs_of_the_dialect(name, board, prepare):
-    result = on_twin(name, board, prepare)
+def test_twin_gives_the_outputs_of_the_dialect(name, board, pack):
+    result = on_twin(name, board, pack)
     assert result.code == 0, result.message
     np.testing.assert_array_equal(result.outputs[0], load(name).expected[0])
 
 
-@pytest.mark.parametrize("prepare", PREPARE)
+@pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_board_gives_the_outputs_of_the_dialect(name, board, prepare):
+def test_board_gives_the_outputs_of_the_dialect(name, board, pack):
     try:
-        result = emulated.run(request(name, board, prepare), load_board(board))
+        result = emulated.run(request(name, board, pack), load_board(board))
     except emulator.FirmwareMissing as error:
         pytest.fail(f"make all-firmware first: {error}", pytrace=False)
     assert result.code == 0, result.message
     np.testing.assert_array_equal(result.outputs[0], load(name).expected[0])
-    reference = on_twin(name, board, prepare)
+    reference = on_twin(name, board, pack)
     assert result.pool == reference.pool
     assert result.method_pool.used == reference.method_pool.used
     assert result.temp.used == reference.temp.used

@@ -168,7 +168,7 @@ def test_models_may_follow_one_another(call, monkeypatch, option):
     monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
     assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
     ((board, programs, *others),) = built
-    assert (board, *others) == (BOARD, selective.default_output(BOARD), False, (), ())
+    assert (board, *others) == (BOARD, selective.default_output(BOARD), False, (), BALANCED)
     assert list(programs) == [str(path("add_1")), str(path("add_5"))]
 
 

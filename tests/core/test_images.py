@@ -214,9 +214,9 @@ def test_what_is_prepared_in_the_image_saves_instructions(name):
     """As many as in the pool, where the pool has room for it."""
     model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
-    runs = [running.run(Request(file, name, model.inputs, prepare=prepare, pool_size=None), ALL_ON)
-            for file, prepare in ((image_writer.compile_image(program, (), "cortex-m4").data, "none"),
-                                  (program, "pool"), (program, "none"))]
+    runs = [running.run(Request(file, name, model.inputs, pack_weights=pack, pool_size=None), ALL_ON)
+            for file, pack in ((image_writer.compile_image(program, (), "cortex-m4").data, False),
+                               (program, True), (program, False))]
     in_image, in_pool, plain = [run.instructions["execute"] for run in runs]
     assert in_image <= in_pool < plain
 

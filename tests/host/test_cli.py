@@ -695,7 +695,7 @@ def test_parity_compares_what_is_prepared(call, monkeypatch):
         result.pool = result.pool[:-1] + bytes([result.pool[-1] ^ 1])
         return result
 
-    arguments = ["parity", path("int8_ds_cnn"), "--prepare", "pool", "--json"]
+    arguments = ["parity", path("int8_ds_cnn"), "--pack-weights", "--json"]
     (board,) = json.loads(call(*arguments)[1])["boards"]
     assert board["first_differing_pool_byte"] is None and board["compared_pool_bytes"] > 30_000
     monkeypatch.setattr(emulated, "run", run)

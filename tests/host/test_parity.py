@@ -47,14 +47,14 @@ def test_a_board_gives_the_memories_that_it_has(call, command, board):
 
 def test_what_is_prepared_may_take_all_of_a_board(call, large):
     """On the twin beside the board, too."""
-    arguments = [large, "--board", "mps2-an386", "--prepare", "pool", "--json"]
+    arguments = [large, "--board", "mps2-an386", "--pack-weights", "--json"]
     assert json.loads(call("run", *arguments)[1])["prepared"] > 150_000
     assert json.loads(call("parity", *arguments)[1])["agree"] is True
 
 
 @pytest.mark.parametrize("command", ["run", "parity", "profile"])
 def test_a_board_that_has_no_more_is_not_told_to_take_more(call, large, command):
-    result = call(command, large, "--board", "netduinoplus2", "--prepare", "pool")
+    result = call(command, large, "--board", "netduinoplus2", "--pack-weights")
     assert result[0] == 1
     assert result[2].endswith("8192B available; the board has no more, see picotorch boards\n")
 

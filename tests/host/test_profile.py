@@ -63,7 +63,7 @@ def fixtures_that_run():
 @pytest.mark.parametrize("board", ["host", BOARD])
 def test_what_the_json_holds(call, board):
     entry = profile(call, "ds_cnn", "--board", board)
-    assert (entry["method"], entry["board"], entry["prepare"]) == ("forward", board, "none")
+    assert (entry["method"], entry["board"], entry["pack_weights"]) == ("forward", board, False)
     assert entry["unit"] == ("ns" if board == "host" else "instructions")
     rows = entry["instructions"]
     assert [row["index"] for row in rows] == list(range(32))
@@ -141,8 +141,8 @@ def test_a_dynamic_program_says_which_sizes_count(call):
 def test_another_method_and_prepared_weights(call):
     run = fixture_store.load("two_methods").runs[1]
     assert profile(call, "two_methods", "--method", run.method)["method"] == run.method
-    entry = profile(call, "int8_resnet8", "--board", BOARD, "--prepare", "pool")
-    assert entry["prepare"] == "pool"
+    entry = profile(call, "int8_resnet8", "--board", BOARD, "--pack-weights")
+    assert entry["pack_weights"]
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])

@@ -484,10 +484,10 @@ def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):
 
 
 @pytest.mark.thorough
-def test_preparation_that_gains_nothing_is_named(call):
+def test_packing_that_gains_nothing_is_named(call):
     for command in ("size", "run"):
         for board, gains in (("mps2-an385", False), ("mps2-an386", True)):
-            out = call(command, path(MODEL), "--board", board, "--prepare", "pool")[1]
+            out = call(command, path(MODEL), "--board", board, "--pack-weights")[1]
             assert ("cortex-m3 gain nothing by" in out) != gains
 
 

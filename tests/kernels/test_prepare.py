@@ -37,7 +37,7 @@ def fixture():
 
 @pytest.fixture(scope="module")
 def needed(fixture):
-    """Measure as `picotorch size --prepare pool` does, without a board."""
+    """Measure as `picotorch size --pack-weights` does, without a board."""
     return sizing.measure(fixture.pte, NAME, "forward", [], "pool")
 
 
@@ -60,7 +60,7 @@ def run(method, fixture):
 @pytest.mark.parametrize("target", ["host", BOARD])
 def test_reported_pool_is_exact(fixture, needed, target):
     request = Request(fixture.pte, NAME, fixture.runs[0].inputs, pool_size=needed["method_pool"],
-                      temp_size=needed["temp"], prepare="pool")
+                      temp_size=needed["temp"], pack_weights=True)
     result = running.run(request, target)
     assert (result.status, result.method_pool.used) == ("ok", needed["method_pool"])
     assert result.prepared == needed["prepared"] > 0
@@ -116,7 +116,7 @@ def test_methods_in_one_pool_prepare_apart(fixture, needed):
 
 def for_core(name, core, **others):
     fixture = fixture_store.load(name)
-    return Request(fixture.pte, name, fixture.runs[0].inputs, pool_size=1 << 18, prepare="pool",
+    return Request(fixture.pte, name, fixture.runs[0].inputs, pool_size=1 << 18, pack_weights=True,
                    core=core, **others)
 
 

@@ -362,7 +362,7 @@ def firmware_without(tmp_path_factory):
 @pytest.mark.thorough
 def test_a_build_without_the_forms(firmware_without):
     model = benchmark_store.load("int8_resnet8").pte(M4)
-    for prepare in ("none", "pool"):
-        slow = executed(model, firmware=firmware_without, prepare=prepare)
-        assert slow == pytest.approx(executed(model, temp_size=2048, prepare=prepare), rel=0.01)
-        assert executed(model, prepare=prepare) < 0.8 * slow
+    for pack in (False, True):
+        slow = executed(model, firmware=firmware_without, pack_weights=pack)
+        assert slow == pytest.approx(executed(model, temp_size=2048, pack_weights=pack), rel=0.01)
+        assert executed(model, pack_weights=pack) < 0.8 * slow

@@ -17,7 +17,7 @@ from ..boards import chips
 from ..host.inputs import SEED
 from ..host.optimize import LEVELS, Optimize
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
-from ..host.request import ANSWER_TIMEOUT, PREPARE, RUN_TIMEOUT
+from ..host.request import ANSWER_TIMEOUT, RUN_TIMEOUT
 from ..host.twin import BOARD as HOST
 from .command import Choice, InputFile, ParamType, did_you_mean
 
@@ -236,11 +236,10 @@ def as_json(command: _Function) -> _Function:
                         help="Print one JSON object instead of text.")(command)
 
 
-def prepare(command: _Function) -> _Function:
-    return click.option("--prepare", type=Choice(PREPARE), default=PREPARE[0],
-                        show_default=True,
-                        help="pool: kernels keep constant weights in the method pool, in a faster "
-                             "encoding.")(command)
+def pack_weights(command: _Function) -> _Function:
+    return click.option("--pack-weights", is_flag=True,
+                        help="Let kernels store constant weights in the method pool, packed for their "
+                             "loops: faster, with a larger pool.")(command)
 
 
 def optimize(text: str) -> Callable[[_Function], _Function]:

@@ -28,13 +28,13 @@ from .command import InputFile, command
               help="Expected floats may differ by R * the largest of their output.  [default: "
               f"{parity.BOUND:g}, more for float16 and bfloat16]")
 @options.quantize
-@options.prepare
+@options.pack_weights
 @options.threads
 @options.as_json
 def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str | None,
                    timeout: float | None, firmware: Path | None, bare: bool, files: tuple[Path, ...],
                    inputs: Path | None, sizes: options.Sizes, seed: int,
-                   expected: Path | None, rtol: float | None, quantize: bool, prepare: str,
+                   expected: Path | None, rtol: float | None, quantize: bool, pack_weights: bool,
                    threads: int, as_json: bool) -> None:
     """Compare the outputs and the method pool of a board with the twin's, to the bit.
 
@@ -55,7 +55,7 @@ def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str 
     if firmware is not None and len(asked) > 1:
         raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
-    request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
+    request, reference = parity.make_request(data, model, method, inputs, seed, pack_weights, quantize,
                                              running.read_data(list(files)), dict(sizes), expected,
                                              rtol)
     compared = [name for name in asked if name != running.HOST]

@@ -29,7 +29,7 @@ from .drawing import DrawingFile
 @options.bare
 @options.inputs
 @options.quantize
-@options.prepare
+@options.pack_weights
 @options.threads
 @options.data
 @options.backend
@@ -45,7 +45,7 @@ from .drawing import DrawingFile
 def profile_command(model: Path, method: str, board: str, port: str | None, timeout: float | None,
                     firmware: Path | None, bare: bool, inputs: Path | None,
                     sizes: options.Sizes, seed: int, quantize: bool,
-                    prepare: str, threads: int, files: tuple[Path, ...], sort: str,
+                    pack_weights: bool, threads: int, files: tuple[Path, ...], sort: str,
                     memory_map: Path | None, etdump_path: Path | None, debug_buffer: Path | None,
                     as_json: bool) -> None:
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
@@ -67,7 +67,7 @@ def profile_command(model: Path, method: str, board: str, port: str | None, time
     data = running.read_program(model)
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-    request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
+    request = Request(data, str(model), values, method, pack_weights=pack_weights, firmware=firmware,
                       bare=bare, data=running.read_data(list(files)), timeout=timeout,
                       threads=threads)
     if memory_map is not None:

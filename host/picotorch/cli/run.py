@@ -42,7 +42,7 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
               help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
 @options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
-@options.prepare
+@options.pack_weights
 @options.threads
 @click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
               help="For a script (.py): a model or another file that it opens; repeat it for more.")
@@ -55,7 +55,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
         firmware: Path | None, bare: bool, files: tuple[Path, ...], inputs: Path | None,
         sizes: options.Sizes, seed: int, quantize: bool, outputs: Path | None,
         pool_size: int | None, planned: tuple[tuple[int, int], ...], temp_size: int | None,
-        prepare: str, threads: int, with_script: tuple[Path, ...], rtol: float, atol: float,
+        pack_weights: bool, threads: int, with_script: tuple[Path, ...], rtol: float, atol: float,
         as_json: bool) -> None:
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
@@ -94,7 +94,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
     board, beside = (board, None) if port is None else (PORT + port, board)
     memories: dict[str, Any] = {
         "pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-        "prepare": prepare, "threads": threads, "firmware": firmware, "bare": bare,
+        "pack_weights": pack_weights, "threads": threads, "firmware": firmware, "bare": bare,
         "timeout": timeout}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:

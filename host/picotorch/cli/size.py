@@ -33,13 +33,13 @@ from .command import command
 @options.port
 @options.data
 @options.backend
-@options.prepare
+@options.pack_weights
 @click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
               help="Exit with status 1 if a chip or board has no room.")
 @options.as_json
 def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
          core: str | None, clock: int | None, boards: tuple[str, ...], port: str | None,
-         timeout: float | None, files: tuple[Path, ...], prepare: str, fail_on: str | None,
+         timeout: float | None, files: tuple[Path, ...], pack_weights: bool, fail_on: str | None,
          as_json: bool) -> None:
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
@@ -69,8 +69,8 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
                                "--board or --port")
     emulated = list(boards) if named else running.board_names()[1:]
     data = running.read_program(model)
-    entry = sizing.measure(data, str(model), method, emulated, prepare, running.read_data(list(files)),
-                           compared)
+    entry = sizing.measure(data, str(model), method, emulated, pack_weights,
+                           running.read_data(list(files)), compared)
     some_are_built = any(board["built"] for board in entry["boards"])
     for board in () if named or not some_are_built else entry["boards"]:
         if not board["built"] and not load_board(board["board"]).full_firmware:

@@ -13,7 +13,6 @@ POOL_SIZE = 65536  # bytes of method pool without --pool-size
 TEMP_SIZE = 65536
 HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
 PORT = "port:"  # what the name of a connected board begins with
-PREPARE = ("none", "pool")
 RUN_TIMEOUT = 120.0  # seconds, for a run
 ANSWER_TIMEOUT = 10.0  # seconds, for any other answer of a connected board
 RTOL, ATOL = 1e-5, 1e-8  # of the expected outputs of a bundled program
@@ -28,8 +27,8 @@ class Request:
     board has, for the defaults on the twin.
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
-    prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
-    core: as board.toml names it: for which the twin prepares, as a board of this core does.
+    pack_weights: let kernels store constant weights in the pool, packed for their loops: faster.
+    core: as board.toml names it: for which the twin packs them, as a board of this core does.
     executions: how many are measured, instruction by instruction; on a board one at most.
     firmware: that of the board with all kernels where it says nothing; bare: the one without
     MicroPython. data: bytes of the .ptd files that the program's external tensors are in. timeout:
@@ -44,7 +43,7 @@ class Request:
     pool_size: int | None = POOL_SIZE
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     temp_size: int | None = TEMP_SIZE
-    prepare: str = "none"
+    pack_weights: bool = False
     core: str | None = None
     executions: int = 0
     firmware: Path | None = None
@@ -115,7 +114,7 @@ class Result:
 
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
-    prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
+    prepared: bytes of the pool that hold packed weights. pool: the bytes in use before those,
     which are the same everywhere; with those where the request has a core. log: what it says, and what
     the board wrote. began_load: its memories were there. events: of each measured execution those of
     the loop's end and of every instruction. cycles: about so many of an execution, by the estimate of

@@ -87,7 +87,7 @@ def _run(request: Request, result: Result) -> None:
         prepare_for(method, request.core)
     method.library.threads = request.threads
     result.began_load = True
-    method.load(program, request.method, request.prepare == "pool", data_map, tracer)
+    method.load(program, request.method, request.pack_weights, data_map, tracer)
     _report(method, request, result)
     if tracer is not None:
         method.library.restore_once(aligned(HOST_MEMORY))

@@ -101,16 +101,16 @@ def _has_less_temp(request: Request, result: Result, core: str) -> bool:
 def used_by(request: Request) -> int:
     """Return the bytes of temp memory that the kernels of a method use. Raises Error."""
     method = load_with_exact_memories(open_program(request.model), request.method,
-                                      request.prepare == "pool", open_data(request.data))
+                                      request.pack_weights, open_data(request.data))
     used: int = method.memory_report()["temp"]["used"]
     return used
 
 
 def wished_by(request: Request, core: str) -> int:
     """Return the bytes of temp memory with which a method is fastest on a core. Raises Error."""
-    data, prepare = open_data(request.data), request.prepare == "pool"
-    method = load_with_exact_memories(open_program(request.model), request.method, prepare, data)
-    return wished_temp(method, core, prepare, data)
+    data, pack = open_data(request.data), request.pack_weights
+    method = load_with_exact_memories(open_program(request.model), request.method, pack, data)
+    return wished_temp(method, core, pack, data)
 
 
 def factors(core: str, operator: str, run: RunConditions = PLAIN) -> list[float]:

@@ -47,7 +47,7 @@ def profile(request: Request, board: str,
     rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
             for i, instruction in enumerate(instructions)]
     entry = {"model": request.name, "method": request.method, "board": board,
-             "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(result),
+             "pack_weights": request.pack_weights, "dynamic": _is_dynamic(values), "unit": unit(result),
              "executions": len(result.events),
              "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
              "instructions": rows, "operators": _operators(rows), **connected_entry(result)}
@@ -163,7 +163,7 @@ def show_text(entry: dict[str, Any], order: str) -> None:
     head = [name + ">", *["cycles>"] * has_cycles, f"share of {entry['share_of']}>", "MACs>",
             f"MACs/{short}>"]
     show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
-                 + (", prepared" if entry["prepare"] != "none" else ""))
+                 + (", packed weights" if entry["pack_weights"] else ""))
     show.table(["", "operator", "input * weights -> output", "calls>", *head],
                [[row["index"], row["call"], row["shapes"], row["calls"], *_figures(row)]
                 for row in rows])

@@ -43,7 +43,7 @@ _MOST_BACKENDS = 64  # each registration looks at all before it
 _PAUSE = 0.01  # seconds
 
 
-def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
+def measure(model: bytes, name: str, method: str, boards: list[str], pack_weights: bool,
             data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict[str, Any]:
     """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
     Raises the errors of loading."""
@@ -52,13 +52,13 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     planned = planned_sizes(meta, {})
     files, emulated = open_data(data), [load_board(board) for board in boards]
     with _stand_ins(meta):
-        loaded = load_with_exact_memories(program, method, prepare == "pool", files)
+        loaded = load_with_exact_memories(program, method, pack_weights, files)
         report = loaded.memory_report()
         cores = {board.core for board in emulated} | {chip.core for chip in chips}
         refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
         wished = {core: report["temp"]["used"] if core in refused
-                  else wished_temp(loaded, core, prepare == "pool", files) for core in cores}
-        least = least_temp(loaded, prepare == "pool", files)
+                  else wished_temp(loaded, core, pack_weights, files) for core in cores}
+        least = least_temp(loaded, pack_weights, files)
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
@@ -78,7 +78,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "delegates": delegate_list(meta),
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
-                      temp_size=need["temp"], prepare=prepare, data=list(data))
+                      temp_size=need["temp"], pack_weights=pack_weights, data=list(data))
     measured = _Measured(need, request, placed, refused)
     on_boards = [(board, _temp_on_board(measured, board)) for board in emulated]
     on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]

@@ -44,7 +44,7 @@ class Reference:
 
 
 def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-                 prepare: str = "none", quantize: bool = False, files: Sequence[bytes] = (),
+                 pack_weights: bool = False, quantize: bool = False, files: Sequence[bytes] = (),
                  sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
                  rtol: float | None = None) -> tuple[Request, Reference]:
     """The request, with the bytes of its .ptd files, and the reference. Without inputs and expected
@@ -71,7 +71,7 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
     if expected is not None:
         reference.path = expected
         reference.outputs = read_npz(expected, _output_bytes(meta), "out")
-    request = Request(data, str(model), values, method, None, temp_size=None, prepare=prepare,
+    request = Request(data, str(model), values, method, None, temp_size=None, pack_weights=pack_weights,
                       data=list(files))
     return request, reference
 
@@ -107,8 +107,8 @@ def compare(request: Request, boards: list[str], reference: Reference,
 
 
 def _for_its_core(request: Request, name: str) -> Request:
-    """The request for a board; where its core is known, what kernels prepare is compared, too."""
-    if request.prepare == "none" or name not in board_names():
+    """The request for a board; where its core is known, packed weights are compared, too."""
+    if not request.pack_weights or name not in board_names():
         return request
     return dataclasses.replace(request, core=load_board(name).core)
 

@@ -59,17 +59,17 @@ def show_result(result: Result) -> None:
     if temp is not None and temp.used > temp.size:
         show.line(f"Kernels would use {temp.used:,} B of temp memory: with less it takes longer.")
     if result.prepared and result.board in board_names():
-        show_unused_preparation(result.prepared, {load_board(result.board).core})
+        show_unused_packing(result.prepared, {load_board(result.board).core})
     if result.connected is not None:
         show.line(_where(result.connected))
 
 
-def show_unused_preparation(prepared: int, cores: set[str]) -> None:
-    """Print a line if kernels of some cores do not use the bytes that are prepared in the pool."""
+def show_unused_packing(prepared: int, cores: set[str]) -> None:
+    """Print a line if kernels of some cores do not use the bytes of packed weights in the pool."""
     names = sorted(cores - CORES.keys())
     if prepared and names:
         show.line(f"The kernels of {', '.join(names)} gain nothing by the {prepared:,} B that "
-                  "--prepare pool takes.")
+                  "--pack-weights takes.")
 
 
 def _where(connected: Connected) -> str:
@@ -99,7 +99,7 @@ def _memories(result: Result) -> list[list[str]]:
     rows = [[name, show.size(usage.taken), show.size(usage.size), _percent(usage)]
             for name, usage in named]
     if result.prepared:
-        rows.insert(1, ["  prepared in it", show.size(result.prepared), "", ""])
+        rows.insert(1, ["  packed in it", show.size(result.prepared), "", ""])
     return rows
 
 

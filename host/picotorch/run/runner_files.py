@@ -35,7 +35,7 @@ def make_job(request: Request, write_float: Callable[[float], str] = repr_float)
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings: dict[str, object] = {
-        "method": request.method, "prepare": request.prepare,
+        "method": request.method, "prepare": "pool" if request.pack_weights else "none",
         "whole_pool": int(request.core is not None), "trace": int(request.executions > 0),
         "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:

@@ -177,7 +177,7 @@ def with_memories(request: Request) -> Request:
     if None not in (request.pool_size, request.temp_size):
         return request
     report = load_with_exact_memories(open_program(request.model), request.method,
-                                      request.prepare == "pool",
+                                      request.pack_weights,
                                       open_data(request.data)).memory_report()
     sizes = {"pool_size": report["method_pool"]["used"], "temp_size": report["temp"]["used"]}
     return dataclasses.replace(request, **{name: size for name, size in sizes.items()

@@ -323,7 +323,7 @@ def test_a_connected_board_is_asked_which_way_fits(call, board, monkeypatch):
     monkeypatch.setattr(installing, "_MODULE", "say(('/lib/_picotorch.mpy', False, [], None)) # {}")
     found = connected(call, monkeypatch, board.port)
     assert "native module with picotorch" in found["has"] and found["ways"] == [deploy]
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     found = connected(call, monkeypatch, board.port)
     assert found["has"] == "no picotorch: needs a firmware with it" and found["ways"] == [flash]
     monkeypatch.setattr(attached, "facts_of", lambda conversation: {
@@ -388,9 +388,17 @@ def test_another_version(call, board, monkeypatch):
 
 
 def test_a_board_without_picotorch(call, board, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     assert_error(call("run", SMALL, "--port", board.port), "NotFound",
                  "mps2-an386 with cortex-m4 has no module picotorch", "picotorch deploy")
+
+
+def test_a_picotorch_whose_import_fails_is_not_a_missing_one(call, board, monkeypatch):
+    fails = "raise ImportError(\"no module named '_picotorch'\")"
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", fails))
+    assert_error(call("run", SMALL, "--port", board.port), "InvalidState",
+                 "picotorch cannot be imported there: no module named '_picotorch'",
+                 "picotorch deploy copies all of it again")
 
 
 @pytest.mark.parametrize("says", [b"", b"login: "])
@@ -483,7 +491,7 @@ def test_a_native_module_with_an_extra_kernel(board, native_modules, monkeypatch
 @pytest.mark.thorough
 def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, board, native_modules,
                                                                       monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m-fast" / "_picotorch.mpy").unlink()
     programs = {"": open_program(SMALL.read_bytes())}
@@ -517,7 +525,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
 def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
                                                        loads):
     """It takes .mpy files of its version, but native ones of its sub-version only."""
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
     with link.Link(board.port) as conversation:
         before = files.checksum(conversation, "/lib/_picotorch.mpy")
@@ -530,7 +538,7 @@ def test_a_micropython_that_loads_other_native_modules(call, board, native_modul
 
 
 def test_a_micropython_that_loads_later_native_modules(call, board, native_modules, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     has_facts(monkeypatch, mpy=7 | ARMV7EMSP << 10)
     for command in ("deploy", "size"):
         assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
@@ -539,7 +547,7 @@ def test_a_micropython_that_loads_later_native_modules(call, board, native_modul
 
 
 def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
@@ -554,7 +562,7 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
 def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, native_modules,
                                                                   monkeypatch, tmp_path):
     """Or takes a slower module, which runs it."""
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     image = tmp_path / "model.ptm"
     image.write_bytes(image_writer.compile_image(MODEL.read_bytes(), core="cortex-m4").data)
     mpy = native_module.MPY
@@ -588,7 +596,7 @@ def test_the_remedy_works_where_a_wheel_is_installed(call, board, native_modules
     facts_of = installing.facts_of
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **facts_of(conversation), "machine": machine})
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed", remedy)

@@ -10,6 +10,7 @@ import picotorch
 from picotorch import Error
 from picotorch.errors import (
     ACCESS_FAILED,
+    INVALID_STATE,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     NOT_SUPPORTED,
@@ -80,15 +81,18 @@ def _read(request: Request, result: Result, files: dict[str, bytes], measured: t
 
 
 def version_of(link: Link) -> str | None:
-    """Return the version of picotorch on a board, or None if it has none."""
+    """Return the version of picotorch on a board, or None if it has none that can be imported."""
     version: str | None = link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
     return version
 
 
 def begin(link: Link) -> Connected:
-    """Return the facts of the board. Raises NotFound without picotorch there, NotSupported for another
-    version of it."""
-    machine, free, version = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
+    """Return the facts of the board. Raises NotFound without picotorch there, InvalidState if it cannot
+    be imported, NotSupported for another version of it."""
+    machine, free, version, fault = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
+    if fault is not None:
+        raise fail(INVALID_STATE, f"picotorch cannot be imported there: {fault}", link.name,
+                   remedy="picotorch deploy copies all of it again")
     if version is None:
         raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
                    remedy="picotorch deploy copies it there where there is a native module for it, and "
@@ -110,12 +114,14 @@ gc.collect()
 _free = gc.mem_free()
 try:
     import picotorch
-    _version = getattr(picotorch, '__version__', 'of another time')
-except ImportError:
-    _version = None
-say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
+    _version, _fault = getattr(picotorch, '__version__', 'of another time'), None
+except ImportError as _error:  # of this module, or of one that it imports
+    _version, _fault = None, str(_error)
+    if _fault in ("no module named 'picotorch'", 'module not found'):
+        _fault = None
+say((getattr(sys.implementation, '_machine', sys.platform), _free, _version, _fault))
 """
-_WHAT_SHAPE = (str, int, OneOf(None, str))
+_WHAT_SHAPE = (str, int, OneOf(None, str), OneOf(None, str))
 _FINDING = ON_BOARD / "finding.py"
 _Found = tuple[str | None, list[tuple[str, int]], str | None]
 _FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))

@@ -65,7 +65,7 @@ def test_without_its_model_it_says_so():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_readme_says_of_memory(name):
-    need = sizing.measure(model(name), name, "forward", [], "none")
+    need = sizing.measure(model(name), name, "forward", [], False)
     figures = [need["program_bytes"], need["method_pool"], sum(need["planned"]), need["temp"]]
     row = "| " + " | ".join(f"{figure:,}" for figure in figures) + " |"
     assert row in (folder(name) / "README.md").read_text()

@@ -3,16 +3,20 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
 from picotorch.host import files, show, twin
+from picotorch.host.request import Result
 from picotorch.run import emulated, emulator, running
 from picotorch.run.parity import same_bits
 from support import fixture_store
@@ -149,6 +153,34 @@ def test_models_that_cannot_be_read(call, tmp_path, command):
     assert_error(call(command, tmp_path / "text.pte"), "InvalidProgram", "(0x23)")
     (tmp_path / "empty.pte").write_bytes(b"")
     assert_error(call(command, tmp_path / "empty.pte"), "InvalidProgram", "(0x23)")
+
+
+@pytest.mark.parametrize("where", [[], ["--board", "mps2-an386"], ["--board", "mps2-an386", "--bare"]])
+@pytest.mark.parametrize("options, hint", [
+    (["--pool-size", 16], "--pool-size"), (["--planned-size", "0=16"], "--planned-size"),
+    (["--temp-size", 8], None), (["--method", "nix"], "--method")])
+def test_the_option_that_helps_is_that_of_the_subject(call, where, options, hint):
+    """Not of the words of the text, of which the file's name is a part."""
+    with tempfile.TemporaryDirectory(prefix="temp memory requested") as folder:
+        model = shutil.copy(path("planned_1785600"), folder)
+        status, _, error = call("run", model, *where, *options)
+        assert (status == 0) == (hint is None)
+        assert hint is None or error.rstrip().endswith(f"({hint})"), error
+        error = call("profile", model, *where, "--method", "nix")[2]
+        assert error.rstrip().endswith("(--method)"), error
+
+
+def test_no_option_is_named_that_the_command_does_not_have(call, monkeypatch):
+    def run(request, board):
+        result = Result(request.name, request.method, board)
+        result.set_error(fail(MEMORY_ALLOCATION_FAILED, "", "method pool", -1, 2, 1))
+        return result
+
+    monkeypatch.setattr(running, "run", run)
+    assert_error(call("run", path("add_1")), "MemoryAllocationFailed", "(--pool-size)")
+    status, _, error = call("parity", path("add_1"))
+    assert status == 1 and "method pool: 2B requested, 1B available" in error
+    assert "--pool-size" not in error
 
 
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])

@@ -108,7 +108,7 @@ def test_more_boards_read_the_program_no_more_often(monkeypatch):
     monkeypatch.setattr(sizing, "bound_on", lambda *arguments: None)
 
     def size(data, boards):
-        sizing.measure(data, "model", "forward", boards, "none")
+        sizing.measure(data, "model", "forward", boards, False)
 
     data = outputs(20 * PARTS)
     assert work(size, data, BOARDS) < 1.2 * work(size, data, BOARDS[:1])

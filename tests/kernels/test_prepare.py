@@ -38,7 +38,7 @@ def fixture():
 @pytest.fixture(scope="module")
 def needed(fixture):
     """Measure as `picotorch size --pack-weights` does, without a board."""
-    return sizing.measure(fixture.pte, NAME, "forward", [], "pool")
+    return sizing.measure(fixture.pte, NAME, "forward", [], True)
 
 
 def new_method(pte, pool):

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from picotorch import Error
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND
+from picotorch.schema import SUBJECT_METHOD_NAME, SUBJECTS
 
 from ..host import files
+from ..host.request import subject_of
 
 if TYPE_CHECKING:
     ParamType: TypeAlias = click.ParamType[Any]
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
 else:  # older releases of click have no generic types
     ParamType = click.ParamType
     _Choice = click.Choice
+
+
+# The option that helps, by code and number of the subject of an error
+_OPTIONS = {(MEMORY_ALLOCATION_FAILED, SUBJECTS.index("method pool")): "--pool-size",
+            (MEMORY_ALLOCATION_FAILED, SUBJECTS.index("planned buffer")): "--planned-size",
+            (MEMORY_ALLOCATION_FAILED, SUBJECTS.index("temp memory")): "--temp-size",
+            (NOT_FOUND, SUBJECT_METHOD_NAME): "--method"}
 
 
 class InputFile(click.Path):
@@ -152,10 +162,13 @@ class Command(click.Command):
                 taken.append((parameter, path))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Add the program's file to an error that names no file."""
+        """Add to an error the option that helps, and the program's file if it names no file."""
         try:
             return super().invoke(ctx)
         except Error as error:
+            option = _OPTIONS.get((error.code, subject_of(error)))
+            if any(option in parameter.opts for parameter in self.params):
+                vars(error)["option"] = option
             model = ctx.params.get("model")
             if model is not None and not _is_named(error.message, ctx):
                 files.name(error, model)

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from picotorch import Error
-from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
 from ..host import files, show
 from . import options
@@ -25,8 +25,6 @@ from .command import Choice, Command, did_you_mean
 INTERRUPTED = 130
 
 _SHELLS = ("bash", "zsh", "fish")
-_HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
-          "temp memory": "--temp-size"}
 
 # Where commands are: the module, and the function in it.
 _COMMANDS = {
@@ -127,13 +125,8 @@ def completion_command(shell: str) -> None:
 
 def _format_error(error: Error) -> str:
     """Return the text of an error, with the option that helps."""
-    text = error.message
-    for subject, option in _HINTS.items():
-        if (error.code == MEMORY_ALLOCATION_FAILED and subject in text.split(" requested")[0]
-                and "the board has no more" not in text):
-            text += f" ({option})"
-    if error.code == NOT_FOUND and "no method has this name" in text:
-        text += " (--method)"
+    option = getattr(error, "option", None)  # see Command.invoke
+    text = f"{error.message} ({option})" if option else error.message
     return show.printable(" ".join(text.split()))
 
 

@@ -17,7 +17,6 @@ from picotorch.errors import (
     MEMORY_ALLOCATION_FAILED,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
-    fail,
 )
 
 from ..host import files, show
@@ -28,7 +27,7 @@ from ..run.device import session
 from ..run.device.link import Link
 from ..run.device.serial_ports import resolve
 from ..run.report import model_place
-from ..run.running import HOST
+from ..run.running import HOST, error_of
 from ..run.running import run as run_anywhere
 
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -131,7 +130,7 @@ def _passing(result: Result) -> Result:
     if result.code in _ABSENT:
         raise LeftOut(f"{result.status}: {result.message}")
     if result.code:
-        raise fail(result.code, result.message)
+        raise error_of(result)
     return result
 
 

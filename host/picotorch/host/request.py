@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from picotorch.schema import ERROR_NAMES
+from picotorch import Error
+from picotorch.schema import ERROR_NAMES, SUBJECTS
 
 POOL_SIZE = 65536  # bytes of method pool without --pool-size
 TEMP_SIZE = 65536
@@ -106,9 +107,17 @@ class Connected:
     estimated: dict[str, Any] | None = None
 
 
+def subject_of(error: Error) -> int:
+    """Return the number of an error's subject in schema.SUBJECTS, 0 for none. An error that Python
+    raised has its name only."""
+    return error._kind or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
+
+
 @dataclasses.dataclass
 class Result:
     """The result of a run. `code` is 0, or the error's; then fields after the failure are None.
+
+    subject: number of the error's subject in schema.SUBJECTS, 0 for none.
 
     further: outputs of the further executions, of those before the failure.
 
@@ -126,6 +135,7 @@ class Result:
     board: str
     code: int = 0
     message: str = ""
+    subject: int = 0
     instructions: dict[str, int] | None = None
     cycles: int | None = None
     began_load: bool = False
@@ -141,6 +151,10 @@ class Result:
     log: list[str] = dataclasses.field(default_factory=list)
     further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
     connected: Connected | None = None
+
+    def set_error(self, error: Error) -> None:
+        """Record an error as what ended the run."""
+        self.code, self.message, self.subject = error.code, error.message, subject_of(error)
 
     @property
     def status(self) -> str:

@@ -71,7 +71,7 @@ def run(request: Request) -> Result:
     try:
         _run(request, result)
     except Error as error:
-        result.code, result.message = error.code, error.message
+        result.set_error(error)
     result.log = log_of(request, result)
     return result
 

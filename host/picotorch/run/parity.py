@@ -136,7 +136,7 @@ def _run(request: Request, board: str) -> Result:
         request = dataclasses.replace(request, pool_size=HOST_MEMORY, temp_size=HOST_MEMORY)
     result = running.run(request, board)
     if result.code:
-        raise fail(result.code, result.message, board)
+        raise running.error_of(result, board)
     return result
 
 

@@ -102,6 +102,7 @@ def read_files(request: Request, result: Result, report: dict[str, str],
 def _read_counts(result: Result, report: dict[str, str], files: dict[str, bytes]) -> None:
     result.code = int(report.get("code", "0"), 0)
     result.message = report.get("message", "")
+    result.subject = int(report.get("subject", "0"), 0)
     if "heap" in report:
         result.heap_bytes_allocated = int(report["heap"], 0)
     result.instructions = read_phases(report, "", PHASES)

@@ -20,6 +20,7 @@ from picotorch.errors import (
     OPERATOR_MISSING,
     fail,
 )
+from picotorch.schema import SUBJECTS
 
 from ..boards import boards
 from ..host import files, show, twin
@@ -57,20 +58,22 @@ def run(request: Request, board: str) -> Result:
     with named_errors(board, None if request.firmware else remedy):
         result = emulated.run(request, found)
     if result.code == MEMORY_ALLOCATION_FAILED:
-        result.message = _without_advice(result.message, request, most)
+        _drop_advice(result, request, most)
     if result.code == OPERATOR_MISSING and not found.full_firmware and request.firmware is None:
         result.message = (f"{result.message.partition(';')[0]}; the firmware is for other models: "
                           f"{found.build_command(request.bare).replace('MODEL.pte', request.name)}")
     return result
 
 
-def _without_advice(message: str, request: Request, most: dict[str, int]) -> str:
-    """The message without the advice to make a memory larger that the board has no more of."""
-    for name, size, arena in (("method pool", request.pool_size, "pool"),
-                              ("temp memory", request.temp_size, "temp")):
-        if message.startswith(name) and size == most[arena]:
-            return message.replace("; make it larger", "; the board has no more, see picotorch boards")
-    return message
+def _drop_advice(result: Result, request: Request, most: dict[str, int]) -> None:
+    """Drop the advice to make a memory larger if the board has no more of it, and the subject, since no
+    option helps."""
+    subject = SUBJECTS[result.subject]
+    sizes = {"method pool": (request.pool_size, "pool"), "temp memory": (request.temp_size, "temp")}
+    if subject in sizes and sizes[subject][0] == most[sizes[subject][1]]:
+        result.subject = 0
+        result.message = result.message.replace("; make it larger",
+                                                "; the board has no more, see picotorch boards")
 
 
 def _with_memories(request: Request, pool_size: int, temp_size: int) -> Request:
@@ -140,10 +143,19 @@ def read_program(path: Path) -> bytes:
 
 def failed(name: str, method: str, board: str, error: Error) -> Result:
     """The result of a run that did not start."""
-    return Result(name, method, board, error.code, error.message)
+    result = Result(name, method, board)
+    result.set_error(error)
+    return result
+
+
+def error_of(result: Result, subject: str | None = None) -> Error:
+    """Return the error that a result holds. subject: what its text begins with."""
+    error = fail(result.code, result.message, subject)
+    error._kind = result.subject  # afterwards, since the text is complete
+    return error
 
 
 def check_result(result: Result, entry: dict[str, Any] | None = None) -> None:
     """Raise the error that a result holds. entry: the fields that its JSON has besides."""
     if result.code:
-        raise show.with_entry(fail(result.code, result.message), entry or {})
+        raise show.with_entry(error_of(result), entry or {})

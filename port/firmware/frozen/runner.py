@@ -31,6 +31,7 @@ from picotorch import (
     ValueList,
     from_blob,
 )
+from picotorch.schema import SUBJECTS
 
 # What is counted, in the order of the counts
 PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
@@ -265,6 +266,11 @@ def _run(sections, report):
     return run.error
 
 
+def _subject_of(error):
+    """The number of what it is about, 0 where that has none."""
+    return error._kind or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
+
+
 def main(sections):
     """Runs what the sections say. The exit status: 1 for an error, which the report tells."""
     report = []
@@ -275,5 +281,6 @@ def main(sections):
     if error is not None:
         report.append("code=%d" % error.code)
         report.append("message=%s" % error.message.replace("\n", " "))
+        report.append("subject=%d" % _subject_of(error))
     board.write_file("report", "\n".join(report).encode())
     return 0 if error is None else 1

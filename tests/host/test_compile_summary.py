@@ -288,8 +288,8 @@ def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled)
 def test_of_all_or_no_calls_the_entry_tells_so(least_gain, taken):
     program = path("int8_ds_cnn").read_bytes()
     image, entry = preparing.choose(program, [], "", "cortex-m4", lambda _: None, False, least_gain)
-    assert entry["taken"] == taken and entry["calls"] == image.calls_prepared
-    assert entry["calls"] == (entry["can"] if taken == "all" else 0)
+    assert entry.taken == taken and entry.calls == image.calls_prepared
+    assert entry.calls == (entry.can if taken == "all" else 0)
 
 
 def test_each_call_that_gains_has_them(call, tmp_path):

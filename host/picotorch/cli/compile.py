@@ -1,28 +1,17 @@
 """picotorch compile: images and C projects."""
 
-import dataclasses
 import functools
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from picotorch import MethodMeta
-
-from ..boards.boards import Board, load_board
+from ..boards.boards import load_board
 from ..boards.chips import Chip
-from ..compile import compiling, rooms, summary
-from ..compile.image_writer import Image
-from ..export.steps import Steps
+from ..compile import compiling, summary
 from ..host import show
-from ..host.drawing import write_drawing
-from ..host.files import about, check_output, write
 from ..host.optimize import Optimize
 from ..host.twin import is_image
-from ..inspect import memory_map as memory_map_module
-from ..measure import fitting
-from ..package import c_project, end_names
 from ..run import running
 from . import options
 from .command import Choice, InputFile, OutputFile, command
@@ -82,70 +71,15 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
       picotorch compile kws.pte faces.pte --c project
     """
     _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan)
-    target: Board | Chip | None = load_board(board) if board else chip
-    core = target.core if target else core or "cortex-m4"
-    programs = [_read(model) for model in models]
-    called = list(names) or list(map(c_project.name_of, models))
-    if folder:
-        c_project.check(called, folder)
-    elif not output:
-        output = compiling.default_output(models[0])
-        check_output(output)
-    has_room = None if target is None else functools.partial(rooms.has_room, target, bool(folder))
-    if optimize.scratch == "fitting" and not (folder or target):
-        optimize = dataclasses.replace(optimize, scratch="preferred")
-    data = running.read_data(list(files))
-    entries: list[dict[str, Any]] = []
-    images: list[Image] = []
-    drawings: list[tuple[MethodMeta, str]] = []
-    shown: list[Steps] = []
-    for model, program in zip(models, programs, strict=True):
-        others = sum(map(len, programs)) - len(program)
-
-        def room(image: Image, others: int = others) -> int | None:
-            most = rooms.most_bytes(target, bool(folder), rooms.library_of([image.data], core))
-            return most and most - others
-
-        steps = Steps(None if as_json else functools.partial(click.echo, nl=False),
-                      f"{show.printable(str(model))}: " if len(models) > 1 else "")
-        with about(model):
-            image, entry = compiling.compile_file(program, str(model), data, core, optimize, room,
-                                                  has_room, entries, int8_io, keep_plan, steps)
-        if memory_map is not None:
-            drawings += compiling.drawings(program, image, str(model))
-        entries.append(entry)
-        images.append(image)
-        shown.append(steps)
-    compiling.choose_temp(entries, None if optimize.scratch == "preferred" else has_room)
-    for entry, image, steps in zip(entries, images, shown, strict=True):
-        with steps.step("Measuring on an emulated board"):
-            summary.add_measured(entry, image, core, target.clock_hz if target else None)
-    needs = [method["after"] for entry in entries for method in entry["methods"]]
-    library = rooms.library_of([image.data for image in images], core)
-    fit = target and rooms.fit(target, bool(folder), library, [len(image.data) for image in images],
-                               needs)
-    if memory_map is not None:
-        write_drawing(memory_map, memory_map_module.draw_all(drawings))
-    found = {"output": str(folder or output), "core": core, "models": entries, "library": library,
-             "target": target and target.name, "fit": fit}
-    if folder:
-        board = board or fitting.board_with(core).name
-        projects = [
-            c_project.Model(name, image.data, note=f"{model.name} for {core}", board=board, temp={
-                method["method"]: method["after"]["temp"] for method in entry["methods"]},
-                            end_names=end_names.of_program(program))
-            for name, image, model, entry, program in zip(called, images, models, entries, programs,
-                                                          strict=True)]
-        found["kept"] = c_project.write(projects, folder)["kept"]
-    else:
-        assert output is not None  # that of the option, or the default
-        write(output, images[0].data)
-    for entry, name in zip(entries, called, strict=True):
-        entry["output"] = str(folder / name if folder else output)
-    show.entry(found, as_json, summary.show_text)
+    target = load_board(board) if board else chip
+    job = compiling.Job(models, files, output, folder, names, target, core or "cortex-m4", optimize,
+                        int8_io, keep_plan, memory_map)
+    compiled = compiling.compile_models(
+        job, None if as_json else functools.partial(click.echo, nl=False))
+    show.report(compiled, as_json, summary.show_text)
     if memory_map is not None and not as_json:
         show.wrote(memory_map)
-    if fit and fit["fits"] is False:
+    if not compiled.has_room:
         sys.exit(1)
 
 
@@ -173,10 +107,6 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
         raise click.UsageError("Give one of --board, --chip and --core, not both.")
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
-
-
-def _read(model: Path) -> bytes:
-    data = running.read_program(model)
-    if is_image(data):
-        raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
-    return data
+    for model in models:
+        if is_image(running.read_program(model)):
+            raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")

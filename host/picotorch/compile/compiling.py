@@ -1,5 +1,7 @@
 """picotorch compile: the program of a .pte file as an image, which runs from flash without a loader."""
 
+import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,76 +11,183 @@ from picotorch import Error, MethodMeta, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
 
+from ..boards.boards import Board
+from ..boards.chips import Chip
 from ..export import exporting
 from ..export.steps import Steps
-from ..host import inputs, twin
+from ..host import inputs, show, twin
+from ..host.drawing import write_drawing
+from ..host.files import about, check_output, write
 from ..host.instructions import read_instructions
-from ..host.optimize import Optimize
+from ..host.optimize import BALANCED, Optimize
 from ..host.request import Request, Result
 from ..host.values import Values
+from ..inspect import memory_map
+from ..measure import fitting
 from ..measure.sizing import unplanned_bytes
+from ..package import c_project, end_names
+from ..run import running
 from ..run.parity import same_bits
-from . import preparing
+from . import preparing, rooms, summary
 from .image_writer import Image, compile_image
+from .report import Compiled, CompiledMethod, CompiledModel, Memories
 
 _DIRT = 0x7F  # a large number in every dtype
-HasRoom = Callable[[list[dict[str, Any]]], bool]  # takes the needs of methods
+HasRoom = Callable[[Sequence[Memories]], bool]  # takes the needs of methods
 _GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
 
 
-def compile_file(model: bytes, name: str, data: list[bytes], core: str, optimize: Optimize,
-                 room: Callable[[Image], int | None], has_room: HasRoom | None,
-                 before: list[dict[str, Any]], int8_io: bool, keep_plan: bool,
-                 steps: Steps) -> tuple[Image, dict[str, Any]]:
-    """Return an image of all methods, and what is in it.
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What picotorch compile does: write an image of the only model to `output`, by default its name
+    with .ptm, or a C project with all models to `folder`.
 
-    optimize: with paying weights packed, preparing.choose takes room. With fitting scratch memory,
-    kernels have the smallest where the target has no room for more beside the models before, or without
-    a target (has_room is None) where more gains little. Raises Error.
+    models: .pte files. data: .ptd files. names: of the models in the C project, by default those of
+    their files. target: the chip or board that has to have room; core: without target. optimize,
+    int8_io, keep_plan: see the options of the command. memory_map: a file for a drawing of the planned
+    memory.
     """
-    program = model
-    notes: list[str] = []
-    if not keep_plan:
-        with steps.step("Planning memory"):
-            program, notes = _plan(model, name, int8_io)
-    with steps.step("Loading, and storing what loading made"):
-        image = compile_image(program, data, None if optimize.pack_weights == "none" else core)
-    prepared = None
-    least_temp = optimize.scratch == "min"
-    if optimize.scratch == "fitting":
-        methods = [_method(model, image.data, data, method, core) for method in image.methods]
-        if has_room:
-            least_temp = not has_room(_wanted([*before, {"least_temp": False, "methods": methods}]))
-        else:
-            with steps.step("Measuring with the temp memory that kernels use, and with more"):
-                least_temp = not _gains_by_temp(image, name, core, methods)
-    if optimize.pack_weights == "paying" and image.parts.prepared:
-        with steps.step("Measuring with and without prepared weights"):
-            image, prepared = preparing.choose(program, data, name, core, room, least_temp)
-    methods = [_method(model, image.data, data, method, core) for method in image.methods]
-    entry = {"model": name, "model_bytes": len(model) + sum(map(len, data)), "core": core,
-             "bytes": len(image.data), "flash": vars(image.parts), "prepared": prepared, "notes": notes,
-             "least_temp": least_temp, "methods": methods}
-    with steps.step("Comparing the outputs of program and image"):
-        for method in methods:
-            _check(program, image.data, name, data, method)
-    return image, entry
+
+    models: Sequence[Path]
+    data: Sequence[Path] = ()
+    output: Path | None = None
+    folder: Path | None = None
+    names: Sequence[str] = ()
+    target: Board | Chip | None = None
+    core: str = "cortex-m4"
+    optimize: Optimize = BALANCED
+    int8_io: bool = False
+    keep_plan: bool = False
+    memory_map: Path | None = None
 
 
-def _method(model: bytes, image: bytes, data: list[bytes], method: str, core: str) -> dict[str, Any]:
-    """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that its kernels
-    use, and those with which it is fastest; the latter of the program are temp_before. "after" and
-    "before" have those of the two that choose_temp chooses; "before" is None where the program has no
-    such method. time, other_temp, slowest: for summary.add_measured, with the same."""
+def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compiled:
+    """Compile models, and write the image or the C project.
+
+    tell: gets the steps as they begin and end. Raises Error.
+    """
+    programs = [running.read_program(model) for model in job.models]
+    names = list(job.names) or list(map(c_project.name_of, job.models))
+    output = job.output or default_output(job.models[0])
+    if job.folder:
+        c_project.check(names, job.folder)
+    elif not job.output:
+        check_output(output)
+    core = job.target.core if job.target else job.core
+    compiling = _Compiling(job, core, running.read_data(list(job.data)), sum(map(len, programs)))
+    steps = [Steps(tell, f"{show.printable(str(model))}: " if len(job.models) > 1 else "")
+             for model in job.models]
+    drawings: list[tuple[MethodMeta, str]] = []
+    for model, program, step in zip(job.models, programs, steps, strict=True):
+        with about(model):
+            image = compiling.add(program, str(model), step)
+        if job.memory_map is not None:
+            drawings += _drawings(program, image, str(model))
+    images, models = compiling.images, _with_temp(compiling.models, compiling.has_room)
+    for i, (image, step) in enumerate(zip(images, steps, strict=True)):
+        with step.step("Measuring on an emulated board"):
+            models[i] = summary.measured(models[i], image, core,
+                                         job.target.clock_hz if job.target else None)
+    if job.memory_map is not None:
+        write_drawing(job.memory_map, memory_map.draw_all(drawings))
+    models = [dataclasses.replace(model, output=str(job.folder / name if job.folder else output))
+              for model, name in zip(models, names, strict=True)]
+    library = rooms.library_of([image.data for image in images], core)
+    fit = None
+    if job.target:
+        fit = rooms.fit(job.target, bool(job.folder), library, [len(image.data) for image in images],
+                        [method.after for model in models for method in model.methods])
+    kept = _write_project(job, core, names, programs, images, models) if job.folder else None
+    if not job.folder:
+        write(output, images[0].data)
+    return Compiled(str(job.folder or output), core, models, library,
+                    job.target.name if job.target else None, fit, kept)
+
+
+def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence[bytes],
+                   images: Sequence[Image], models: Sequence[CompiledModel]) -> list[str]:
+    """Write a C project, and return the files that the user had changed, which were kept."""
+    assert job.folder is not None
+    board = job.target.name if isinstance(job.target, Board) else fitting.board_with(core).name
+    kept: list[str] = c_project.write([
+        c_project.Model(name, image.data, note=f"{path.name} for {core}", board=board,
+                        temp={method.method: method.after.temp for method in model.methods},
+                        end_names=end_names.of_program(program))
+        for name, image, path, model, program in zip(names, images, job.models, models, programs,
+                                                     strict=True)], job.folder)["kept"]
+    return kept
+
+
+class _Compiling:
+    """Compile the models of a job, one after the other. images, models: those that are done.
+    has_room: whether the target has room for methods with these needs, None if there is no limit."""
+
+    def __init__(self, job: Job, core: str, data: list[bytes], program_bytes: int) -> None:
+        self.job, self.core, self.data = job, core, data
+        self.images: list[Image] = []
+        self.models: list[CompiledModel] = []
+        self.has_room: HasRoom | None = None
+        self._program_bytes = program_bytes
+        self._scratch = job.optimize.scratch
+        if self._scratch == "fitting" and not (job.folder or job.target):
+            self._scratch = "preferred"
+        if job.target is not None and self._scratch != "preferred":
+            self.has_room = functools.partial(rooms.has_room, job.target, bool(job.folder))
+
+    def add(self, program: bytes, name: str, steps: Steps) -> Image:
+        """Compile one more model. Raises Error."""
+        model, job, data, notes = program, self.job, self.data, list[str]()
+        pack = job.optimize.pack_weights
+        if not job.keep_plan:
+            with steps.step("Planning memory"):
+                program, notes = _plan(model, name, job.int8_io)
+        with steps.step("Loading, and storing what loading made"):
+            image = compile_image(program, data, None if pack == "none" else self.core)
+        least_temp, packed = self._has_least_temp(model, image, name, steps), None
+        if pack == "paying" and image.parts.prepared:
+            with steps.step("Measuring with and without packed weights"):
+                room = functools.partial(self._room, self._program_bytes - len(model))
+                image, packed = preparing.choose(program, data, name, self.core, room, least_temp)
+        methods = self._methods(model, image)
+        with steps.step("Comparing the outputs of program and image"):
+            for method in methods:
+                _check(program, image.data, name, data, method)
+        self.images.append(image)
+        self.models.append(CompiledModel(name, len(model) + sum(map(len, data)), self.core,
+                                         len(image.data), dict(vars(image.parts)), packed, notes,
+                                         least_temp, methods))
+        return image
+
+    def _methods(self, model: bytes, image: Image) -> list[CompiledMethod]:
+        return [_method(model, image.data, self.data, method, self.core) for method in image.methods]
+
+    def _has_least_temp(self, model: bytes, image: Image, name: str, steps: Steps) -> bool:
+        """Return whether the methods have the least temp memory: if the target has no room for more
+        beside the models before, or without a target if more gains little."""
+        if self._scratch != "fitting":
+            return self._scratch == "min"
+        methods = self._methods(model, image)
+        if self.has_room:
+            needs = [need for one in self.models for need in _preferred(one.methods, one.least_temp)]
+            return not self.has_room([*needs, *_preferred(methods, False)])
+        with steps.step("Measuring with the temp memory that kernels use, and with more"):
+            return not _gains_by_temp(image, name, self.core, methods)
+
+    def _room(self, others: int, image: Image) -> int | None:
+        """Return the most bytes of an image of this core, beside others; None if that is not known."""
+        library = rooms.library_of([image.data], self.core)
+        most = rooms.most_bytes(self.job.target, bool(self.job.folder), library)
+        return most and most - others
+
+
+def _method(model: bytes, image: bytes, data: list[bytes], method: str, core: str) -> CompiledMethod:
     compiled, program = twin.open_program(image), twin.open_program(model)
     meta, after = compiled.method_meta(method), _need(compiled, [], method)
-    fastest = fastest_temp(image, method, core, after["temp"])
     before = _need(program, data, method) if method in program.method_names else None
-    return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
-            "before": before, "after": after, "temp_least": after["temp"], "temp_fastest": fastest,
-            "temp_before": before and fastest_temp(model, method, core, before["temp"], data),
-            "time": None, "other_temp": None,
-            "slowest": []}
+    return CompiledMethod(
+        method, not read_instructions(meta, Values(meta.program, meta.plan)), before, after, after.temp,
+        fastest_temp(image, method, core, after.temp),
+        fastest_temp(model, method, core, before.temp, data) if before else None)
 
 
 def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
@@ -92,12 +201,11 @@ def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
         return model, [f"The memory plan is the program's own: {error}"]
 
 
-def _need(program: Program, data: list[bytes], name: str) -> dict[str, Any]:
+def _need(program: Program, data: list[bytes], name: str) -> Memories:
     """Measure the bytes of each memory that a method needs."""
     report = load_with_exact_memories(program, name, False, twin.open_data(data)).memory_report()
-    return {"method_pool": report["method_pool"]["used"],
-            "planned": [one["used"] for one in report["planned"]], "temp": report["temp"]["used"],
-            "unplanned": unplanned_bytes(program.method_meta(name))}
+    return Memories(report["method_pool"]["used"], [one["used"] for one in report["planned"]],
+                    report["temp"]["used"], unplanned_bytes(program.method_meta(name)))
 
 
 def fastest_temp(file: bytes, method: str, core: str | None, least: int,
@@ -109,10 +217,10 @@ def fastest_temp(file: bytes, method: str, core: str | None, least: int,
     return max(twin.wished_temp(loaded, core, False, files), least)
 
 
-def _gains_by_temp(image: Image, name: str, core: str, methods: list[dict[str, Any]]) -> bool:
+def _gains_by_temp(image: Image, name: str, core: str, methods: list[CompiledMethod]) -> bool:
     """True where the temp memory with which methods are fastest saves _GAIN of their cycles, or no
     board can measure."""
-    if not any(method["temp_fastest"] > method["temp_least"] for method in methods):
+    if not any(method.temp_fastest > method.temp_least for method in methods):
         return False
     try:
         least, fastest = (
@@ -123,41 +231,47 @@ def _gains_by_temp(image: Image, name: str, core: str, methods: list[dict[str, A
     return bool(fastest < (1 - _GAIN) * least)
 
 
-def choose_temp(entries: list[dict[str, Any]], has_room: HasRoom | None) -> None:
-    """Let methods have the temp memory with which they are fastest, but for entries with least_temp,
-    and if the target has room for all of them then. entries: compile_file's."""
-    methods = [method for entry in entries for method in entry["methods"]]
-    wanted = _wanted(entries)
-    if has_room is None or has_room(wanted):
-        for method, need in zip(methods, wanted, strict=True):
-            if need is not method["after"] and method["before"]:
-                method["before"] |= {"temp": method["temp_before"]}
-            method["after"] = need
+def _with_temp(models: list[CompiledModel], has_room: HasRoom | None) -> list[CompiledModel]:
+    """Let methods have the temp memory with which they are fastest, but for models with least_temp, and
+    if the target has room for all of them then."""
+    if has_room and not has_room([need for one in models
+                                  for need in _preferred(one.methods, one.least_temp)]):
+        return models
+    return [one if one.least_temp else
+            dataclasses.replace(one, methods=list(map(_with_fastest_temp, one.methods)))
+            for one in models]
 
 
-def _wanted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List the needs of the methods, with the best temp memory for each entry."""
-    return [method["after"] if entry["least_temp"] else
-            method["after"] | {"temp": method["temp_fastest"]}
-            for entry in entries for method in entry["methods"]]
+def _with_fastest_temp(method: CompiledMethod) -> CompiledMethod:
+    before = method.before
+    if before is not None and method.temp_before is not None:
+        before = dataclasses.replace(before, temp=method.temp_before)
+    return dataclasses.replace(method, before=before,
+                               after=dataclasses.replace(method.after, temp=method.temp_fastest))
+
+
+def _preferred(methods: Sequence[CompiledMethod], least_temp: bool) -> list[Memories]:
+    """List the needs of methods, with the least temp memory or that with which they are fastest."""
+    return [method.after if least_temp else _with_fastest_temp(method).after for method in methods]
 
 
 def _run(file: bytes, data: list[bytes], name: str, method: str, given: list[Any],
-         need: dict[str, Any]) -> Result:
+         need: Memories) -> Result:
     """Runs a method twice on the twin, in memories of the sizes that it needs. Planned memory is not
     zero before: loading has to clear what needs it."""
-    return twin.run(Request(file, name, given, method, need["method_pool"], temp_size=need["temp"],
+    return twin.run(Request(file, name, given, method, need.method_pool, temp_size=need.temp,
                             data=data, further=[given], planned_fill=_DIRT))
 
 
-def _check(program: bytes, image: bytes, name: str, data: list[bytes], entry: dict[str, Any]) -> None:
-    """Runs a method of program and image on the twin with the same random inputs. entry: _method's.
-    Raises Internal when they differ."""
-    method = entry["method"]
+def _check(program: bytes, image: bytes, name: str, data: list[bytes],
+           compiled: CompiledMethod) -> None:
+    """Run a method of program and image on the twin with the same random inputs. Raises Internal if
+    they differ."""
+    method = compiled.method
     opened = twin.open_program(program)
     given = inputs.random_inputs(opened.method_meta(method))
     was = _run(program, data, name, method, given, _need(opened, data, method))
-    now = _run(image, [], name, method, given, entry["after"])
+    now = _run(image, [], name, method, given, compiled.after)
     before, after = (list(itertools.chain(result.outputs, *result.further)) for result in (was, now))
     same = was.code == now.code and len(before) == len(after) and all(
         same_bits(one, other) for one, other in zip(before, after, strict=True))
@@ -170,7 +284,7 @@ def default_output(model: Path) -> Path:
     return model.with_suffix(".ptm")
 
 
-def drawings(model: bytes, image: Image, name: str) -> list[tuple[MethodMeta, str]]:
+def _drawings(model: bytes, image: Image, name: str) -> list[tuple[MethodMeta, str]]:
     """Methods with planned memory, each in the program and in the image, with a title for each."""
     found = []
     before, after = twin.open_program(model), twin.open_program(image.data)

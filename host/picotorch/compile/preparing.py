@@ -17,6 +17,7 @@ from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import fitting, profiling
 from .image_writer import Image, compile_image
+from .report import Cost, PackedWeights
 
 Rows = dict[tuple[str, int], dict[str, Any]]  # of a profile, by method and instruction
 
@@ -25,9 +26,9 @@ LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            room: Callable[[Image], int | None], least_temp: bool,
-           least_gain: float = LEAST_GAIN) -> tuple[Image, dict[str, Any]]:
+           least_gain: float = LEAST_GAIN) -> tuple[Image, PackedWeights]:
     """Return the image of a program whose calls have prepared weights if these save more than
-    least_gain of their cycles, and together that much of a run; and which it is, see _entry.
+    least_gain of their cycles, and together that much of a run; and which it is.
 
     least_temp: measure with the default temp memory, not with all that the board has.
     room: most bytes that there are for an image, given one without prepared weights; None if that is
@@ -39,7 +40,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
         rows = [measured(image, name, core, least_temp) for image in (full, plain)]
     except Error as error:
         image = plain if most is not None and len(full.data) > most else full
-        return image, _entry(image, full, plain, ({}, {}), str(error))
+        return image, _report(image, full, plain, ({}, {}), str(error))
     cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
     gainful = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
@@ -52,7 +53,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
         if most is None or len(image.data) <= most:
             break
         kept, image = kept[1:], plain
-    return image, _entry(image, full, plain, rows, "")
+    return image, _report(image, full, plain, rows, "")
 
 
 def _places(image: Image) -> dict[tuple[str, int], int]:
@@ -84,18 +85,13 @@ def _least_temp(program: Program, method: str) -> int:
     return used
 
 
-def _entry(taken: Image, full: Image, plain: Image, rows: Sequence[Rows],
-           message: str) -> dict[str, Any]:
-    """taken: "all", "some" or "none" of the calls that can have prepared weights. calls: how many have
-    them, of can. all, none: bytes of the image, and instructions and cycles of a run of each method,
-    None without a measurement, whose message says why."""
+def _report(taken: Image, full: Image, plain: Image, rows: Sequence[Rows],
+            message: str) -> PackedWeights:
     kinds = {full.calls_prepared: "all", plain.calls_prepared: "none"}
-    return {"taken": kinds.get(taken.calls_prepared, "some"), "calls": taken.calls_prepared,
-            "can": full.calls_prepared,
-            **{kind: {"bytes": len(image.data), "instructions": _sum(each, "ticks"),
-                      "cycles": _sum(each, "cycles")}
-               for kind, image, each in zip(("all", "none"), (full, plain), rows, strict=True)},
-            "message": message}
+    all_calls, no_call = (Cost(len(image.data), _sum(each, "ticks"), _sum(each, "cycles"))
+                          for image, each in zip((full, plain), rows, strict=True))
+    return PackedWeights(kinds.get(taken.calls_prepared, "some"), taken.calls_prepared,
+                         full.calls_prepared, all_calls, no_call, message)
 
 
 def _sum(rows: Rows, key: str) -> int | None:

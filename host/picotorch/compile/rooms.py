@@ -15,6 +15,7 @@ from ..measure.flash import flash_of_operators, flash_of_project
 from ..measure.stack import bound_on
 from ..package.c_method import only_calls
 from ..run.emulator import FirmwareMissing
+from .report import Memories
 
 
 def library_of(images: Sequence[bytes], core: str) -> dict[str, Any] | None:
@@ -54,25 +55,25 @@ def most_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] 
     return flash if flash is None or library is None else flash - library["flash"]
 
 
-def has_room(target: Board | Chip, in_c: bool, needs: Sequence[dict[str, Any]]) -> bool:
+def has_room(target: Board | Chip, in_c: bool, needs: Sequence[Memories]) -> bool:
     """Return whether the RAM of a target has room for methods: all at a time in a C project or on a
     chip, each by itself in the temp memory of a board's firmware."""
     if isinstance(target, Board) and not in_c:
-        return all(need["temp"] <= target.arenas["temp"].size for need in needs)
+        return all(need.temp <= target.arenas["temp"].size for need in needs)
     ram = fitting.parts_of_ram(_memories(needs), "c", None)
     return not fitting.fit(_chip(target), ram, {})["lacks"]
 
 
-def _memories(needs: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _memories(needs: Sequence[Memories]) -> dict[str, int]:
     of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
     return {name + which: size for need, which in zip(needs, of_which, strict=True)
-            for name, size in fitting.memories_of(need).items()}
+            for name, size in fitting.memories_of(need.to_json()).items()}
 
 
 def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
-        needs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        needs: Sequence[Memories]) -> dict[str, Any]:
     """{"fits": None if an unknown part decides it, "lacks": the reason if it does not}. sizes: bytes of
-    the images; needs: of each method, see fitting.memories_of."""
+    the images; needs: of each method."""
     if isinstance(target, Board) and not in_c:
         lacks = _lacking(target, library, sizes[0], needs)
         return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
@@ -102,12 +103,12 @@ def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool
 
 
 def _lacking(board: Board, library: dict[str, Any] | None, size: int,
-             needs: Sequence[dict[str, Any]]) -> str:
+             needs: Sequence[Memories]) -> str:
     """Say which memories of a board's firmware are too small for an image; "" if none is."""
     room = most_bytes(board, False, library)
-    memories = [{"pool": (need["method_pool"], board.arenas["pool"].size),
-                 **sizing.planned_arenas(board, need["planned"], [need["unplanned"]]),
-                 "temp": (need["temp"], board.arenas["temp"].size), "model": (size, room)}
+    memories = [{"pool": (need.method_pool, board.arenas["pool"].size),
+                 **sizing.planned_arenas(board, need.planned, [need.unplanned]),
+                 "temp": (need.temp, board.arenas["temp"].size), "model": (size, room)}
                 for need in needs]
     lacks = {name: f"{name} needs {needed:,} B of {there:,}" for one in memories
              for name, (needed, there) in one.items() if there is not None and needed > there}

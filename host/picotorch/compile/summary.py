@@ -1,5 +1,6 @@
 """The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
 
+import dataclasses
 from typing import Any
 
 from picotorch import Error, MethodMeta
@@ -11,100 +12,105 @@ from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import by_size, cycles, fitting, profiling
 from .image_writer import Image
+from .report import (
+    Compiled,
+    CompiledMethod,
+    CompiledModel,
+    Memories,
+    OtherTemp,
+    PackedWeights,
+)
 
 _SLOWEST = 5
 _KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
-def add_measured(entry: dict[str, Any], image: Image, core: str, clock_hz: int | None) -> None:
-    """Add what an emulated board with this core counts: "time" and "slowest" of each method;
-    "measured_on". Without a board, "time" is estimated from the sizes of the tensors, with the same
-    temp memory; "slowest" is empty. "message" says why something is missing."""
+def measured(model: CompiledModel, image: Image, core: str, clock_hz: int | None) -> CompiledModel:
+    """Add what an emulated board with this core counts: the time and the slowest instructions of each
+    method. Without a board, the time is estimated from the sizes of the tensors, with the same temp
+    memory, and there are no slowest."""
     board = fitting.reference_board(core)
-    entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "message": ""}
-    if board is None:
-        entry["message"] = f"not measured: no firmware is built; {fitting.how_to_measure(core)}"
-    program = open_program(image.data)
-    for method in entry["methods"]:
-        if method["constant"]:
+    message = "" if board else f"not measured: no firmware is built; {fitting.how_to_measure(core)}"
+    program, methods = open_program(image.data), []
+    for method in model.methods:
+        meta = program.method_meta(method.method)
+        if method.constant:
+            methods.append(method)
             continue
-        meta = program.method_meta(method["method"])
-        if board is None:
-            method |= _by_size(meta, method, image, core, clock_hz)
-            continue
-        try:
-            method |= _measured(meta, method, image, board, core, clock_hz)
-        except Error as error:
-            entry["message"] = str(error)
-            method |= _by_size(meta, method, image, core, clock_hz)
+        if board is not None:
+            try:
+                methods.append(_measured(meta, method, image, board, core, clock_hz))
+                continue
+            except Error as error:
+                message = str(error)
+        methods.append(_by_size(meta, method, image, core, clock_hz))
+    return dataclasses.replace(model, methods=methods, clock_hz=clock_hz,
+                               measured_on=board.name if board else None, message=message)
 
 
-def _conditions(method: dict[str, Any], image: Image, core: str, temp: int) -> cycles.RunConditions:
+def _conditions(method: CompiledMethod, image: Image, core: str, temp: int) -> cycles.RunConditions:
     return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
-        temp, method["temp_least"], method["temp_fastest"]))
+        temp, method.temp_least, method.temp_fastest))
 
 
-def _other_temp(method: dict[str, Any]) -> int | None:
+def _other_temp(method: CompiledMethod) -> int | None:
     """Return the other size of temp memory, None where there is no choice."""
-    least, fastest = method["temp_least"], method["temp_fastest"]
-    if least == fastest:
-        return None
-    other: int = fastest if method["after"]["temp"] == least else least
-    return other
+    least, fastest = method.temp_least, method.temp_fastest
+    return None if least == fastest else fastest if method.after.temp == least else least
 
 
-def _by_size(meta: MethodMeta, method: dict[str, Any], image: Image, core: str,
-             clock_hz: int | None) -> dict[str, Any]:
+def _by_size(meta: MethodMeta, method: CompiledMethod, image: Image, core: str,
+             clock_hz: int | None) -> CompiledMethod:
     """Estimate what _measured would measure."""
     def time(temp: int) -> dict[str, Any] | None:
         return by_size.estimate(meta, core, clock_hz, _conditions(method, image, core, temp))
 
-    found, other = time(method["after"]["temp"]), _other_temp(method)
+    found, other = time(method.after.temp), _other_temp(method)
     other_time = None if other is None else time(other)
-    if found is None or other_time is None:
-        return {"time": found}
-    return {"time": found, "other_temp": {
-        "temp": other, "instructions": other_time["instructions"], "cycles": other_time["cycles"]}}
+    other_temp = None
+    if found is not None and other is not None and other_time is not None:
+        other_temp = OtherTemp(other, other_time["instructions"], other_time["cycles"])
+    return dataclasses.replace(method, time=found, other_temp=other_temp)
 
 
-def _measured(meta: MethodMeta, method: dict[str, Any], image: Image, board: Board, core: str,
-              clock_hz: int | None) -> dict[str, Any]:
+def _measured(meta: MethodMeta, method: CompiledMethod, image: Image, board: Board, core: str,
+              clock_hz: int | None) -> CompiledMethod:
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
-    temp = method["after"]["temp"]
+    temp = method.after.temp
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
-    return {"time": cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
-                                    _conditions(method, image, core, temp)),
-            "other_temp": _with_other_temp(request, board, method),
-            "slowest": [{key: row[key] for key in _KEYS} for row in rows]}
+    time = cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
+                           _conditions(method, image, core, temp))
+    return dataclasses.replace(method, time=time, other_temp=_with_other_temp(request, board, method),
+                               slowest=[{key: row[key] for key in _KEYS} for row in rows])
 
 
-def _with_other_temp(request: Request, board: Board, method: dict[str, Any]) -> dict[str, Any] | None:
+def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> OtherTemp | None:
     """Measure a run with the other size of temp memory; None where there is no choice."""
     other = _other_temp(method)
     if other is None:
         return None
     profile, _ = profiling.profile(request, board.name, other)
-    return {"temp": other, "instructions": profile["total"], "cycles": profile["cycles"]}
+    return OtherTemp(other, profile["total"], profile["cycles"])
 
 
 # ---- for people
 
 
-def show_text(found: dict[str, Any]) -> None:
+def show_text(found: Compiled) -> None:
     """The summary of each image, and what of a C project was kept."""
-    several = len(found["models"]) > 1
-    for i, entry in enumerate(found["models"]):
+    several = len(found.models) > 1
+    for i, entry in enumerate(found.models):
         if i:
             show.line("")
-        _show(entry, found["library"], f" of {entry['model']}" if several else "")
-    if found["library"] is not None:
+        _show(entry, found.library, f" of {entry.model}" if several else "")
+    if found.library is not None:
         show.line("Library and kernels are an estimate for a C project (--c); main.c and start-up code "
                   "come on top.")
-    if found["fit"] is not None:
-        _show_fit(found["target"], found["fit"])
-    for path in found.get("kept", ()):
-        path = f"{found['output']}/{path}"
+    if found.target is not None and found.fit is not None:
+        _show_fit(found.target, found.fit)
+    for path in found.kept or ():
+        path = f"{found.output}/{path}"
         show.line(f"{path} has changes of yours and was kept: change it to what {path}.new has for "
                   f"{'these models' if several else 'this model'}, and remove {path}.new.")
 
@@ -114,26 +120,26 @@ def _show_fit(target: str, fit: dict[str, Any]) -> None:
     show.line(f"{target}: {words[fit['fits']]}{': ' if fit['lacks'] else ''}{fit['lacks']}")
 
 
-def _show(entry: dict[str, Any], library: dict[str, Any] | None, of_model: str) -> None:
-    show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
-              f"{show.size(entry['bytes'])}, for {entry['core']}")
+def _show(entry: CompiledModel, library: dict[str, Any] | None, of_model: str) -> None:
+    show.line(f"{entry.model}: {show.size(entry.model_bytes)}; {entry.output}: "
+              f"{show.size(entry.bytes)}, for {entry.core}")
     show.heading(f"Flash{of_model}")
-    rows = [[name, size] for name, size in entry["flash"].items() if size]
-    padding = entry["bytes"] - sum(size for _, size in rows)
+    rows: list[list[Any]] = [[name, size] for name, size in entry.flash.items() if size]
+    padding = entry.bytes - sum(entry.flash.values())
     rows += [["alignment", padding]] if padding else []
     code = library["flash"] if library else 0
     if library:
-        rows += [["image", entry["bytes"]], ["library, kernels", code]]
-    _table("part", ["bytes"], rows, entry["bytes"] + code)
-    if entry["prepared"]:
-        _show_prepared(entry["prepared"])
-    methods = [method for method in entry["methods"] if not method["constant"]]
+        rows += [["image", entry.bytes], ["library, kernels", code]]
+    _table("part", ["bytes"], rows, entry.bytes + code)
+    if entry.prepared:
+        _show_prepared(entry.prepared)
+    methods = [method for method in entry.methods if not method.constant]
     for method in methods:
-        of_method = of_model if len(methods) == 1 else f" of method {method['method']}{of_model}"
+        of_method = of_model if len(methods) == 1 else f" of method {method.method}{of_model}"
         _show_ram(method, library["stack"] if library else None, of_method)
-        if method["time"]:
+        if method.time:
             _show_time(method, of_method, entry)
-    for note in filter(None, [*entry["notes"], entry["message"]]):
+    for note in filter(None, [*entry.notes, entry.message]):
         show.line(note)
 
 
@@ -143,52 +149,54 @@ def _table(name: str, columns: list[str], rows: list[list[Any]], *sums: int | No
         for row in [*rows, ["all", *sums]]])
 
 
-def _show_prepared(prepared: dict[str, Any]) -> None:
-    show.heading("Prepared weights")
-    selected = {"all": f"prepared weights of all {prepared['can']} calls",
-                "some": f"prepared weights of {prepared['calls']} of {prepared['can']} calls",
-                "none": "no prepared weights"}
+def _show_prepared(prepared: PackedWeights) -> None:
+    show.heading("Packed weights")
+    selected = {"all": f"packed weights of all {prepared.can} calls",
+                "some": f"packed weights of {prepared.calls} of {prepared.can} calls",
+                "none": "no packed weights"}
     show.table(["of", "image>", "instructions>", "cycles>"], [
-        [words, *["-" if count is None else f"{count:,}" for count in prepared[kind].values()]]
-        for kind, words in (("all", f"all {prepared['can']} calls (--optimize speed)"),
-                            ("none", "no call (--optimize size)"))])
-    measured = prepared["all"]["cycles"] is not None
+        [words, *["-" if count is None else f"{count:,}" for count in
+                  (cost.bytes, cost.instructions, cost.cycles)]]
+        for cost, words in ((prepared.all, f"all {prepared.can} calls (--optimize speed)"),
+                            (prepared.none, "no call (--optimize size)"))])
+    measured = prepared.all.cycles is not None
     reason = "" if measured else "; nothing was measured"
-    show.line(f"Selected: {selected[prepared['taken']]}{reason}.")
+    show.line(f"Selected: {selected[prepared.taken]}{reason}.")
 
 
-def _show_ram(method: dict[str, Any], stack: int | None, of_method: str) -> None:
+def _show_ram(method: CompiledMethod, stack: int | None, of_method: str) -> None:
     show.heading(f"RAM{of_method}")
     before, after = ({} if need is None else _parts(need, stack)
-                     for need in (method["before"], method["after"]))
+                     for need in (method.before, method.after))
     rows = [[name, before.get(name), size] for name, size in after.items()]
     _table("part", ["loaded from the program", "image"], rows,
            sum(before.values()) if before else None, sum(after.values()))
 
 
-def _parts(need: dict[str, Any], stack: int | None) -> dict[str, int]:
-    return fitting.parts_of_ram(fitting.memories_of(need), "c", None, stack)
+def _parts(need: Memories, stack: int | None) -> dict[str, int]:
+    return fitting.parts_of_ram(fitting.memories_of(need.to_json()), "c", None, stack)
 
 
-def _show_time(method: dict[str, Any], of_method: str, entry: dict[str, Any]) -> None:
-    time = method["time"]
+def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> None:
+    time = method.time
+    assert time is not None
     show.heading(f"Time{of_method}")
     cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"
-    if time["ms"] is not None:
-        cost += (f": {time['ms']:.3g} ms at {entry['clock_hz'] / 1e6:g} MHz ({time['least_ms']:.3g} to "
+    if time["ms"] is not None and entry.clock_hz is not None:
+        cost += (f": {time['ms']:.3g} ms at {entry.clock_hz / 1e6:g} MHz ({time['least_ms']:.3g} to "
                  f"{time['most_ms']:.3g})")
     show.line(cost)
     if time["counted"]:
-        show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+        show.line(f"Counted on {entry.measured_on}; cycles and milliseconds are estimates.")
     else:
         show.line("All are estimates, from the sizes of the tensors.")
-    other = method["other_temp"]
+    other = method.other_temp
     if other:
-        show.line(f"RAM and time are with {method['after']['temp']:,} B of temp memory; with "
-                  f"{other['temp']:,} B it takes about {other['cycles']:,} cycles.")
-    if not method["slowest"]:
+        show.line(f"RAM and time are with {method.after.temp:,} B of temp memory; with "
+                  f"{other.temp:,} B it takes about {other.cycles:,} cycles.")
+    if not method.slowest:
         return
     show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
         [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
          f"{100 * row['share']:.1f} %"]
-        for row in method["slowest"]])
+        for row in method.slowest])

@@ -10,11 +10,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from picotorch.errors import Error
+
+from .report import Report
+
+Reported = TypeVar("Reported", bound=Report)
 
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
@@ -26,6 +30,14 @@ def entry(found: dict[str, Any], is_json: bool, show_text: Callable[..., Any], *
         as_json(found)
     else:
         show_text(found, *arguments)
+
+
+def report(found: Reported, is_json: bool, show_text: Callable[[Reported], None]) -> None:
+    """Print the report of a command: as JSON, or by show_text for people."""
+    if is_json:
+        as_json(found.to_json())
+    else:
+        show_text(found)
 
 
 def as_json(entry: dict[str, Any]) -> None:

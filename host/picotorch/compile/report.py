@@ -1,0 +1,124 @@
+"""What picotorch compile reports."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..host.report import Report
+
+
+@dataclass(frozen=True)
+class Memories(Report):
+    """Bytes of each memory that a method needs. unplanned: of inputs and outputs outside of them."""
+
+    method_pool: int
+    planned: list[int]
+    temp: int
+    unplanned: int
+
+
+@dataclass(frozen=True)
+class Cost(Report):
+    """Bytes of an image, and instructions and cycles of a run of each method, None if not measured."""
+
+    bytes: int
+    instructions: int | None
+    cycles: int | None
+
+
+@dataclass(frozen=True)
+class PackedWeights(Report):
+    """Whose weights are packed: of `calls` of the calls that can have packed weights (`can`).
+
+    taken: "all", "some" or "none" of those. all, none: the cost of these choices. message: why nothing
+    was measured.
+    """
+
+    taken: str
+    calls: int
+    can: int
+    all: Cost
+    none: Cost
+    message: str
+
+
+@dataclass(frozen=True)
+class OtherTemp(Report):
+    """A run with another size of temp memory, in bytes."""
+
+    temp: int
+    instructions: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class CompiledMethod(Report):
+    """A method of an image.
+
+    constant: it has no instructions. before: needs of the program's method, None if it has none of this
+    name. after: needs of the image's. temp_least, temp_fastest: bytes of temp memory that its kernels
+    use, and those with which it is fastest; the latter of the program are temp_before. time: see
+    cycles.estimate. slowest: rows of a profile.
+    """
+
+    method: str
+    constant: bool
+    before: Memories | None
+    after: Memories
+    temp_least: int
+    temp_fastest: int
+    temp_before: int | None
+    time: dict[str, Any] | None = None
+    other_temp: OtherTemp | None = None
+    slowest: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CompiledModel(Report):
+    """An image of all methods of a program.
+
+    flash: bytes by part. prepared: None if there was nothing to choose. least_temp: with the temp
+    memory that kernels use, not with more. measured_on: the emulated board that counted; message: why
+    none did. output: the image, or its folder in the C project.
+    """
+
+    model: str
+    model_bytes: int
+    core: str
+    bytes: int
+    flash: dict[str, int]
+    prepared: PackedWeights | None
+    notes: list[str]
+    least_temp: bool
+    methods: list[CompiledMethod]
+    clock_hz: int | None = None
+    measured_on: str | None = None
+    message: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Compiled(Report):
+    """Images of models, or a C project with them.
+
+    library: see rooms.library_of. target: the chip or board; fit: whether it has room, see rooms.fit.
+    kept: files of a C project that the user had changed, None for an image.
+    """
+
+    output: str
+    core: str
+    models: list[CompiledModel]
+    library: dict[str, Any] | None
+    target: str | None
+    fit: dict[str, Any] | None
+    kept: list[str] | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """False if the target has no room."""
+        return self.fit is None or self.fit["fits"] is not False
+
+    def to_json(self) -> dict[str, Any]:
+        found = super().to_json()
+        if self.kept is None:
+            del found["kept"]
+        return found

@@ -37,7 +37,7 @@ def entry(name, without, folder):
     built = selective.build(BOARD, {name: open_program(one.model)}, one.firmware,
                             optimize=Optimize(variants=frozenset(operators.WIDE_FORMS) - {*without}))
     sums, instructions, _ = cycles.trace(board, one, is_logged=False)
-    return {"model": name, "without": without, "flash": built["flash"], "instructions": instructions,
+    return {"model": name, "without": without, "flash": built.flash, "instructions": instructions,
             "cycles": round(sum(usual for _, _, usual, _ in sums.values()))}
 
 

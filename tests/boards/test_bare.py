@@ -212,8 +212,8 @@ def image(tmp_path_factory):
 
 
 def test_an_image_of_one_model_runs_as_the_full_one(image):
-    assert image[1]["flash"] == flash_bytes(image[0])
-    budgets.check("bare.flash_of_an_image", image[1]["flash"])
+    assert image[1].flash == flash_bytes(image[0])
+    budgets.check("bare.flash_of_an_image", image[1].flash)
     assert_same(request_of("int8_ds_cnn", firmware=image[0]), BOARD)
 
 

@@ -51,7 +51,7 @@ DIFFERENCES = {  # by the name of the file
 def firmware():
     """MicroPython's own qemu port with the kernels of NAMES and the models FROZEN."""
     programs = {name: open_program(bytes_of(name)) for name in NAMES}
-    return Path(ports.build("MPS2_AN385", programs, list(FROZEN.items()), ("tracer",))["outputs"][0])
+    return Path(ports.build("MPS2_AN385", programs, list(FROZEN.items()), ("tracer",)).outputs[0])
 
 
 @pytest.fixture(scope="module")

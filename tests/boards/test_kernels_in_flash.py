@@ -41,7 +41,7 @@ def package(firmware, tmp_path_factory):
         "rand", "randn", "rand_like", "randn_like", "randint", "randperm", "_embedding_bag",
         "_embedding_bag_forward_only", "histc", "nonzero_static", "_upsample_bilinear2d_aa",
         "grid_sampler_2d"))}
-    assert set(entry["operators"]) == common_operators() - left_out
+    assert set(entry.operators) == common_operators() - left_out
     return folder
 
 
@@ -256,7 +256,7 @@ def test_a_wheel_makes_the_files_that_a_checkout_makes(package, wheel, tmp_path)
     made, expected = ({path.relative_to(root): path.read_bytes() for path in root.rglob("*.*")}
                       for root in (folder, package))
     assert made == expected
-    assert set(entry["operators"]) == kernels_in_flash.operators_in_flash()
+    assert set(entry.operators) == kernels_in_flash.operators_in_flash()
 
 
 @pytest.mark.parametrize(("name", "code", "said"), [

@@ -28,6 +28,7 @@ from support.calling import assert_error, assert_usage
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTHING = selective.Firmware("", [], "", [], [], [], 0, {})
 BOARD = "mps2-an386"
 KNOWN = operators.known_operators()
 
@@ -165,7 +166,7 @@ def test_all_missing_operators_of_all_models_are_named(call):
 @pytest.mark.parametrize("option", [["--models"], []])
 def test_models_may_follow_one_another(call, monkeypatch, option):
     built = []
-    monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
+    monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or NOTHING)
     assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
     ((board, programs, *others),) = built
     assert (board, *others) == (BOARD, selective.default_output(BOARD), False, (), BALANCED)
@@ -201,7 +202,7 @@ def test_models_need_parts(models, parts):
 
 def test_parts_may_be_asked_for(call, monkeypatch):
     built = []
-    monkeypatch.setattr(selective, "build", lambda *given: built.append(given[4]) or {})
+    monkeypatch.setattr(selective, "build", lambda *given: built.append(given[4]) or NOTHING)
     assert call("firmware", "--models", path("add_1"), "--with", "tracer", "--with", "module",
                 "--json")[0] == 0
     assert built == [("tracer", "module")]
@@ -251,13 +252,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_build(call, tmp_
 
 def test_a_selective_firmware_has_the_kernels_of_the_model_only(firmware):
     output, entry = firmware
-    assert "cortex_m::quantized_conv2d.out" in entry["operators"]
-    assert len(entry["operators"]) < 20 < len(KNOWN)
-    wanted = {KNOWN[name].symbol for name in entry["operators"]}
+    assert "cortex_m::quantized_conv2d.out" in entry.operators
+    assert len(entry.operators) < 20 < len(KNOWN)
+    wanted = {KNOWN[name].symbol for name in entry.operators}
     linked = {section.removeprefix(".rodata.pt_") for section, _, _ in sections(
         output.with_suffix(".map"))} & {operator.symbol for operator in KNOWN.values()}
     assert linked == wanted
-    assert entry["flash"] < flash_bytes(firmware_path(load_board(BOARD))) - 60_000
+    assert entry.flash < flash_bytes(firmware_path(load_board(BOARD))) - 60_000
 
 
 def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
@@ -294,7 +295,7 @@ def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path,
 
 
 def test_a_part_that_a_firmware_was_built_without_is_named(call, firmware):
-    assert firmware[1]["parts"] == []
+    assert firmware[1].parts == []
     command = ("--board", BOARD, "--firmware", firmware[0])
     assert_error(call("profile", path("int8_ds_cnn"), *command), "NotSupported",
                  "part tracer: is not in this firmware", "--with tracer")
@@ -307,7 +308,7 @@ def test_a_firmware_has_the_parts_that_its_models_need_and_those_asked_for(call,
     external, output = fixture_store.load("external_two_files"), tmp_path / "fw.elf"
     entry = selective.build(BOARD, {str(external.path): open_program(external.path.read_bytes())},
                             output, parts=("tracer",))
-    assert entry["parts"] == ["data", "tracer"]
+    assert entry.parts == ["data", "tracer"]
     files = [word for file in external.data_paths for word in ("--data", file)]
     status, out, _ = call("profile", external.path, *files, "--board", BOARD, "--firmware", output)
     assert status == 0, out
@@ -329,7 +330,7 @@ def test_what_operators_need_is_what_the_linker_keeps(firmware):
     linked = LinkedObjects(load_board(BOARD))
     features = operators.wide_forms(open_program(path("int8_ds_cnn").read_bytes()))
     pieces = linked.reach(linked.module_symbols() | {
-        f"pt_{KNOWN[name].symbol}" for name in entry["operators"]}, features)
+        f"pt_{KNOWN[name].symbol}" for name in entry.operators}, features)
     names = {(one.path, number): section.name for one in linked.objects
              for number, section in one.sections.items()}
     needed = collections.Counter()
@@ -356,7 +357,7 @@ def _end(path):
 
 
 def test_flash_of_operators_adds_up(firmware):
-    kernels = firmware[1]["kernels"]
+    kernels = firmware[1].kernels
     own = [size["own"] for size in kernels["operators"].values()]
     assert kernels["kernels"] == sum(own) + kernels["shared"] and kernels["shared"] > 0
     assert all(size["own"] <= size["alone"] for size in kernels["operators"].values())
@@ -381,6 +382,6 @@ def test_what_operators_share_counts_once():
 
 def test_flash_of_models_is_that_of_their_operators(firmware):
     models = [path(name).read_bytes() for name in ("int8_ds_cnn", "add_1")]
-    assert flash_of_models(load_board(BOARD), models[:1]) == firmware[1]["kernels"]
+    assert flash_of_models(load_board(BOARD), models[:1]) == firmware[1].kernels
     both = flash_of_models(load_board(BOARD), models)
-    assert set(both["operators"]) == {*firmware[1]["operators"], "aten::add.out"}
+    assert set(both["operators"]) == {*firmware[1].operators, "aten::add.out"}

@@ -354,8 +354,8 @@ def firmware_without(tmp_path_factory):
     entry = selective.build(M4, {"int8_resnet8": program}, output, bare=True,
                             optimize=LEVELS["size"])
     with_them = selective.build(M4, {"int8_resnet8": program}, output.with_name("with.elf"), bare=True)
-    assert with_them["flash"] - entry["flash"] == pytest.approx(7176, abs=400)
-    assert with_them["kernels"]["kernels"] - entry["kernels"]["kernels"] == pytest.approx(7176, abs=400)
+    assert with_them.flash - entry.flash == pytest.approx(7176, abs=400)
+    assert with_them.kernels["kernels"] - entry.kernels["kernels"] == pytest.approx(7176, abs=400)
     return output
 
 

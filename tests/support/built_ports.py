@@ -36,7 +36,7 @@ def build_sanitized(programs, frozen):
     arguments = ("CFLAGS_EXTRA=-DMICROPY_FLOAT_IMPL=1 -fsingle-precision-constant",
                  f"PT_MODULE_CFLAGS={SANITIZERS} --param asan-stack=0",
                  f"LDFLAGS_EXTRA={SANITIZERS}", "STRIP=")
-    return ports.build("unix", programs, frozen, arguments=arguments)["outputs"][0]
+    return ports.build("unix", programs, frozen, arguments=arguments).outputs[0]
 
 
 def run_unix(program, *arguments):

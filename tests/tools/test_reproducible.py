@@ -43,7 +43,7 @@ def test_firmware(sources, tmp_path):
     """With all kernels, and with those of one model only."""
     program = open_program((FOLDER / "ds_cnn" / "model.pte").read_bytes())
     selected = tmp_path / "selected.elf"
-    names = selective.build(BOARD, {"ds_cnn": program}, selected)["operators"]
+    names = selective.build(BOARD, {"ds_cnn": program}, selected).operators
     selection = sources / "build/firmware/selection"
     selection.mkdir(parents=True)
     (selection / "operators.def").write_text(selective.operator_file(names))

@@ -89,18 +89,15 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
         show.entry({"output": str(operators)}, as_json, lambda entry: show.wrote(operators))
         return
     if is_port:
-        entry = ports.build(board, programs, _read_frozen(frozen), parts, optimize)
-        show.entry(entry, as_json, ports.show_text)
+        show.report(ports.build(board, programs, _read_frozen(frozen), parts, optimize), as_json,
+                    ports.show_text)
         return
     if is_rp2:
-        target = output or rp2.default_output(board, paths)
-        replaced = output is None and target.exists()
-        entry = rp2.build(board, programs, files, target, parts, optimize) | {"replaced": replaced}
-        show.entry(entry, as_json, rp2.show_text)
+        show.report(rp2.build(board, programs, files, output, parts, optimize), as_json, rp2.show_text)
         return
-    entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
+    built = selective.build(board, programs, output or selective.default_output(board, bare), bare,
                             parts, optimize)
-    show.entry(entry, as_json, selective.show_text)
+    show.report(built, as_json, selective.show_text)
 
 
 @command()
@@ -153,14 +150,14 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], optimize: Optimize
     if board:
         if arches:
             raise click.UsageError("--arch does not go with --flash")
-        entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output,
-                                       optimize)
-        show.entry(entry, as_json, kernels_in_flash.show_text)
+        written = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output,
+                                         optimize)
+        show.report(written, as_json, kernels_in_flash.show_text)
         return
     small = native_module.is_small(programs, optimize)
     arches = arches or native_module.arches_of(programs, small)
-    entry = native_module.build(arches, programs, output, small)
-    show.entry(entry, as_json, native_module.show_text)
+    modules = native_module.build(arches, programs, output, small)
+    show.report(modules, as_json, native_module.show_text)
 
 
 def _opened(data: bytes, path: Path | str) -> Program:

@@ -173,7 +173,7 @@ def _built(programs: dict[str, Program], data: bytes, board: str, folder: Path) 
         (output,) = _outputs(board)
         rp2.build(board, programs, dict.fromkeys(programs, data), folder / output)
         return [folder / output]
-    return [Path(path) for path in ports.build(board, programs, [("model", data)])["outputs"]]
+    return [Path(path) for path in ports.build(board, programs, [("model", data)]).outputs]
 
 
 def _wanted(files: list[Path], entry: dict[str, Any], way: str | None) -> Path:

@@ -13,7 +13,6 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -38,6 +37,7 @@ from ..host.operators import (
     needed_operators,
 )
 from ..host.optimize import BALANCED, Optimize
+from ..host.report import Report
 from ..host.twin import open_program
 from . import native_module, rp2, selective, uf2
 
@@ -75,9 +75,24 @@ class Room:
 BOARDS = {"RPI_PICO": Room("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 << 10))}
 
 
+@dataclass(frozen=True)
+class KernelsInFlash(Report):
+    """Files that were written. module: bytes of heap that the native module takes. kernels, free: bytes
+    of flash. frozen: bytes of the models there, by name."""
+
+    output: str
+    board: str
+    models: list[str]
+    operators: list[str]
+    module: int
+    kernels: int
+    frozen: dict[str, int]
+    free: int
+
+
 def build(board: str, programs: dict[str, Program], models: list[tuple[str, bytes]],
-          firmware: Path | None, output: Path, optimize: Optimize = BALANCED) -> dict[str, Any]:
-    """Writes the files for a board into the folder output, and says what they take.
+          firmware: Path | None, output: Path, optimize: Optimize = BALANCED) -> KernelsInFlash:
+    """Write the files for a board into the folder output.
 
     programs: those whose kernels are wanted, where there are none all but extra ones. models: for the
     flash, by name. firmware: the UF2 file that is on the board. optimize: selects the
@@ -113,9 +128,9 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     extra = _write_models(laid_out, family, output)
     free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
     native_module.write_package(output, [room.arch], extra, {"file system": free})
-    return {"output": str(output), "board": board, "models": list(programs), "operators": sorted(names),
-            "module": native_module.heap_of(module_path), "kernels": len(kernels),
-            "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
+    return KernelsInFlash(str(output), board, list(programs), sorted(names),
+                          native_module.heap_of(module_path), len(kernels),
+                          {name: len(data) for name, _, data in laid_out}, room.end - end)
 
 
 def _check_output(output: Path, board: str) -> None:
@@ -228,17 +243,17 @@ def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: P
     return [names.name]
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['output']}: for {rp2.BOARDS[entry['board']].title}, kernels of "
-              f"{len(entry['operators'])} of {len(known_operators())} operators")
+def show_text(entry: KernelsInFlash) -> None:
+    show.line(f"{entry.output}: for {rp2.BOARDS[entry.board].title}, kernels of "
+              f"{len(entry.operators)} of {len(known_operators())} operators")
     show.table(["", "bytes>"], [
-        ["kernels.uf2: in flash", entry["kernels"]],
-        *([f"models.uf2: {name}", size] for name, size in entry["frozen"].items()),
-        ["free in flash", entry["free"]], ["_picotorch.mpy: of the heap", entry["module"]]])
+        ["kernels.uf2: in flash", entry.kernels],
+        *([f"models.uf2: {name}", size] for name, size in entry.frozen.items()),
+        ["free in flash", entry.free], ["_picotorch.mpy: of the heap", entry.module]])
     click.echo()
     show.line("To flash it, behind stock MicroPython: hold BOOTSEL while the board is plugged in, copy "
               "kernels.uf2 to the drive that appears, then the same with models.uf2.")
-    folder = quoting.operand(entry["output"])
+    folder = quoting.operand(entry.output)
     show.line(f"To copy the module: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
-    for name in entry["frozen"]:
+    for name in entry.frozen:
         show.line(f"On the board: {MODULE}.{name}")

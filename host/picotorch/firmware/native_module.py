@@ -29,6 +29,7 @@ from ..host.operators import (
     needed_operators,
 )
 from ..host.optimize import BALANCED, Optimize
+from ..host.report import Report
 from ..host.sources import ROOT
 from ..measure.firmware_map import sections
 from . import selective
@@ -156,9 +157,26 @@ def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: b
                 remedy="compile it with --optimize size" + ("" if small else ", or for that core"))
 
 
+@dataclass(frozen=True)
+class NativeModule(Report):
+    """Modules that were built. takes: endings of the files that they run. modules, heap, parts: bytes
+    of the file, of the heap and of each part, by architecture. runtime: bytes of the runtime's
+    files."""
+
+    output: str
+    models: list[str]
+    operators: list[str]
+    takes: list[str]
+    small: bool
+    modules: dict[str, int]
+    heap: dict[str, int]
+    parts: dict[str, dict[str, int]]
+    runtime: int
+
+
 def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
-          small: bool = False) -> dict[str, Any]:
-    """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
+          small: bool = False) -> NativeModule:
+    """Build the module for each architecture into OUTPUT/ARCH.
 
     programs: link only the kernels that these need, and what reads files of their formats; all but
     those of kernels/extra, for .pte files, where there are none. small: see Kind. Raises NotSupported
@@ -177,14 +195,11 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
         (output / arch).mkdir(parents=True, exist_ok=True)
         copy(built, output / arch / built.name)
     write_package(output, arches, left_out=left_out(kind), remedy=_remedy(kind, bool(programs)))
-    return {"output": str(output), "models": list(programs), "operators": names,
-            "takes": [*([".pte"] if kind.programs else []),
-                      *([".ptm"] if "images" in kind.features else [])],
-            "small": small,
-            "modules": {arch: (output / arch / MODULE).stat().st_size for arch in arches},
-            "heap": {arch: heap_of(output / arch / MODULE) for arch in arches},
-            "parts": parts,
-            "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+    takes = [*([".pte"] if kind.programs else []), *([".ptm"] if "images" in kind.features else [])]
+    return NativeModule(str(output), list(programs), names, takes, small,
+                        {arch: (output / arch / MODULE).stat().st_size for arch in arches},
+                        {arch: heap_of(output / arch / MODULE) for arch in arches}, parts,
+                        sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy")))
 
 
 def _remedy(kind: Kind, is_selective: bool) -> str:
@@ -321,20 +336,20 @@ def _json_like(value: Mapping[Any, object]) -> str:
     return "{\n" + "".join(lines) + "}"
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
-              f"operators, for {' and '.join(entry['takes'])} files")
-    parts = entry["parts"]
+def show_text(entry: NativeModule) -> None:
+    show.line(f"{entry.output}: kernels of {len(entry.operators)} of {len(known_operators())} "
+              f"operators, for {' and '.join(entry.takes)} files")
+    parts = entry.parts
     kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]
              if any(kind in sizes for sizes in parts.values())]
     show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
-               [*([f"{arch}/{MODULE}", size, entry["heap"][arch],
+               [*([f"{arch}/{MODULE}", size, entry.heap[arch],
                    *(parts[arch].get(kind, 0) for kind in kinds)]
-                  for arch, size in entry["modules"].items()),
-                ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
+                  for arch, size in entry.modules.items()),
+                ["picotorch/*.mpy", entry.runtime, "", *("" for _ in kinds)]])
     click.echo()
-    show.line(_choice(entry["small"]))
-    folder = quoting.operand(entry["output"])
+    show.line(_choice(entry.small))
+    folder = quoting.operand(entry.output)
     show.line(f"To copy it: {quoting.shell('cd', folder)} && mpremote mount . run install.py")
 
 

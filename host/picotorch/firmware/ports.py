@@ -25,6 +25,7 @@ from ..host.files import write
 from ..host.frozen_models import MODULE, c_source
 from ..host.operators import known_operators, needed_operators
 from ..host.optimize import BALANCED, Optimize
+from ..host.report import Report
 from ..host.sources import ROOT
 from . import selective
 
@@ -166,10 +167,26 @@ def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
     return command
 
 
+@dataclass(frozen=True)
+class PortFirmware(Report):
+    """A firmware of MicroPython's port that was built. frozen: bytes of the models in its flash, by
+    name. flash: bytes that it takes; available: that there are, None if that is not known."""
+
+    board: str
+    port: str
+    models: list[str]
+    operators: list[str]
+    parts: list[str]
+    frozen: dict[str, int]
+    outputs: list[str]
+    flash: int
+    available: int | None
+
+
 def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]] = (),
           parts: tuple[str, ...] = (), optimize: Optimize = BALANCED,
-          arguments: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Builds the firmware and says what is in it.
+          arguments: tuple[str, ...] = ()) -> PortFirmware:
+    """Build the firmware.
 
     programs: link only the kernels that these need, by file name; all where there are none.
     frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
@@ -202,11 +219,10 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
     missing = ", ".join(path.name for path in outputs if not path.is_file())
     if missing:
         raise fail(INTERNAL, f"the port's make built no {missing}", name, remedy=f"see {log}")
-    return {"board": name, "port": board.port, "models": list(programs),
-            "operators": needed_operators(programs) if programs else sorted(known_operators()),
-            "parts": sorted(selected), "frozen": {name: len(data) for name, data in frozen},
-            "outputs": [str(path) for path in outputs], "flash": _flash(outputs[0]),
-            "available": board.flash and board.flash * 1024}
+    names = needed_operators(programs) if programs else sorted(known_operators())
+    return PortFirmware(name, board.port, list(programs), names, sorted(selected),
+                        {name: len(data) for name, data in frozen}, [str(path) for path in outputs],
+                        _flash(outputs[0]), board.flash and board.flash * 1024)
 
 
 def _flash(path: Path) -> int:
@@ -237,13 +253,13 @@ def check(name: str, bare: bool, output: Path | None) -> None:
             raise fail(INVALID_ARGUMENT, f"{option} is not for MicroPython's own boards", name)
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['board']}: MicroPython's port {entry['port']}, kernels of "
-              f"{len(entry['operators'])} of {len(known_operators())} operators")
-    available = f" of {show.size(entry['available'])}" if entry["available"] else ""
-    show.line(f"Flash: {show.size(entry['flash'])}{available}")
-    for name, size in entry["frozen"].items():
+def show_text(entry: PortFirmware) -> None:
+    show.line(f"{entry.board}: MicroPython's port {entry.port}, kernels of "
+              f"{len(entry.operators)} of {len(known_operators())} operators")
+    available = f" of {show.size(entry.available)}" if entry.available else ""
+    show.line(f"Flash: {show.size(entry.flash)}{available}")
+    for name, size in entry.frozen.items():
         show.line(f"{MODULE}.{name}: {show.size(size)}, used in place")
-    show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
-    for path in entry["outputs"]:
+    show.line(f"Parts of the runtime: {', '.join(entry.parts)}")
+    for path in entry.outputs:
         show.line(path)

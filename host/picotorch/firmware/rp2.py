@@ -21,6 +21,7 @@ from ..host import romfs, show, twin
 from ..host.files import check_output, write
 from ..host.operators import known_operators, needed_operators
 from ..host.optimize import BALANCED, Optimize
+from ..host.report import Report
 from ..host.sources import ROOT
 from . import selective, uf2
 
@@ -72,17 +73,37 @@ def layout(board: str) -> Layout:
     return Layout(BOARDS[board].flash - romfs_size - filesystem, romfs_size, filesystem)
 
 
+@dataclass(frozen=True)
+class PicoFirmware(Report):
+    """A firmware that was written, with the bytes of flash that its parts have, and those that there
+    are for them. replaced: there was a file of the default name."""
+
+    board: str
+    models: list[str]
+    firmware: str
+    operators: list[str]
+    parts: list[str]
+    files: list[str]
+    flash: int
+    flash_size: int
+    romfs: int
+    romfs_size: int
+    filesystem: int
+    replaced: bool
+
+
 def default_output(board: str, models: Collection[Any]) -> Path:
     if not selective.has_sources():
         return Path(f"{board}.uf2")
     return BUILD / f"{board}{'-selected' if models else ''}.uf2"
 
 
-def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
-          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> dict[str, Any]:
-    """Writes the firmware of a board, and says what is in it: with the kernels and parts of the runtime
-    that the programs need, all of them where there are none and where there are no sources, and their
-    files as /rom/<name>. Both have the same keys, paths. optimize: selects the variants of
+def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
+          output: Path | None = None, parts: tuple[str, ...] = (),
+          optimize: Optimize = BALANCED) -> PicoFirmware:
+    """Write the firmware of a board: with the kernels and parts of the runtime that the programs need,
+    all of them where there are none and where there are no sources, and their files as /rom/<name>.
+    Both have the same keys, paths. output: by default default_output. optimize: selects the variants of
     convolutions.
 
     Raises NotSupported for an image that the board would refuse, NotFound where there are neither
@@ -91,6 +112,9 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     """
     if optimize.left_out:
         selective.check_sources(board)
+    is_default = output is None
+    output = output or default_output(board, models)
+    is_replaced = is_default and output.exists()
     files = _on_board(models)
     check_images(board, models)
     check_output(output, make_folder=True)
@@ -104,10 +128,11 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
                 else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
-    entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-             "parts": sorted(selected), "files": sorted(files)}
-    write(output, pack(board, firmware, files, entry))
-    return entry
+    write(output, pack(board, firmware, files))
+    places = layout(board)
+    return PicoFirmware(board, list(programs), str(output), names, sorted(selected), sorted(files),
+                        len(firmware), places.firmware, len(romfs.build(files)), places.romfs,
+                        places.filesystem, is_replaced)
 
 
 def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: Optimize,
@@ -151,19 +176,15 @@ def check_images(board: str, models: dict[str, bytes]) -> None:
                        remedy="compile it with --optimize size, or for that core")
 
 
-def pack(board: str, firmware: bytes, files: dict[str, bytes],
-         entry: dict[str, Any] | None = None) -> bytes:
-    """The UF2 file of a firmware, and of files in the ROMFS partition. What that takes of the flash
-    goes into `entry`. MemoryAllocationFailed where it is too small."""
+def pack(board: str, firmware: bytes, files: dict[str, bytes]) -> bytes:
+    """Return the UF2 file of a firmware, and of files in the ROMFS partition. Raises
+    MemoryAllocationFailed where the flash is too small."""
     parts = layout(board)
     image = romfs.build(files)
     _check_fits("the firmware", len(firmware), parts.firmware, board,
                 "name the models with --models: it gets their kernels only")
     _check_fits("the ROMFS of the models", len(image), parts.romfs, board,
                 "put fewer into one firmware, or copy them to the file system")
-    if entry is not None:
-        entry |= {"flash": len(firmware), "flash_size": parts.firmware, "romfs": len(image),
-                  "romfs_size": parts.romfs, "filesystem": parts.filesystem}
     contents = {FLASH: firmware, FLASH + parts.firmware: image}
     return uf2.write(contents, BOARDS[board].family)
 
@@ -174,16 +195,17 @@ def _check_fits(what: str, size: int, available: int, board: str, remedy: str) -
                    requested=size, available=available, remedy=remedy)
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['firmware']}: {BOARDS[entry['board']].title}, kernels of "
-              f"{len(entry['operators'])} of {len(known_operators())} operators"
-              + (" (an older file was replaced)" if entry["replaced"] else ""))
+def show_text(entry: PicoFirmware) -> None:
+    show.line(f"{entry.firmware}: {BOARDS[entry.board].title}, kernels of "
+              f"{len(entry.operators)} of {len(known_operators())} operators"
+              + (" (an older file was replaced)" if entry.replaced else ""))
     show.heading("Flash")
     show.table(["", "bytes>", "of>", "free>"], [
-        [what, entry[key], entry[f"{key}_size"], entry[f"{key}_size"] - entry[key]]
-        for what, key in (("firmware", "flash"), ("models, in ROMFS", "romfs"))
-    ] + [["file system", "", entry["filesystem"], ""]])
-    for name in entry["files"]:
+        [what, size, room, room - size]
+        for what, size, room in (("firmware", entry.flash, entry.flash_size),
+                                 ("models, in ROMFS", entry.romfs, entry.romfs_size))
+    ] + [["file system", "", entry.filesystem, ""]])
+    for name in entry.files:
         show.line(f"On the board: /rom/{name}")
     show.line("To flash it: hold BOOTSEL while the board is plugged in, and copy the file to the drive "
               "that appears.")

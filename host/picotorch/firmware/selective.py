@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..host.elf import flash_bytes
 from ..host.files import check_output, write
 from ..host.operators import FEATURES, known_operators, needed_features, needed_operators
 from ..host.optimize import BALANCED, Optimize
+from ..host.report import Report
 from ..host.sources import ROOT
 from ..measure.flash import flash_of_operators, flash_rows
 from ..run import emulator
@@ -75,15 +77,31 @@ def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> s
     return f'include({quoting.python(str(path))}, parts="{" ".join(sorted(parts))}")\n'
 
 
+@dataclass(frozen=True)
+class Firmware(Report):
+    """A firmware that was built. backends: those that its models need. flash: bytes of the whole;
+    kernels: see flash_of_operators."""
+
+    board: str
+    models: list[str]
+    firmware: str
+    operators: list[str]
+    parts: list[str]
+    backends: list[str]
+    flash: int
+    kernels: dict[str, Any]
+
+
 def default_output(board: str, bare: bool = False) -> Path:
     return emulator.selected_path(board, bare)
 
 
 def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
-          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> dict[str, Any]:
-    """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
-    is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
-    need. optimize: selects the variants of convolutions.
+          parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> Firmware:
+    """Build the firmware, `bare` without MicroPython. The steps of the build are printed on stderr.
+
+    parts: those of picotorch.PARTS that it has besides the ones that the programs need. optimize:
+    selects the variants of convolutions.
 
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
@@ -107,10 +125,10 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
         output = output.relative_to(Path.cwd())
     start = load_board(board)
     mapped = None if start.full_firmware else output
-    return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-            "parts": sorted(selected), "backends": _backends(programs), "flash": flash_bytes(output),
-            "kernels": flash_of_operators(start, names, variant, mapped,
-                                          needed_features(programs) - optimize.left_out)}
+    kernels = flash_of_operators(start, names, variant, mapped,
+                                 needed_features(programs) - optimize.left_out)
+    return Firmware(board, list(programs), str(output), names, sorted(selected), _backends(programs),
+                    flash_bytes(output), kernels)
 
 
 def _backends(programs: dict[str, Program]) -> list[str]:
@@ -180,16 +198,16 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
                    remedy="the lines above show where it stopped")
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
+def show_text(entry: Firmware) -> None:
+    show.line(f"{entry.firmware}: {entry.board}, kernels of {len(entry.operators)} of "
               f"{len(known_operators())} operators")
     show.heading("Flash")
-    show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
-    if entry["parts"]:
-        show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
-    for name in entry["backends"]:
+    show.table(["", "bytes>"], [*flash_rows([entry.kernels]), ["whole firmware", entry.flash]])
+    if entry.parts:
+        show.line(f"Parts of the runtime: {', '.join(entry.parts)}")
+    for name in entry.backends:
         show.line(f"A delegate needs the backend {name}: register it in Python.")
     click.echo()
-    command = quoting.shell("picotorch", "run", quoting.operand(entry["models"][0]), "--board",
-                            entry["board"], "--firmware", entry["firmware"])
+    command = quoting.shell("picotorch", "run", quoting.operand(entry.models[0]), "--board",
+                            entry.board, "--firmware", entry.firmware)
     show.line(f"To run it: {command}")

@@ -39,7 +39,7 @@ _GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory t
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What picotorch compile does: write an image of the only model to `output`, by default its name
+    """The work of picotorch compile: write an image of the only model to `output`, by default its name
     with .ptm, or a C project with all models to `folder`.
 
     models: .pte files. data: .ptd files. names: of the models in the C project, by default those of

@@ -1,4 +1,4 @@
-"""What picotorch compile reports."""
+"""The report of picotorch compile."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ class Cost(Report):
 
 @dataclass(frozen=True)
 class PackedWeights(Report):
-    """Whose weights are packed: of `calls` of the calls that can have packed weights (`can`).
+    """The choice of packed weights: of `calls` of the calls that can have packed weights (`can`).
 
     taken: "all", "some" or "none" of those. all, none: the cost of these choices. message: why nothing
     was measured.

@@ -1,4 +1,4 @@
-"""What a build is optimized for: a level on the command line, its single effects in Python."""
+"""Size or speed of a build: a level on the command line, its single effects in Python."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What a command reports: a frozen dataclass, and the JSON of its fields."""
+"""The report of a command: a frozen dataclass, and the JSON of its fields."""
 
 import dataclasses
 from pathlib import Path

@@ -73,7 +73,8 @@ def pytest_collection_modifyitems(items):
 def _board_names(values):
     """Return the names of the boards among the values of a test's parameters."""
     flat = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
-    return BOARDS.keys() & {str(getattr(one, "name", one)) for one in flat}
+    names = {one if isinstance(one, str) else getattr(one, "name", None) for one in flat}
+    return {name for name in names if isinstance(name, str)} & BOARDS.keys()
 
 
 def pytest_collection_finish():

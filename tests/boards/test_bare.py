@@ -18,6 +18,7 @@ from picotorch.run.parity import same_bits
 from support import budgets, fixture_store
 from support.calling import assert_error, assert_usage
 from support.targets import TOO_LARGE
+from support.tiers import mostly_thorough
 
 BOARD = "mps2-an386"
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
@@ -56,7 +57,7 @@ def assert_same(request, board):
     return result
 
 
-@pytest.mark.parametrize("name", NO_DELEGATES)
+@pytest.mark.parametrize("name", mostly_thorough(NO_DELEGATES))
 def test_a_board_gives_the_same_as_the_twin(name):
     for request in requests(FIXTURES[name]):
         assert_same(request, BOARD)

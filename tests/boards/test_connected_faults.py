@@ -11,6 +11,7 @@ from picotorch.firmware import native_module, selective
 from picotorch.run import parity
 from picotorch.run.device import link, session
 from support.fixture_store import FOLDER
+from support.tiers import SWEEP
 from support.wire import Board, Fault
 
 pytestmark = pytest.mark.thorough
@@ -72,10 +73,12 @@ def install(board, native_modules):
         return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
 
 
-# A stall takes as long as is waited for an answer: there are fewer of them.
+# A stall takes as long as is waited for an answer: there are fewer of them. In make test-rest there are
+# the first, the last and some between.
 PLACES = {run: {"cut": 15, "stall": 5, "garble": 15, "reset": 15},
           **{step: {"cut": 5, "stall": 2, "garble": 5, "reset": 5}
              for step in (deploy, deploy_to_romfs, install)}}
+MOST_PLACES = 15 if SWEEP else 4
 
 
 def test_there_are_50_places_of_a_run_and_of_a_deploy():
@@ -83,6 +86,13 @@ def test_there_are_50_places_of_a_run_and_of_a_deploy():
     assert of_run >= 50 and sum(of_deploy) >= 50
 
 
+def tried(places):
+    """Numbers of the places that are tried, spread over all."""
+    some = min(places, MOST_PLACES)
+    return sorted({round(i * (places - 1) / max(some - 1, 1)) for i in range(some)})
+
+
+@pytest.mark.reliability
 @pytest.mark.parametrize(("step", "kind"), [(step, kind) for step in PLACES for kind in PLACES[step]],
                          ids=lambda one: getattr(one, "__name__", one))
 def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypatch, step, kind):
@@ -90,7 +100,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
     length = board.passed
     failed = 0
     places = PLACES[step][kind]
-    for place in range(places):
+    for place in tried(places):
         fault = board.fault = Fault(kind, length * (2 * place + 1) // (2 * places))
         try:
             with monkeypatch.context() as patch:

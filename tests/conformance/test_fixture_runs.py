@@ -16,7 +16,8 @@ from support import budgets, figures
 from support.fixture_jobs import metas
 from support.fixture_runs import FIXTURES, on_host, run_on, with_one_nan, without_stack
 from support.fixture_store import NOT_SUPPORTED, assert_close
-from support.targets import TOO_LARGE, on_boards
+from support.targets import TOO_LARGE
+from support.tiers import OF_EACH_KIND, fixtures_on_boards
 
 pytestmark = pytest.mark.check
 
@@ -131,8 +132,12 @@ def check_stack(fixture, board, result):
                    largest_share=max(shares, default=0))
 
 
+def test_each_kind_is_there():
+    assert set(OF_EACH_KIND) <= set(FIXTURES)
+
+
 @pytest.mark.reliability
-@pytest.mark.parametrize(("name", "board"), on_boards(FIXTURES))
+@pytest.mark.parametrize(("name", "board"), fixtures_on_boards(FIXTURES))
 def test_board_gives_the_same_bytes_as_the_twin(name, board):
     """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
     fixture = FIXTURES[name]

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import random
 import re
 import struct
@@ -33,13 +32,13 @@ from support.fixture_runs import on_host, with_one_nan, without_stack
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, move, tensor
 from support.targets import BOARDS, HOST, on_boards, run_script
+from support.tiers import SWEEP, is_of_each_kind
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
           and name not in fixture_store.NOT_SUPPORTED]
 # All run on one board, on the others those whose weights kernels prepare, and some of each kind; in
 # `make images` all on all boards.
-EVERYWHERE = os.environ.get("PICOTORCH_SWEEP") == "all"
 ALL_ON = "mps2-an386"
 SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
 FIT_EVERYWHERE = ("int8_ds_cnn",)  # of the benchmark; on netduinoplus2, too
@@ -83,8 +82,9 @@ def test_outputs_are_those_of_the_program(name):
 
 
 @pytest.mark.parametrize(("name", "board"), [
-    (name, board) for name, board in on_boards(LOADED) if not FIXTURES[name].backends
-    and (EVERYWHERE or board == ALL_ON or name.startswith("int8_") or name in SOME)])
+    pytest.param(name, board, marks=[] if is_of_each_kind(name) else pytest.mark.thorough)
+    for name, board in on_boards(LOADED) if not FIXTURES[name].backends
+    and (SWEEP or board == ALL_ON or name.startswith("int8_") or name in SOME)])
 def test_boards_give_the_bytes_of_the_twin(name, board):
     """With what the kernels of the board's core prepare, for which the pool would have no room."""
     image = compiled(name, load_board(board).core)
@@ -188,7 +188,7 @@ def test_every_board_has_some():
 
 @pytest.mark.parametrize(("name", "target"), [
     (name, target) for target in [HOST, *BOARDS] for name in benchmark_store.NAMES
-    if target in (HOST, ALL_ON) or EVERYWHERE and (target.startswith("mps") or name in FIT_EVERYWHERE)])
+    if target in (HOST, ALL_ON) or SWEEP and (target.startswith("mps") or name in FIT_EVERYWHERE)])
 def test_a_benchmark_model_takes_no_pool(name, target):
     model = benchmark_store.load(name)
     board = ALL_ON if target == HOST else target
@@ -326,8 +326,7 @@ def test_an_image_is_hardly_more_than_constants_and_prepared_weights(name):
     assert image.parts.constants < constants / 3
 
 
-@pytest.mark.parametrize("bare", [[], ["--bare"]], ids=["MicroPython", "bare"])
-def test_commands_take_an_image(bare, call, tmp_path):
+def test_commands_take_an_image(call, tmp_path):
     def answer(*arguments):
         status, out, err = call(*arguments, "--json")
         assert (status, err) == (0, "")
@@ -342,10 +341,10 @@ def test_commands_take_an_image(bare, call, tmp_path):
     same = {"planned": [16000], "temp": 16424, "unplanned": 0}  # with which it is the fastest
     assert method["before"] == {"method_pool": 2588, **same}
     assert method["after"] == {"method_pool": 0, **same}
-    board = ["--board", ALL_ON, *bare]
-    result = answer("run", image, *board)
-    assert (result["status"], result["method_pool"]["used"]) == ("ok", 0)
-    assert answer("parity", image, *board)["agree"] is True
+    for board in (["--board", ALL_ON], ["--board", ALL_ON, "--bare"]):
+        result = answer("run", image, *board)
+        assert (result["status"], result["method_pool"]["used"]) == ("ok", 0), board
+        assert answer("parity", image, *board)["agree"] is True, board
     assert answer("size", image)["method_pool"] == 0
     assert len(answer("profile", image)["instructions"]) == 16
     assert answer("inspect", image)["methods"][0]["name"] == "forward"

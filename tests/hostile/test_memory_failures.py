@@ -3,7 +3,6 @@ written beside the memories, and a load with enough of them on the same objects 
 twin; on the boards those at which the outcome changes, with the twin's lines."""
 
 import functools
-import os
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from support.fixture_jobs import metas
 from support.flatbuffer_builder import int_value
 from support.programs import tensor
 from support.targets import HOST, SCRIPT_BOARDS, aligned, on_boards, run_script
+from support.tiers import SWEEP
 
 pytestmark = pytest.mark.thorough
 
@@ -33,13 +33,12 @@ FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 EVENT_BYTES = 16
 RUNS_AFTER = 1024  # refusals
 # `make reliability` tries all sizes; without it one in so many of large memories is left out.
-ALL_SIZES = os.environ.get("PICOTORCH_SWEEP") == "all"
 STEP = 4  # bytes
 MOST_PLANNED = 16384  # sizes of a planned buffer
-PREPARED_STEP = 4 if ALL_SIZES else 512  # loading takes longest where kernels prepare weights
+PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels prepare weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
 # `make reliability` takes all boards whose heap holds the script.
-SWEPT_BOARDS = SCRIPT_BOARDS if ALL_SIZES else ("mps2-an386", "mps3-an547")
+SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386", "mps3-an547")
 # What a boot of a board gets
 MOST_FIXTURES = 24
 ROOM = 0.9  # of the memory for jobs, which holds the script, too
@@ -93,14 +92,14 @@ def check_steps(fixture, lines):
 
 def planned_step(fixture):
     largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
-    return STEP if ALL_SIZES else STEP * -(-largest // (STEP * MOST_PLANNED))
+    return STEP if SWEEP else STEP * -(-largest // (STEP * MOST_PLANNED))
 
 
 def parts():
     """(fixture, "k/n") of all tests of the twin."""
     for name, fixture in FIXTURES.items():
         largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
-        count = 1 + largest // PART_BYTES if ALL_SIZES else 1
+        count = 1 + largest // PART_BYTES if SWEEP else 1
         yield from ((name, f"{k}/{count}") for k in range(count))
 
 

@@ -29,17 +29,9 @@ class _Builder(flatbuffers.Builder):
         self.written = {}
 
 
-def _prepend(builder, kind, value):
-    {
-        "bool": builder.PrependBool,
-        "u8": builder.PrependUint8,
-        "i8": builder.PrependInt8,
-        "i32": builder.PrependInt32,
-        "u32": builder.PrependUint32,
-        "i64": builder.PrependInt64,
-        "u64": builder.PrependUint64,
-        "f64": builder.PrependFloat64,
-    }[kind](value)
+_PREPEND = {"bool": _Builder.PrependBool, "u8": _Builder.PrependUint8, "i8": _Builder.PrependInt8,
+            "i32": _Builder.PrependInt32, "u32": _Builder.PrependUint32, "i64": _Builder.PrependInt64,
+            "u64": _Builder.PrependUint64, "f64": _Builder.PrependFloat64}
 
 
 def _bytes(builder, value):
@@ -62,7 +54,7 @@ def _object(builder, kind, value):
     if inner in SIZES:
         builder.StartVector(SIZES[inner], len(value), SIZES[inner])
         for item in reversed(value):
-            _prepend(builder, inner, item)
+            _PREPEND[inner](builder, item)
         return builder.EndVector()
     offsets = [_table(builder, inner, item) for item in value]
     builder.StartVector(4, len(offsets), 4)
@@ -101,7 +93,7 @@ def _new_table(builder, name, fields):
         if kind == "offset":
             builder.PrependUOffsetTRelativeSlot(place, value, 0)
         else:
-            _prepend(builder, kind, value)
+            _PREPEND[kind](builder, value)
             builder.Slot(place)
     return builder.EndObject()
 

@@ -89,6 +89,28 @@ class Variable:
     """A number that the operator writes: give one, find the number in what `call` returns."""
 
 
+MOST_PROGRAMS = 1000  # that are kept
+PROGRAMS = {}  # that program_of built, by what is in them
+
+
+def program_of(operator, values, sizes):
+    """The bytes of a program with these; built once, since calls of equal sizes are many."""
+    key = repr((operator, values, sizes))
+    if key not in PROGRAMS:
+        name, _, overload = operator.partition(".")
+        program = build({"execution_plan": [{
+            "name": "forward", "values": values,
+            "chains": [{"inputs": sizes,
+                        "instructions": [{"instr_args": ("KernelCall", {"args": [0]})}]}],
+            "operators": [{"name": name, "overload": overload}],
+        }]})
+        assert records.verify(program) == -1
+        if len(PROGRAMS) >= MOST_PROGRAMS:
+            PROGRAMS.clear()
+        PROGRAMS[key] = program
+    return PROGRAMS[key]
+
+
 class Call:
     """One call: the program that holds the scalars and sizes, a pool with the records, a memory.
 
@@ -103,14 +125,7 @@ class Call:
         self.operator = operator
         indexes = [self.add(argument) for argument in arguments]
         sizes = [t.array.shape for t in self.order]
-        program = build({"execution_plan": [{
-            "name": "forward", "values": self.values,
-            "chains": [{"inputs": [d for s in sizes for d in s],
-                        "instructions": [{"instr_args": ("KernelCall", {"args": [0]})}]}],
-            "operators": [{"name": operator.split(".")[0],
-                           "overload": operator.split(".", 1)[1] if "." in operator else ""}],
-        }]})
-        assert records.verify(program) == -1
+        program = program_of(operator, self.values, [d for s in sizes for d in s])
         self.context = context = records.Context()
         self.program, self.pool = program, bytearray(65536)
         context.set_memory(records.PROGRAM, program)

@@ -74,6 +74,7 @@ def common_operators() -> set[str]:
     return {name for name, operator in known_operators().items() if not operator.subject}
 
 
+@functools.cache
 def built_operators() -> dict[str, int]:
     """The numbers of the operators that this build has a kernel for, by their names."""
     names = [ffi.string(lib.pt_operator_name(i)).decode() for i in range(lib.pt_operator_count())]

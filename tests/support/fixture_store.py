@@ -5,7 +5,7 @@ They are written by tests/models/export_zoo.py; the format is described in tests
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -113,15 +113,21 @@ class Fixture:
         return [Run(FOLDER / self.name, entry) for entry in self.entry["runs"]]
 
 
+@cache
+def _entries() -> dict[str, dict]:
+    """The objects of fixtures.json by name: reading it takes as long as many a test."""
+    index = json.loads((FOLDER / "fixtures.json").read_text())
+    return {entry["name"]: entry for entry in index["fixtures"]}
+
+
 def load_all() -> list[Fixture]:
     """All fixtures, sorted by name."""
-    index = json.loads((FOLDER / "fixtures.json").read_text())
-    return [Fixture(entry) for entry in index["fixtures"]]
+    return [Fixture(entry) for entry in _entries().values()]
 
 
 def load(name: str) -> Fixture:
     """The fixture of that name. Raises KeyError."""
-    return {fixture.name: fixture for fixture in load_all()}[name]
+    return Fixture(_entries()[name])
 
 
 def stored_dtype(name: str) -> np.dtype:

@@ -10,6 +10,7 @@ from picotorch.cli import main as cli
 from picotorch.run.device import link
 
 BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
+KERNEL_HELPERS = {"support.kernel_call", "support.board_call"}  # with which tests call kernels
 BOARDS_OF_MAKE_TEST = {name for name, board in BOARDS.items() if board.get("in_make_test")}
 
 
@@ -54,6 +55,14 @@ def pytest_xdist_auto_num_workers():
     return (len(may_use(0)) if may_use else os.cpu_count() or 1) + 1
 
 
+def pytest_ignore_collect(collection_path):
+    """Skip, where tests/run.py wants only tests that call kernels, the files that call none."""
+    if os.environ.get("PICOTORCH_TESTS") == "kernels" and collection_path.suffix == ".py":
+        text = collection_path.read_text()
+        return True if not any(helper in text for helper in KERNEL_HELPERS) else None
+    return None
+
+
 def pytest_collection_modifyitems(items):
     """Mark tests that call kernels outside of programs: tests/run.py gives them sanitizers. Mark tests
     of a board: with `board`, and with `thorough` where make test builds no firmware for it."""
@@ -66,7 +75,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("thorough")
         helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
         on_board = "board" in item.name or "board" in getattr(item, "fixturenames", ())
-        if not on_board and helpers & {"support.kernel_call", "support.board_call"}:
+        if not on_board and helpers & KERNEL_HELPERS:
             item.add_marker("kernels")
 
 

@@ -45,8 +45,8 @@ def main():
     environment = sanitized.environment()
     if environment is None:
         print("gcc has no libasan here: kernels are tested without sanitizers")
-    statuses = {run(f"{given}not kernels", arguments),
-                run(f"{given}kernels", arguments, environment)}
+    kernels = (environment or os.environ) | {"PICOTORCH_TESTS": "kernels"}
+    statuses = {run(f"{given}not kernels", arguments), run(f"{given}kernels", arguments, kernels)}
     if len(statuses) > 1:
         statuses.discard(NO_TESTS)
     return max(statuses)

@@ -14,10 +14,15 @@ from picotorch.host import twin
 from picotorch.host.operators import known_operators, needed_operators
 from picotorch.measure import firmware_map
 from support import budgets, fixture_store, stock
+from support.tiers import SWEEP
 from test_natmod import TARGETS
 
 pytestmark = pytest.mark.thorough
 
+# test_natmod.py runs programs on all of them.
+SOME = ("unix", "mps2-an386-hard", "virt-rv32")
+OF_EACH_KIND = [(arch, target) for arch, target in TARGETS
+                if SWEEP or target in SOME or arch == "armv6m"]
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
@@ -72,7 +77,8 @@ def twin_lines(models, folder):
 
 
 @pytest.mark.parametrize("small", [False, True], ids=["fast", "small"])
-@pytest.mark.parametrize(("arch", "target"), TARGETS)
+@pytest.mark.reliability
+@pytest.mark.parametrize(("arch", "target"), OF_EACH_KIND)
 def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     """Outputs of an int8 and an fp32 image with the heap locked, and after a failure; then what is
     refused, each by its name. What to do is among the texts, which a small module has not."""

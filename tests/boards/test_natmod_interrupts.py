@@ -10,6 +10,7 @@ from picotorch.host.twin import open_program
 from picotorch.run import pico
 from support import fixture_store, on_pico, stock
 from support.long_runs import FLOAT, endless_loop, long_instruction
+from support.tiers import SWEEP
 
 pytestmark = pytest.mark.thorough
 
@@ -38,7 +39,9 @@ def python_of(programs):
     return "".join(f"{name} = memoryview({bytes(data)!r})\n" for name, data in programs.items())
 
 
-@pytest.mark.parametrize("small", [False, True], ids=["fast", "small"])
+@pytest.mark.reliability
+@pytest.mark.parametrize("small", [False, True] if SWEEP else [True],
+                         ids=["fast", "small"] if SWEEP else ["small"])
 def test_ctrl_c_on_a_pico(small, tmp_path):
     """It comes over USB, which the board looks at only where the module polls."""
     programs = models(60)

@@ -151,7 +151,13 @@ def test_it_runs_with_checks_and_texts(tmp_path):
         said(tmp_path, *options)
 
 
-@pytest.mark.parametrize("board", ["host", *board_names()])
+# Each has another start-up; test_it_builds_without_optimisation has the other cores in make test.
+BUILT = ("host", "mps2-an386", "netduinoplus2")
+
+
+@pytest.mark.parametrize("board", [
+    pytest.param(board, marks=[] if board in BUILT else pytest.mark.thorough)
+    for board in ("host", *board_names())])
 def test_boards_give_what_the_twin_gives(board, project):
     folder, image, fixture = project
     options = [f"BOARD={board}", "SMALL=1"]
@@ -289,7 +295,9 @@ FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {
 """
 
 
-@pytest.mark.parametrize("name", [MODEL, "gru_stateful", "dynamic_batch", "unplanned_state"])
+@pytest.mark.parametrize("name", [
+    MODEL, "unplanned_state", *[pytest.param(name, marks=pytest.mark.thorough)
+                                for name in ("gru_stateful", "dynamic_batch")]])
 def test_memory_that_start_up_does_not_clear_may_hold_anything(name, project, tmp_path):
     options = ["BOARD=mps2-an386", "SMALL=1"]
     built_copy(project, tmp_path, *options)

@@ -10,7 +10,8 @@ from picotorch.run.job import Job
 from support import damage, programs
 from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value
 from support.programs import call, plan, program, relu_plan, tensor, with_segments
-from support.targets import HOST, SCRIPT_BOARDS, aligned, run_script
+from support.targets import HOST, aligned, run_script
+from support.tiers import SWEPT_BOARDS
 
 CASES = {}
 
@@ -547,7 +548,8 @@ def test_the_programs_that_the_bad_ones_are_made_from_are_good():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("board", SCRIPT_BOARDS)
+@pytest.mark.reliability
+@pytest.mark.parametrize("board", SWEPT_BOARDS)
 def test_a_board_says_the_same(board):
     sections = {f"model{i}": make() for i, (make, _) in enumerate(CASES.values())}
     wanted = run_script("damaged.py", Job(sections), HOST)

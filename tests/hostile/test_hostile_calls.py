@@ -11,10 +11,12 @@ from support.example_calls import EXAMPLES
 from support.hostile_calls import KINDS, Draw, HostileCall, boundary_call
 from support.kernel_call import KernelError, Tensor, call
 from support.polls import Polls
+from support.tiers import SWEEP
 
 pytestmark = pytest.mark.thorough
 
-PARTS, CALLS = 4, 3000  # of each part
+PARTS, CALLS = 4, 3000 if SWEEP else 1000  # of each part
+BOUNDARY_CALLS = 3000
 
 
 @pytest.mark.reliability
@@ -27,7 +29,7 @@ def test_random_calls_are_refused_or_run(kind, part):
 
 
 def test_calls_at_the_boundary_are_of_every_operator():
-    calls = [boundary_call(seed) for seed in range(CALLS)]
+    calls = [boundary_call(seed) for seed in range(BOUNDARY_CALLS)]
     assert {one.operator for one in calls} == set(EXAMPLES)
     for one in calls:
         assert {size for tensor in one._all_tensors() for size in tensor.sizes} <= {0, 1}

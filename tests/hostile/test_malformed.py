@@ -19,7 +19,8 @@ from picotorch import register_backend
 from picotorch.run.job import Job
 from picotorch.schema import ERROR_NAMES
 from support import exercise, figures, fixture_store, malformed, malformed_calls, sanitized
-from support.targets import HOST, SCRIPT_BOARDS, run_script
+from support.targets import HOST, run_script
+from support.tiers import SWEPT_BOARDS
 
 pytestmark = pytest.mark.thorough
 
@@ -156,7 +157,7 @@ def job(files):
 
 
 @pytest.mark.reliability
-@pytest.mark.parametrize("board", SCRIPT_BOARDS)
+@pytest.mark.parametrize("board", SWEPT_BOARDS)
 def test_a_board_says_the_same(board):
     files = chosen(OF_A_KIND[board == MANY_ON])
     assert len(files) >= 200

@@ -38,7 +38,7 @@ MOST_PLANNED = 16384  # sizes of a planned buffer
 PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels prepare weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
 # `make reliability` takes all boards whose heap holds the script.
-SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386", "mps3-an547")
+SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
 # What a boot of a board gets
 MOST_FIXTURES = 24
 ROOM = 0.9  # of the memory for jobs, which holds the script, too

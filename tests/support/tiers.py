@@ -5,10 +5,11 @@ from collections.abc import Iterable
 
 import pytest
 from picotorch.run.running import DEFAULT_BOARD
-from support.targets import FAULT_BOARDS, on_boards
+from support.targets import FAULT_BOARDS, SCRIPT_BOARDS, on_boards
 
 # make reliability and make images run all of what make test and make test-rest take a part of.
 SWEEP = os.environ.get("PICOTORCH_SWEEP") == "all"
+SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else FAULT_BOARDS
 
 # What depends on the board, besides the loops of int8 kernels: floating point in software, products of
 # floats, sizes that change, data outside of the program, state, several methods, a delegate.

@@ -235,7 +235,7 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write what
 
 .PHONY: check venv style
 check: venv style ## Check style, and run the tests that need no firmware (a minute; installs nothing in the system)
-	.venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough" \
+	PICOTORCH_TESTS=check .venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough" \
 		$(shell grep -lr --include='test_*.py' 'pytest.mark.check' tests)
 
 everything: all-firmware ports riscv rp2 recordings
@@ -290,7 +290,7 @@ symbols: all-firmware ## Check that the kernels have no malloc, no foreign funct
 
 .PHONY: clean
 clean: ## Remove the build results; .venv and the MicroPython tree stay
-	rm -rf build/firmware build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
+	rm -rf build/firmware build/firmware-kernels build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
 		build/pycache build/extension build/wheel dist
 
 .PHONY: distclean

@@ -94,8 +94,9 @@ riscv: ## Install compiler and emulator for the tests on RISC-V
 	@$(SETUP) riscv
 
 .PHONY: arm64
-arm64: ## Install compiler and emulator for tests/kernels/test_arm64.py; Debian removes gcc-multilib then
+arm64: python ## Install compiler and emulator for 64-bit Arm, run tests/kernels/test_arm64.py; Debian removes gcc-multilib then
 	@$(SETUP) arm64
+	.venv/bin/python -m pytest -q tests/kernels/test_arm64.py
 
 .PHONY: recordings
 recordings: ## Install the recordings of spoken words that a test listens to
@@ -181,8 +182,11 @@ budgets: all-firmware ## Write tests/budgets.toml: run the tests with limits of 
 size: all-firmware ## Print the bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py
 
-# Tests of these files that are skipped where torch and executorch are not installed
-NEEDS_TORCH = tests/host/test_new_user.py tests/host/test_profile.py $(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py portable_lib.py runtime.py)
+# Files of which some tests are skipped where torch and executorch are not installed: all of these run,
+# and of two others those that need them. make export-check has the others.
+NEEDS_TORCH = tests/core/test_schema.py tests/host/test_int8_io.py tests/kernels/test_operators.py \
+	$(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py module.py portable_lib.py runtime.py)
+ALSO_NEED_TORCH = tests/host/test_new_user.py tests/host/test_profile.py
 
 # A part of make export-check that .ci/run has the time for: each kind of model, int8, .pt2 files
 QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py torchscript.py) -k "people or int8 or exported_program"
@@ -191,7 +195,8 @@ QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py torchscri
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tests/conformance/run.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 	@$(SETUP) firmware --board mps2-an386 --variant run
-	build/conformance/bin/python -m pytest -q $(NEEDS_TORCH) -k "quick_start or export or inspector or executorch_ or of_torch"
+	build/conformance/bin/python -m pytest $(PYTEST) -q $(NEEDS_TORCH) -m "not thorough"
+	build/conformance/bin/python -m pytest -q $(ALSO_NEED_TORCH) -k "quick_start or export or inspector or executorch_ or of_torch"
 	$(if $(filter quick,$(CONFORMANCE)),OMP_NUM_THREADS=1 build/conformance/bin/python -m pytest $(PYTEST) -q $(QUICK_EXPORT))
 
 .PHONY: architectures

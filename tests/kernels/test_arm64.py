@@ -1,6 +1,6 @@
 """The loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes of
-the plain form, and those of this computer. make arm64 installs compiler and emulator; make test does
-not, since Debian removes gcc-multilib then, which other tests need."""
+the plain form, and those of this computer. make arm64 installs compiler and emulator, and runs this;
+make test-all skips it, since Debian removes gcc-multilib then, which other tests need."""
 
 import importlib.util
 import shutil

@@ -164,6 +164,21 @@ def test_make_help_has_every_target():
     assert {"run", "test", "lint", "bench", "size", "repl", "help"} <= set(targets)
 
 
+ASKS_FOR_TORCH = re.compile(r"""(?:importorskip|find_spec)\("(?:torch|executorch|torchgen)\b""")
+
+
+def test_a_target_runs_each_file_that_is_skipped_without_torch():
+    """make conformance and make export-check, of all files with such a test."""
+    lists = "lists: ; @echo $(NEEDS_TORCH) $(ALSO_NEED_TORCH) $(EXPORT_TESTS)"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    listed = subprocess.run(["make", "-s", "--eval", lists, "lists"], cwd=REPOSITORY, check=True,
+                            env=environment, capture_output=True, text=True).stdout.split()
+    asking = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "tests").rglob("test_*.py")
+              if ASKS_FOR_TORCH.search(path.read_text())}
+    assert len(asking) > 20
+    assert asking - set(listed) == set()
+
+
 @pytest.mark.parametrize("name", ["a b", "$(touch PWNED)", "a#b", "a%b", "a:b", "a;b", "a'b", "a\nb"])
 @pytest.mark.parametrize("place", ["repository", "selection", "micropython"])
 def test_make_does_not_start_with_a_path_that_it_misreads(setup, monkeypatch, tmp_path, place, name):

@@ -136,7 +136,8 @@ def _state_windows(node: torch.fx.Node) -> None:
 def _state_floor(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Leave ceil_mode out. Where it adds a window, which reaches beyond the image, repeat the last row
     or column: the window has it already, so that its maximum stays."""
-    x, kernel, stride, padding, dilation, ceil_mode = [*node.args, *_POOL_DEFAULTS[len(node.args) - 2:]]
+    arguments = [*node.args, *_POOL_DEFAULTS[len(node.args) - 2:]]
+    x, kernel, stride, padding, dilation, ceil_mode = arguments
     dims = x.meta["val"].dim() - 2
     kernel, stride, padding, dilation = (
         _each(one, dims) for one in (kernel, stride or kernel, padding, dilation))

@@ -18,7 +18,7 @@ SOURCES = [*sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rg
            "host/_picotorch/threads.c"]
 INCLUDES = ("kernels/include", "kernels")
 HEADERS = ("include/picotorch/schema.h", "include/picotorch/kernel.h", "core/record.h",
-           "include/picotorch/picotorch.h", "core/format/image.h")
+           "include/picotorch/picotorch.h", "core/format/ptm.h")
 
 # DSP and others: not the forms of microcontrollers, where the host is an Arm core, too
 FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra",
@@ -45,7 +45,7 @@ SOURCE = """
 #define _POSIX_C_SOURCE 199309L
 #include <picotorch/picotorch.h>
 #include "core/record.h"
-#include "core/format/image.h"
+#include "core/format/ptm.h"
 #include "arch/vectors.h"
 #include <time.h>
 

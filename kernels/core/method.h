@@ -2,7 +2,7 @@
 #ifndef PT_CORE_METHOD_H
 #define PT_CORE_METHOD_H
 
-#include "core/format/data.h"
+#include "core/format/ptd.h"
 #include "core/record.h"
 
 // Offset in the pool of what a method has there.

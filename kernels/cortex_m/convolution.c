@@ -1,7 +1,7 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "cortex_m/convolution.h"
 #include "arch/pack/pack.h"
-#include "arch/wide.h"
+#include "arch/conv_variants.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/image_parts.h"
 

@@ -1,7 +1,7 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
 #include "cortex_m/depthwise.h"
 #include "arch/dot.h"
-#include "arch/taps.h"
+#include "arch/depthwise_pixel.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/image_parts.h"
 #include <string.h>

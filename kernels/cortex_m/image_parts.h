@@ -2,7 +2,7 @@
 #ifndef PT_CORTEX_M_IMAGE_PARTS_H
 #define PT_CORTEX_M_IMAGE_PARTS_H
 
-#include "arch/images.h"
+#include "arch/conv_geometry.h"
 #include <picotorch/kernel.h>
 
 // A loop over a whole image, as pt_convolve; what it is told may be changed behind it.

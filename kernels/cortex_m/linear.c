@@ -1,7 +1,7 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "arch/dot.h"
 #include "arch/pack/pack.h"
-#include "arch/rows.h"
+#include "arch/fully_connected_s8.h"
 #include "arch/threads.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"

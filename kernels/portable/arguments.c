@@ -1,5 +1,5 @@
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *axis) {
     int64_t n = rank ? rank : 1;

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_COMPLEX_H
 #define PT_PORTABLE_COMPLEX_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 enum {
     PT_DTYPES_COMPLEX =

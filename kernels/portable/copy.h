@@ -4,7 +4,7 @@
 #ifndef PT_PORTABLE_COPY_H
 #define PT_PORTABLE_COPY_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // Prepares to copy all of `from` to `to`, of the same rank and with elements: sizes of `to`,
 // strides of both, offsets 0. Change these to mean a part, then pt_copy_run.

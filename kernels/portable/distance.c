@@ -5,7 +5,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_rows.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 // Between n elements of a from i on, and of b from j on, to element `to` of out.

@@ -9,7 +9,7 @@
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
 #define PT_PORTABLE_DOUBLE_MATH_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 double pt_exp(double x);             // 1.0

@@ -7,7 +7,7 @@
 #define PT_PORTABLE_ELEMENTWISE_H
 
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // A number in the type that an operator computes in: float32, float64, or int64 for the integral
 // dtypes.

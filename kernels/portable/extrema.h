@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_EXTREMA_H
 #define PT_PORTABLE_EXTREMA_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // True if element i of an array of `dtype`, in PT_DTYPES_ALL, is above element j (below it where
 // `least`) or a NaN. So only a NaN beats itself.

@@ -2,7 +2,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 static int check_glu(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);

@@ -3,7 +3,7 @@
 #define PT_PORTABLE_GRID_SAMPLER_H
 
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 enum { BILINEAR, NEAREST, BICUBIC }; // interpolation_mode
 enum { ZEROS, BORDER, REFLECTION };  // padding_mode

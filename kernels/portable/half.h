@@ -6,7 +6,7 @@
 #ifndef PT_PORTABLE_HALF_H
 #define PT_PORTABLE_HALF_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 // The difference of the exponents of float32 and float16, at float32's bits of the exponent.

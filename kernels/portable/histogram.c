@@ -2,7 +2,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // ---- histc: (self, bins, min, max, out): how many elements lie in each of `bins` parts of the
 // range from min to max, its ends included. Where both are the same, the range is that of the

@@ -4,7 +4,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
-#include "portable/picks.h"
+#include "portable/index_select.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;

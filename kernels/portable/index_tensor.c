@@ -2,7 +2,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
-#include "portable/picks.h"
+#include "portable/index_select.h"
 
 static int expect_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                          const pt_picks *p) {

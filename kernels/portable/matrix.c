@@ -1,7 +1,7 @@
 // Matrix products: aten::mm, addmm, bmm, linear and dot. Contiguous tensors, one real dtype.
 #include "core/generated/operator_arguments.h"
 #include "portable/complex.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/products.h"
 
 // All are of the first one's dtype, which products can be made of, and contiguous.

@@ -5,7 +5,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_rows.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {

@@ -4,7 +4,7 @@
 // are InvalidType.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 // The arguments of operators of two numbers; the output of those of one.

@@ -3,7 +3,7 @@
 #define PT_PORTABLE_PRODUCTS_H
 
 #include "arch/float_products.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // The dtypes that pt_sum_products takes: all real ones. Integers wrap as PyTorch's do; float16 and
 // bfloat16 are summed as float32, and rounded once.

@@ -2,7 +2,7 @@
 // randperm: (n, out). Numbers follow each other as the output lies in memory.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
 static int check_floats(pt_context *c, pt_ref out, uint32_t rank, const int32_t *sizes) {

@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_REDUCTION_H
 #define PT_PORTABLE_REDUCTION_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // The elements that one output element stands for: `lines` rows of `n` elements `step` apart. The
 // other reduced dims tell where the rows begin.
@@ -22,7 +22,7 @@ typedef struct pt_reduction {
 // `index_to` of the indices.
 typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
 
-// For floating or integral inputs and outputs, see sums.c.
+// For floating or integral inputs and outputs, see reduce_sum.c.
 pt_reduce_one pt_sum_one, pt_mean_one;
 
 // The dims to reduce, as a set: a list, all if it is None or empty.

@@ -2,7 +2,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/half.h"
 
 // The axis of `dim`, which counts from the end if it is negative.

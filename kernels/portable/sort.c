@@ -7,7 +7,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/extrema.h"
-#include "portable/order.h"
+#include "portable/compare.h"
 #include "portable/reduction.h"
 #include <string.h>
 

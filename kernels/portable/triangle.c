@@ -2,7 +2,7 @@
 // triangle of a matrix, row by row.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // Columns first..end-1 of each row are in the triangle.
 typedef struct triangle {

@@ -4,7 +4,7 @@
 // images are fractions, as is told below.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 enum { LARGEST_OF_BYTES = 1 << 14 }; // height and width: products of two of them are int32
 

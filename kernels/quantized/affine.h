@@ -8,7 +8,7 @@
 #ifndef PT_QUANTIZED_AFFINE_H
 #define PT_QUANTIZED_AFFINE_H
 
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 // True of uint8, int8, int16, uint16 and int32.
 bool pt_is_quantized(uint8_t dtype);

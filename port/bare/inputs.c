@@ -1,5 +1,5 @@
 #include "inputs.h"
-#include "settings.h"
+#include "run_settings.h"
 #include <string.h>
 
 enum { MOST = 64 };

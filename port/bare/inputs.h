@@ -2,7 +2,7 @@
 #ifndef PT_BARE_INPUTS_H
 #define PT_BARE_INPUTS_H
 
-#include "arenas.h"
+#include "board_memories.h"
 
 // Gets the inputs of execution `number` ready to be set. Tensors that the method may change in
 // place are copied into memory of `from`, once. MemoryAllocationFailed, OutOfResources, and the

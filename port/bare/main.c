@@ -9,9 +9,9 @@
 #include "interrupt.h"
 #include "outputs.h"
 #include "semihosting.h"
-#include "settings.h"
+#include "run_settings.h"
 #include "stack.h"
-#include "told.h"
+#include "run_report.h"
 
 enum { MOST_FILES = 8, NO_JOB = 2 };
 

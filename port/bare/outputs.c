@@ -1,7 +1,7 @@
 #include "outputs.h"
 #include "semihosting.h"
-#include "settings.h"
-#include "told.h"
+#include "run_settings.h"
+#include "run_report.h"
 #include <string.h>
 
 enum { MOST = 64 };

@@ -2,7 +2,7 @@
 #ifndef PT_BARE_OUTPUTS_H
 #define PT_BARE_OUTPUTS_H
 
-#include "arenas.h"
+#include "board_memories.h"
 
 // Takes memory for outputs and mutable buffers that the program leaves unplanned. OutOfResources,
 // MemoryAllocationFailed, what the program is refused for.

@@ -1,4 +1,4 @@
-"""Convolutions in the forms of wide.h on the cores that have them: every byte is that of the twin,
+"""Convolutions in the forms of conv_variants.h on the cores that have them: every byte is that of the twin,
 which computes them plainly, with any scratch."""
 
 import numpy as np

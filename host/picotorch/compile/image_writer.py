@@ -1,4 +1,4 @@
-"""Writes images: methods of a program as loading makes them (see kernels/core/format/image.h).
+"""Writes images: methods of a program as loading makes them (see kernels/core/format/ptm.h).
 
 Each method is loaded on the twin. What loading wrote to the pool becomes the image's records:
 references to the program, to data files and to the pool are turned into references to the image, and

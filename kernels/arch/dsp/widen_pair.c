@@ -1,5 +1,5 @@
 // The weights of two channels by twos, as the loops with packed weights read them.
-#include "arch/patches.h"
+#include "arch/gemm_s8.h"
 
 // Weight k, doubled; 0 behind the last.
 static inline int32_t twice(const int8_t *weights, int32_t depth, int32_t k) {

@@ -1,4 +1,4 @@
-// Winograd's F(2,3) on cores with the DSP extension, see wide.h.
+// Winograd's F(2,3) on cores with the DSP extension, see conv_variants.h.
 //
 // A block is four neighbouring patches, which are two times two outputs, of two channels. Its
 // values are transformed for some rows of outputs at a time, its weights before they are needed.
@@ -9,15 +9,15 @@
 //              [m][row of the kernel][channels / 4][of each][pair]
 //
 // with m in the order 1, 2, 0, 3. So a sum is over values and weights that lie in a row.
-#include "arch/wide.h"
+#include "arch/conv_variants.h"
 
 #if PT_HAS_WIDE
 
-#include "arch/dsp/band.h"
+#include "arch/dsp/im2row_band.h"
 
 #if defined(PT_PATCHES_DSP)
 #include "arch/dot.h"
-#include "arch/dsp/pairs.h"
+#include "arch/dsp/tile_2x2.h"
 #endif
 
 enum {

@@ -3,11 +3,11 @@
 // Lines of the input are interleaved by fours: of each column, of each channel, four bytes. So a
 // window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their place
 // in such a window is an output: at stride 1 a window has four.
-#include "arch/images.h"
+#include "arch/conv_geometry.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
-#include "arch/mve/lanes.h"
+#include "arch/mve/depthwise_lanes.h"
 #include "arch/mve/requantize.h"
 
 // Their frames do not add up in one.

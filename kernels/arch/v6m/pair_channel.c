@@ -1,5 +1,5 @@
 // The weights of a channel by twos, as the loops with packed weights read them.
-#include "arch/patches.h"
+#include "arch/gemm_s8.h"
 
 // Writes for each two weights the sum of the second and 2^16 times the first, up to a multiple of
 // four weights, to *words, which becomes the end. Returns the sum of all. `fit` becomes 0 where two

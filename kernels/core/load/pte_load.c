@@ -9,7 +9,7 @@
 //
 // What the kernels pack for a faster run, where that was asked for, follows at a multiple of 8.
 // Its size is the same on every machine; its bytes are not.
-#include "core/format/data.h"
+#include "core/format/ptd.h"
 #include "core/format/program.h"
 #include "core/format/pte.h"
 #include "core/load/memories.h"

@@ -4,7 +4,7 @@
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
 // file: PT_NO_PROGRAMS, PT_NO_IMAGES, those of the subjects of kernels/extra, and those of the
-// forms of arch/wide.h.
+// forms of arch/conv_variants.h.
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
 #endif
@@ -71,7 +71,7 @@ const bool pt_has_complex = PT_HAS_COMPLEX;
 #define SIGNATURE(signature, arguments) signature "\0" arguments
 #endif
 
-// As in arch/wide.h.
+// As in arch/conv_variants.h.
 extern const struct pt_wide pt_winograd, pt_pointwise, pt_neighbours;
 
 #if PT_HAS_WIDE && !defined(PT_NO_WINOGRAD)

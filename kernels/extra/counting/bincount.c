@@ -3,7 +3,7 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 
 static int check_bincount(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[BINCOUNT_SELF]);

@@ -4,7 +4,7 @@
 // runs.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/order.h"
+#include "portable/compare.h"
 #include "portable/reduction.h"
 #include <string.h>
 

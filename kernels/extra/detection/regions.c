@@ -1,8 +1,8 @@
 // Operators of torchvision for object detectors, in float32: nms, roi_align.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
-#include "portable/order.h"
+#include "portable/dtype_access.h"
+#include "portable/compare.h"
 #include <string.h>
 
 // ---- nms: (dets, scores, iou_threshold, out), the boxes (x1, y1, x2, y2) that no box of a higher

@@ -2,7 +2,7 @@
 // element. In any dim order.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include <string.h>
 
 extern const pt_kernel pt_aten_max_pool2d_with_indices_out;

@@ -4,7 +4,7 @@
 // the bytes are the same. Weights may be int8: each row has a scale then, and is summed before it
 // is multiplied by it. h_n and c_n hold the state from step to step.
 #include "core/generated/operator_arguments.h"
-#include "portable/element.h"
+#include "portable/dtype_access.h"
 #include "portable/float_math.h"
 #include "portable/products.h"
 #include <string.h>

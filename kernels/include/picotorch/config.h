@@ -11,7 +11,7 @@
 //   PT_NO_PACKING   it packs no weights: pt_options.prepare is refused. A build for images only is
 //   one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed for any
 //   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS
-//                   convolutions do not have that form of arch/wide.h: smaller, and slower
+//                   convolutions do not have that form of arch/conv_variants.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
 //
 // And of the subjects of kernels/extra, which few models need. A program that needs an operator of

@@ -111,7 +111,7 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 #define PT_CORE_OF_LOOPS PT_CORE
 #endif
 
-// Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
+// Forms of convolutions that take much scratch, see arch/conv_variants.h. Those that a build may have: cores
 // with the DSP extension, and the host, which says how much they take.
 #if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
 #define PT_HAS_WIDE 1

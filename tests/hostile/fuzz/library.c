@@ -8,7 +8,7 @@
 //
 // Built with libFuzzer this is what it fuzzes. Built with -DREPLAY it is a program that runs inputs
 // once each and prints a line for every one; tests/support/replayed.py builds that.
-#include "core/format/image.h"
+#include "core/format/ptm.h"
 #include "core/method.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Mutates inputs of library.c along the schema of their FlatBuffers, and images word by word, so
 // that most come through verification: as tests/hostile/fuzz/mutator.py changes files in place, and
 // to bytes like any others.
-#include "core/format/image.h"
+#include "core/format/ptm.h"
 #include <stdlib.h>
 #include <string.h>
 #define pt_verify pt_verify_again // this file is about its tables

@@ -6,10 +6,10 @@
 // every processor.
 #include "arch/elementwise.h"
 #include "arch/dot.h"
-#include "arch/patches.h"
+#include "arch/gemm_s8.h"
 #include "portable/products.h"
 #include "arch/quantize_value.h"
-#include "arch/taps.h"
+#include "arch/depthwise_pixel.h"
 #include "arch/threads.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,61 @@
+// Convolutions of whole images, for instruction sets that gain by seeing more than a patch.
+#ifndef PT_ARCH_CONV_GEOMETRY_H
+#define PT_ARCH_CONV_GEOMETRY_H
+
+#include "arch/gemm_s8.h"
+
+// Pairs are of height and width.
+typedef struct pt_geometry {
+    int32_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];
+    int32_t channels; // that a patch sees
+    int32_t pixel;    // bytes from a pixel of the input to the next
+} pt_geometry;
+
+#if defined(PT_LOOPS_DSP)
+
+enum { PT_CONVOLVES_SOME = 1 };
+
+// One group of an image, with `room` bytes at `block`. False, with nothing done, where only
+// pt_multiply_patches can do it; its bytes are the same. Leaves another width in the layer.
+bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                 uint32_t room);
+
+#else
+
+enum { PT_CONVOLVES_SOME = 0 };
+
+static inline bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                               void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+
+#endif
+
+#if defined(__ARM_FEATURE_MVE)
+
+// pt_convolve takes whatever there is.
+enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
+
+// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
+// weights (height, width, outputs). The arguments may be changed when it returns.
+void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room);
+
+// The same with several outputs of each input channel. False, perhaps with some of it done, where
+// there is not enough room.
+bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                            void *block, uint32_t room);
+
+#else
+
+enum { PT_CONVOLVES_ALL = 0, PT_CONVOLVES_DEPTHWISE = 0 };
+
+static inline void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in,
+                                         int8_t *out, void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+// Loops over the channels of a layer in assembler, for cores with the DSP extension.
+#ifndef PT_ARCH_DSP_CHANNEL_LOOP_H
+#define PT_ARCH_DSP_CHANNEL_LOOP_H
+
+#include "arch/dsp/finish.h"
+#include "arch/offsets.h"
+#include "arch/gemm_s8.h"
+
+static inline int32_t pt_whole_depth(const pt_layer *layer) {
+    return (layer->depth + 3) & ~3;
+}
+
+// State of the loops over channels in memory: all registers are taken inside.
+typedef struct pt_pair {
+    uintptr_t first, second;
+} pt_pair;
+
+PT_OFFSET(pt_pair, first, 0);
+PT_OFFSET(pt_pair, second, 4);
+PT_SIZE(pt_pair, 8);
+
+typedef struct pt_loop {
+    const uint32_t *start, *end; // of the block
+    uint32_t skip;               // bytes of code of the steps that the first round does not do
+    pt_pair bias;                // of the next channel; bytes to the one that follows
+    pt_pair parameters; // the next multiplier; bytes from the one that follows to the shift
+    int32_t twice;      // the output's offset, doubled, and 1
+    pt_pair out;        // of the first patch; bytes to the next patch's
+    int8_t *out_end;
+    int32_t depth;
+} pt_loop;
+
+enum { PT_STEPS = 8 }; // that are unrolled
+
+// `steps` of `bytes` of code.
+pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+                      int8_t *out);
+
+#endif

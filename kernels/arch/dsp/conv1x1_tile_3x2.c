@@ -1,0 +1,231 @@
+// Products of three pixels with two channels on cores with the DSP extension, see conv_variants.h.
+//
+// As many pixels as there is room for lie there as pairs of int16, the offset added:
+//
+//     [four channels: (k0, k2), (k1, k3)][three pixels]
+//
+// behind the weights of two channels, which are widened for them or packed:
+//
+//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
+//
+// One of weights and values is doubled: the weights where they are packed.
+#include "arch/conv_variants.h"
+
+#if PT_HAS_WIDE
+
+#include "arch/dsp/im2row_band.h"
+#include "arch/dsp/tile_3x2.h"
+
+enum {
+    PIXELS = PT_THREES,
+    FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
+    ENOUGH = 192,         // pixels for which that takes 1 %
+    FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
+    FEW_PACKED = 48,
+};
+
+// Bytes of the weights of two channels, and those that a sum may read behind the values.
+static uint32_t fixed_bytes(const pt_geometry *g) {
+    return 32 + 4 * (uint32_t)g->channels + 8;
+}
+
+// Pixels at a time, a multiple of PIXELS; 0 for too little room.
+static int32_t pixels_in(const pt_geometry *g, uint32_t room) {
+    const uint32_t fixed = fixed_bytes(g), pixel = 2 * (uint32_t)g->channels;
+    const int32_t pixels = room < fixed ? 0 : (int32_t)((room - fixed) / pixel) / PIXELS * PIXELS;
+    return pixels * g->channels < FEWEST_VALUES ? 0 : pixels;
+}
+
+static int32_t whole_groups(int32_t pixels) {
+    return (pixels + PIXELS - 1) / PIXELS * PIXELS;
+}
+
+// Pixels at a time of n, in bands of about the same size, as many as gain.
+static int32_t pixels_of(const pt_geometry *g, int32_t n) {
+    const int32_t room = pixels_in(g, PT_WIDE_SCRATCH); // 0: channels are too many to multiply them
+    const bool few = room && ENOUGH * g->channels < FEWEST_VALUES;
+    const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
+    const int32_t most = room < enough ? room : enough;
+    if (n <= most || most == 0) {
+        return most == 0 ? 0 : whole_groups(n);
+    }
+    const int32_t bands = (n + most - 1) / most, pixels = whole_groups((n + bands - 1) / bands);
+    return pixels * g->channels < FEWEST_VALUES ? most : pixels;
+}
+
+static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
+    const int32_t n = g->out[0] * g->out[1];
+    if (!pt_is_pointwise(g) || g->channels % 4 || !pt_suits_bands(g, layer) || n < PIXELS ||
+        n * g->channels < FEWEST_VALUES) {
+        return 0;
+    }
+    const int32_t pixels = pixels_of(g, n);
+    return pixels ? fixed_bytes(g) + 2 * (uint32_t)(pixels * g->channels) : 0;
+}
+
+#if defined(PT_PATCHES_DSP)
+
+#include "arch/dot.h"
+#include "arch/dsp/tile_2x2.h"
+
+// True of few pixels, but of an odd number of whole groups: pt_multiply_rows takes six at a time or
+// two, and a single one slowly. Where loads issue beside products it does not come near.
+static bool suits_rows(int32_t n, bool packed) {
+#ifdef PT_LOADS_BESIDE
+    (void)n, (void)packed;
+    return false;
+#else
+    return n < (packed && n % PIXELS ? FEW_PACKED : FEW) && n % (2 * PIXELS) != PIXELS;
+#endif
+}
+
+// ---- weights
+
+// clang-format off
+
+// Widens the weights of two channels, `channels` weights behind one another.
+static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
+    const int8_t *v = w + channels, *end = v;
+    __asm__ volatile(
+        "1:\n\t"
+        "ldr r1, [%[w]], #4\n\t"
+        "ldr r3, [%[v]], #4\n\t"
+        "sxtb16 r0, r1\n\t"
+        "sxtb16 r1, r1, ror #8\n\t"
+        "sxtb16 r2, r3\n\t"
+        "sxtb16 r3, r3, ror #8\n\t"
+        "str r1, [%[to], #4]\n\t"
+        "str r2, [%[to], #8]\n\t"
+        "str r3, [%[to], #12]\n\t"
+        "str r0, [%[to]], #16\n\t"
+        "cmp %[w], %[end]\n\t"
+        "bne 1b"
+        : [w] "+&r"(w), [v] "+&r"(v), [to] "+&r"(to)
+        : [end] "r"(end)
+        : "r0", "r1", "r2", "r3", "cc", "memory");
+}
+
+// ---- values
+
+#define PACK_WORDS                                \
+    "ldr r3, [%[x]], #4\n\t"                      \
+    "ldr r4, [%[y]], #4\n\t"                      \
+    "ldr r5, [%[z]], #4\n\t"                      \
+    "sxtab16 r0, %[offsets], r3\n\t"              \
+    "sxtab16 r1, %[offsets], r4\n\t"              \
+    "sxtab16 r2, %[offsets], r5\n\t"              \
+    "sxtab16 r3, %[offsets], r3, ror #8\n\t"      \
+    "sxtab16 r4, %[offsets], r4, ror #8\n\t"      \
+    "sxtab16 r5, %[offsets], r5, ror #8\n\t"
+
+#define KEEP_WORDS                                \
+    "str r1, [%[to], #4]\n\t"                     \
+    "str r2, [%[to], #8]\n\t"                     \
+    "str r3, [%[to], #12]\n\t"                    \
+    "str r4, [%[to], #16]\n\t"                    \
+    "str r5, [%[to], #20]\n\t"                    \
+    "str r0, [%[to]], #24\n\t"                    \
+    "cmp %[x], %[end]\n\t"                        \
+    "bne 1b"
+
+#define PACK(doubling)                                                              \
+    __asm__ volatile("1:\n\t" PACK_WORDS doubling KEEP_WORDS                        \
+                     : [x] "+&r"(x), [y] "+&r"(y), [z] "+&r"(z), [to] "+&r"(to)      \
+                     : [offsets] "r"(offsets), [end] "r"(end)                       \
+                     : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory")
+
+// Three pixels of the input. Returns the end.
+static __attribute__((noinline)) uint32_t *pack(const pt_geometry *g, const int8_t *x, const int8_t *y, const int8_t *z,
+                      uint32_t offsets, bool doubled, uint32_t *to) {
+    const int8_t *end = x + g->channels;
+    if (doubled) {
+        PACK("sadd16 r0, r0, r0\n\t"
+             "sadd16 r1, r1, r1\n\t"
+             "sadd16 r2, r2, r2\n\t"
+             "sadd16 r3, r3, r3\n\t"
+             "sadd16 r4, r4, r4\n\t"
+             "sadd16 r5, r5, r5\n\t");
+    } else {
+        PACK("");
+    }
+    return to;
+}
+
+// clang-format on
+
+// Where the next pixel of the input is, and the last three.
+typedef struct walk {
+    const int8_t *next, *last[PIXELS];
+    int32_t left; // in its row
+} walk;
+
+static void take(const pt_geometry *g, walk *w) {
+    w->last[0] = w->last[1];
+    w->last[1] = w->last[2];
+    w->last[2] = w->next;
+    w->next += g->stride[1] * g->pixel;
+    if (--w->left == 0) {
+        w->left = g->out[1];
+        w->next += (g->stride[0] * g->in[1] - g->stride[1] * g->out[1]) * g->pixel;
+    }
+}
+
+// n pixels; those that are left of less than three together with those before them.
+static void pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offsets, bool doubled,
+                        uint32_t *to) {
+    for (int32_t i = 1; i <= n; i++) {
+        take(g, w);
+        if (i == n || i % PIXELS == 0) {
+            to = pack(g, w->last[0], w->last[1], w->last[2], offsets, doubled, to);
+        }
+    }
+}
+
+// Two channels of which `o` is the first.
+static void make_pair(const pt_layer *layer, int32_t o, uint32_t *pair) {
+    for (int32_t i = 0; i < 2; i++) {
+        pair[i] = 2 * (uint32_t)pt_bias_of(&layer->output, o + i);
+        pt_put_parameters(layer, o + i, pair + 2 + layer->depth + 3 * i);
+    }
+    widen(layer->weights + o * layer->depth, layer->depth, pair + 2);
+}
+
+static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                     uint32_t room) {
+    const uint32_t *packed = layer->channels % 2 == 0 ? layer->packed : NULL;
+    const int32_t n = g->out[0] * g->out[1], most = pixels_in(g, room);
+    if (most == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
+        !(layer->packed || pt_layer_scales_fast(layer))) {
+        return false;
+    }
+    uint32_t *const values = (uint32_t *)block + fixed_bytes(g) / 4 - 2;
+    const int32_t stride = layer->out_stride;
+    const uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
+    walk at = {.next = in, .left = g->out[1]};
+    for (int32_t first = 0, some; first < n; first += some, out += some * stride) {
+        some = n - first < most ? n - first : most;
+        const int32_t again = some < PIXELS ? PIXELS - some : 0;
+        const pt_threes threes = {.values = values,
+                                  .steps = layer->depth / 4,
+                                  .last = (some + again - PIXELS) * stride,
+                                  .rows = 1};
+        pack_pixels(g, &at, some, offsets, !packed, values);
+        const uint32_t *pair = packed ? packed : block;
+        for (int32_t o = 0; o < layer->channels; o += 2) {
+            const int32_t channel = pt_first_of_pair(layer, o);
+            if (!packed) {
+                make_pair(layer, channel, block);
+            }
+            pt_multiply_threes(&threes, pair, stride, out - again * stride + channel);
+            pair += packed ? 8 + layer->depth : 0;
+        }
+        pt_limit(layer, again + some, out - again * stride);
+    }
+    return true;
+}
+
+#endif
+
+const pt_wide pt_pointwise = {scratch, PT_BAND_FORM(convolve)};
+
+#endif

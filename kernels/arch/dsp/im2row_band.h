@@ -1,0 +1,87 @@
+// Bands: some rows of an image as pairs of int16, from which blocks of neighbouring patches are
+// multiplied. All rows of a block lie one behind the other, so the rows of a kernel do, too, and
+// rows that several outputs see are there once:
+//
+//     [plane][block of a row of outputs][row of the input][word]
+#ifndef PT_ARCH_DSP_IM2ROW_BAND_H
+#define PT_ARCH_DSP_IM2ROW_BAND_H
+
+#include "arch/dsp/tile_3x2.h"
+#include "arch/conv_geometry.h"
+
+typedef struct pt_band {
+    const pt_geometry *g;
+    int32_t patches; // side by side, of a block; the last block of a row ends with it
+    int32_t columns; // of the input that it sees
+    int32_t planes, words;
+    uint32_t weights; // bytes of those of two channels that come before; 0 where they are packed
+    // Set by pt_begin_band.
+    int32_t blocks, rows; // rows of the input
+    int32_t outputs;      // rows of the output
+    int8_t *edge;
+    uint32_t *values;
+    // Transforms `columns` pixels, `pixel` bytes apart.
+    void (*transform)(const struct pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to);
+    int32_t offset;
+    uint32_t outside; // a word of rows outside of the image
+} pt_band;
+
+static inline int32_t pt_band_blocks(const pt_band *b) {
+    return (b->g->out[1] + b->patches - 1) / b->patches;
+}
+
+// Scratch: bytes for the band, and bytes for each row of the input.
+static inline uint32_t pt_band_fixed(const pt_band *b) {
+    return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + PT_THREES_BEHIND;
+}
+
+static inline uint32_t pt_band_row(const pt_band *b) {
+    return 4 * (uint32_t)(b->planes * pt_band_blocks(b) * b->words);
+}
+
+// Rows of the input that n rows of outputs see.
+static inline int32_t pt_band_seen(const pt_geometry *g, int32_t n) {
+    return (n - 1) * g->stride[0] + g->kernel[0];
+}
+
+// Rows of outputs at a time, `most` or less, in as few bands of about the same size as `room` bytes
+// allow; 0 for too little room.
+static inline int32_t pt_band_outputs(const pt_band *b, uint32_t room, int32_t most) {
+    const pt_geometry *g = b->g;
+    uint32_t fixed = pt_band_fixed(b);
+    int32_t rows = room < fixed ? 0 : (int32_t)((room - fixed) / pt_band_row(b));
+    if (rows < g->kernel[0]) {
+        return 0;
+    }
+    rows = (rows - g->kernel[0]) / g->stride[0] + 1;
+    rows = rows < most ? rows : most;
+    rows = rows < g->out[0] ? rows : g->out[0];
+    int32_t bands = (g->out[0] + rows - 1) / rows;
+    return (g->out[0] + bands - 1) / bands;
+}
+
+static inline uint32_t pt_band_bytes(const pt_band *b, int32_t outputs) {
+    return pt_band_fixed(b) + (uint32_t)pt_band_seen(b->g, outputs) * pt_band_row(b);
+}
+
+// With pt_band_bytes of `outputs` rows at `block`, of which the first are for weights.
+void pt_begin_band(pt_band *b, int32_t outputs, void *block);
+// The rows of the input that the outputs from row `first` on see, those that are there already not
+// again: bands follow one another.
+void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
+
+// The convolution itself. A build for another core only computes the scratch of a board with the
+// extension.
+#if defined(PT_PATCHES_DSP)
+#define PT_BAND_FORM(convolve) convolve
+#else
+#define PT_BAND_FORM(convolve) pt_no_band
+
+static inline bool pt_no_band(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                              void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+#endif
+
+#endif

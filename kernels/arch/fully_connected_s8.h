@@ -1,0 +1,91 @@
+// Products of a row with many rows, for instruction sets that have a way of their own for them: the
+// inner loop of linear layers.
+#ifndef PT_ARCH_FULLY_CONNECTED_S8_H
+#define PT_ARCH_FULLY_CONNECTED_S8_H
+
+#include "arch/requantize.h"
+#include <picotorch/config.h>
+#include <stdbool.h>
+
+// y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.
+typedef struct pt_linear {
+    int32_t rows, depth, outputs;
+    int32_t x_offset, w_offset;
+    const int32_t *addends; // NULL for none
+    bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
+    bool small_addends;     // true: pt_addends_are_small, as a check found; else not known
+    int32_t multiplier, shift;
+    pt_range range;
+    const void *packed; // by pt_pack_rows, or NULL
+} pt_linear;
+
+// A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
+// besides. The scratch is the same for all instruction sets.
+enum {
+    PT_MAX_ROW = 2048, // longer ones are not taken whole
+    PT_ROW_PART = 256,
+};
+
+#if defined(__ARM_FEATURE_MVE)
+enum { PT_ROWS_TAKE_SCRATCH = 0 };
+#else
+enum { PT_ROWS_TAKE_SCRATCH = 1 };
+#endif
+
+static inline int32_t pt_row_part(int32_t depth) {
+    return depth < PT_ROW_PART ? depth : PT_ROW_PART;
+}
+
+static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
+    uint32_t whole = depth <= PT_MAX_ROW ? 2 * (((uint32_t)depth + 3) & ~3u) : 0;
+    uint32_t parts = 8 * (((uint32_t)pt_row_part(depth) + 3) & ~3u) + 4 * (uint32_t)outputs;
+    return whole > parts ? whole : parts;
+}
+
+static inline bool pt_addends_are_small(const pt_linear *p) {
+    uint32_t limits = 0; // bits that stay clear while all are
+    for (int32_t j = 0; p->addends && j < p->outputs; j++) {
+        limits |= (uint32_t)p->addends[j] + PT_BIAS_LIMIT;
+    }
+    return limits < 2 * PT_BIAS_LIMIT;
+}
+
+// True where the sums of these rows scale to their outputs in one go, whatever the values are.
+static inline bool pt_rows_are_fast(const pt_linear *p) {
+    return p->depth % 4 == 0 && p->depth > 0 && p->depth <= PT_MAX_ROW &&
+           pt_scales_fast(p->multiplier, p->shift) && (p->small_addends || pt_addends_are_small(p));
+}
+
+enum { PT_ROWS_BEHIND = 12 }; // bytes behind packed rows that loops may read
+
+// Rows that pt_pack_rows takes: by fours.
+static inline int32_t pt_packed_outputs(int32_t outputs) {
+    return outputs & ~3;
+}
+
+// Bytes that it writes: two a weight; 0 where it is of no use.
+static inline uint32_t pt_packed_rows(int32_t depth, int32_t outputs) {
+    bool useful = depth > 0 && depth % 4 == 0 && depth <= PT_MAX_ROW && outputs > 3 &&
+                  outputs < (1 << 24) / PT_MAX_ROW;
+    return useful ? 2 * (uint32_t)depth * (uint32_t)pt_packed_outputs(outputs) + PT_ROWS_BEHIND : 0;
+}
+
+#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE
+
+// One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
+// `row_sum` is w_offset times the sum over k of x[k] + x_offset. Scratch: of pt_row_scratch bytes
+// where PT_ROWS_TAKE_SCRATCH.
+bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
+                     int8_t *y, void *scratch);
+
+#else
+
+static inline bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum,
+                                   const int8_t *w, int8_t *y, void *scratch) {
+    (void)p, (void)x, (void)row_sum, (void)w, (void)y, (void)scratch;
+    return false;
+}
+
+#endif
+
+#endif

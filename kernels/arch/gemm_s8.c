@@ -1,0 +1,57 @@
+#include "arch/gemm_s8.h"
+#include "arch/dot.h"
+#include "arch/pack/pack.h"
+
+bool pt_layer_scales_fast(const pt_layer *layer) {
+    const pt_channels *p = &layer->output;
+    bool fast = layer->depth <= PT_MAX_PRODUCTS;
+    for (int32_t o = 0; fast && o < layer->channels; o++) {
+        uint32_t bias = (uint32_t)pt_bias_of(p, o) + PT_BIAS_LIMIT;
+        fast = pt_scales_fast(p->multipliers[o], p->shifts[o]) && bias < 2 * PT_BIAS_LIMIT;
+    }
+    return fast;
+}
+
+#if !defined(PT_PATCHES_PAIRS)
+
+// Four channels at a time, and the rest singly, as four of which one counts.
+void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) {
+    int32_t n = 4, stride = layer->depth;
+    for (int32_t o = 0; o < layer->channels; o += n) {
+        if (layer->channels - o < 4) {
+            n = 1, stride = 0;
+        }
+        pt_sums sums = {0, 0, 0, 0};
+        pt_dot_1x4(patch, layer->offset, layer->weights + o * layer->depth, stride, layer->depth,
+                   &sums);
+        int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
+        for (int32_t i = 0; i < n; i++) {
+            int32_t sum = pt_add_int32(all[i], pt_bias_of(&layer->output, o + i));
+            out[o + i] = pt_finish(&layer->output, o + i, sum);
+        }
+    }
+}
+
+#if defined(PT_PATCHES_PLAIN)
+
+void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                      int8_t *out) {
+    if (PT_HAS_ANY_CORE && layer->packed) {
+        pt_multiply_unpacked(layer, patches, stride, n, out);
+        return;
+    }
+    for (; n > 0; n--, patches += stride, out += layer->out_stride) {
+        pt_multiply_patch(layer, patches, out);
+    }
+}
+
+void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+    if (PT_HAS_ANY_CORE && layer->packed) {
+        pt_multiply_unpacked(layer, layer->block, layer->depth, n, out);
+    } else {
+        pt_multiply_patch(layer, layer->block, out);
+    }
+}
+
+#endif
+#endif

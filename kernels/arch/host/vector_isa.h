@@ -1,0 +1,25 @@
+// The vectors of the host: parts of loops by each kind of them.
+#ifndef PT_ARCH_HOST_VECTOR_ISA_H
+#define PT_ARCH_HOST_VECTOR_ISA_H
+
+#include "arch/requantize.h"
+#include "arch/vectors.h"
+
+#if defined(PT_X86)
+#include "arch/host/avx2.h"
+#include "arch/host/sse2.h"
+#else
+#include "arch/host/neon.h"
+#endif
+
+// True where all multipliers and shifts are those of vectors.
+static inline bool pt_scales_by_vectors(const pt_channels *output, int32_t n) {
+    bool fast = true;
+    for (int32_t o = 0; o < n; o++) {
+        int32_t multiplier = output->multipliers[o], shift = output->shifts[o];
+        fast = fast && multiplier >= 0 && shift < 0 && shift >= -31;
+    }
+    return fast;
+}
+
+#endif

@@ -1,0 +1,589 @@
+// Convolution with MVE: four patches by four channels at a time.
+#include "arch/conv_geometry.h"
+
+#if defined(__ARM_FEATURE_MVE)
+
+#include "arch/mve/gemm_s8.h"
+#include "arch/mve/requantize.h"
+#include "arch/mve/sum.h"
+
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
+enum {
+    PATCHES = 4,
+    // Channels whose biases are kept on the stack, where there is no room in scratch.
+    CHANNELS = 64,
+    FEW_CHANNELS = 16,
+    LINE = 64, // longest patch that is put together before it is packed
+};
+
+typedef struct convolution {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    const int8_t *in;
+    int8_t *block;
+    int32_t row, column; // of the next patch
+} convolution;
+
+// ---- packing
+
+// n bytes to 16 of each 64 bytes from `to` on.
+static inline void pack_bytes(int8_t *to, const int8_t *from, int32_t n) {
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[from]], #16\n\t"
+                     "vstrb.8 q0, [%[to]], #64\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to), [from] "+r"(from)
+                     : [n] "r"(n)
+                     : "lr", "q0", "memory");
+}
+
+static inline void pack_value(int8_t *to, int8_t value, int32_t n) {
+    int8x16_t values = vdupq_n_s8(value);
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vstrb.8 %q[values], [%[to]], #64\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to)
+                     : [n] "r"(n), [values] "w"(values)
+                     : "lr", "memory");
+}
+
+// n bytes, or as often the value of padding if `from` is NULL, as bytes k and following of a patch.
+static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t *from, int32_t n) {
+    int8_t padding = (int8_t)-x->layer->offset;
+    int8_t *to = patch + (k & ~15) * PATCHES;
+    int32_t within = k & 15;
+    if (within) {
+        int32_t piece = n < 16 - within ? n : 16 - within;
+        mve_pred16_t p = vctp8q((uint32_t)piece);
+        vstrbq_p_s8(to + within, from ? vldrbq_z_s8(from, p) : vdupq_n_s8(padding), p);
+        n -= piece;
+        from += from ? piece : 0;
+        to += 16 * PATCHES;
+    }
+    if (from) {
+        pack_bytes(to, from, n);
+    } else {
+        pack_value(to, padding, n);
+    }
+}
+
+// A row of taps that are neither all inside the image nor neighbours.
+static void pack_taps(const convolution *x, int8_t *patch, int32_t k, const int8_t *line,
+                      int32_t column) {
+    const pt_geometry *g = x->g;
+    for (int32_t i = 0; i < g->kernel[1]; i++) {
+        bool inside = line && column >= 0 && column < g->in[1];
+        pack_at(x, patch, k, inside ? line + column * g->pixel : NULL, g->channels);
+        k += g->channels;
+        column += g->dilation[1];
+    }
+}
+
+static void pack_patch(const convolution *x, int8_t *patch) {
+    const pt_geometry *g = x->g;
+    int32_t y = x->row * g->stride[0] - g->padding[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1], size = g->kernel[1] * g->channels;
+    bool together = g->dilation[1] == 1 && g->pixel == g->channels && column >= 0 &&
+                    column + g->kernel[1] <= g->in[1];
+    for (int32_t i = 0, k = 0; i < g->kernel[0]; i++, k += size, y += g->dilation[0]) {
+        const int8_t *line = y >= 0 && y < g->in[0] ? x->in + y * g->in[1] * g->pixel : NULL;
+        if (!line || together) {
+            pack_at(x, patch, k, line ? line + column * g->pixel : NULL, size);
+        } else {
+            pack_taps(x, patch, k, line, column);
+        }
+    }
+}
+
+// Rows of at most 16 bytes, one behind the other.
+static inline void copy_rows(int8_t *to, const int8_t *from, int32_t rows, int32_t bytes,
+                             int32_t to_step, int32_t from_step) {
+    __asm__ volatile(
+        "vctp.8 %[bytes]\n\t"
+        "dls lr, %[rows]\n"
+        "1:\n\t"
+        "vpstt\n\t"
+        "vldrbt.u8 q0, [%[from]]\n\t"
+        "vstrbt.8 q0, [%[to]]\n\t"
+        "add %[from], %[from], %[from_step]\n\t"
+        "add %[to], %[to], %[to_step]\n\t"
+        "le lr, 1b"
+        : [from] "+r"(from), [to] "+r"(to)
+        : [bytes] "r"(bytes), [rows] "r"(rows), [from_step] "r"(from_step), [to_step] "r"(to_step)
+        : "lr", "q0", "cc", "memory");
+}
+
+// Clips the window at (y, column) to the image; the rest is padding.
+static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, int8_t *line) {
+    const pt_geometry *g = x->g;
+    int32_t size = g->kernel[1] * g->channels, step = g->in[1] * g->pixel;
+    int32_t top = y < 0 ? -y : 0, left = column < 0 ? -column : 0;
+    int32_t height = y + g->kernel[0] <= g->in[0] ? g->kernel[0] : g->in[0] - y;
+    int32_t width = column + g->kernel[1] <= g->in[1] ? g->kernel[1] : g->in[1] - column;
+    for (int32_t i = 0; i < x->layer->depth; i += 16) {
+        vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
+    }
+    if (height > top && width > left) {
+        copy_rows(line + top * size + left * g->channels,
+                  x->in + (y + top) * step + (column + left) * g->pixel, height - top,
+                  (width - left) * g->channels, size, step);
+    }
+}
+
+// A patch of at most LINE bytes, in short rows: put together as a line, then packed.
+static inline void pack_line(const int8_t *line, int32_t depth, int8_t *patch) {
+    for (int32_t i = 0; i < depth; i += 16) {
+        vst1q_s8(patch + PATCHES * i, vld1q_s8(line + i));
+    }
+}
+
+// Four neighbouring patches of three short rows, 17 to 32 bytes together: as lines of three stores,
+// each of which overwrites the excess bytes of the one before.
+static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t bytes, int32_t step,
+                                   int32_t line_step) {
+    int8_t line[3 * 16];
+    const int8_t *row, *last;
+    int32_t times = PATCHES;
+    // clang-format off
+    __asm__ volatile(
+        "vctp.8 %[bytes]\n\t"
+        "dls lr, %[times]\n"
+        "1:\n\t"
+        "add %[row], %[from], %[line_step]\n\t"
+        "add %[last], %[row], %[line_step]\n\t"
+        "vpsttt\n\t"
+        "vldrbt.u8 q0, [%[from]]\n\t"
+        "vldrbt.u8 q1, [%[row]]\n\t"
+        "vldrbt.u8 q2, [%[last]]\n\t"
+        "vstrb.8 q0, [%[line]]\n\t"
+        "vstrb.8 q1, [%[second]]\n\t"
+        "vstrb.8 q2, [%[third]]\n\t"
+        "vldrb.u8 q0, [%[line]]\n\t"
+        "vldrb.u8 q1, [%[line], #16]\n\t"
+        "add %[from], %[from], %[step]\n\t"
+        "vstrb.8 q1, [%[patch], #64]\n\t"
+        "vstrb.8 q0, [%[patch]], #16\n\t"
+        "le lr, 1b"
+        : [patch] "+r"(patch), [from] "+r"(from), [row] "=&r"(row),
+          [last] "=&r"(last)
+        : [bytes] "r"(bytes), [step] "r"(step), [line_step] "r"(line_step), [times] "r"(times),
+          [line] "r"(line), [second] "r"(line + bytes), [third] "r"(line + 2 * bytes)
+        : "lr", "q0", "q1", "q2", "cc", "memory");
+    // clang-format on
+}
+
+// Packing of patches whose rows lie in one piece each.
+typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
+
+static packing choose_packing(const pt_geometry *g, int32_t depth) {
+    if (g->pixel != g->channels || (g->dilation[0] | g->dilation[1]) != 1) {
+        return IN_PIECES;
+    }
+    if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
+        return IN_SHORT_ROWS;
+    }
+    return g->channels % 16 == 0 ? IN_WHOLE_ROWS : IN_PIECES;
+}
+
+// Four neighbouring patches that lie in the image, the first of them at `from`.
+static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packing how) {
+    const pt_geometry *g = x->g;
+    int32_t size = g->kernel[1] * g->channels, line_step = g->in[1] * g->pixel;
+    int32_t step = g->stride[1] * g->pixel, rows = g->kernel[0], depth = x->layer->depth;
+    int8_t line[LINE];
+    if (how == IN_SHORT_ROWS && rows == 3 && depth > 16 && depth <= 32) {
+        pack_short_rows(x->block, from, size, step, line_step);
+        return;
+    }
+    for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
+        if (how == IN_SHORT_ROWS) {
+            copy_rows(line, from, rows, size, size, line_step);
+            pack_line(line, depth, patch);
+            continue;
+        }
+        const int8_t *row = from;
+        int8_t *to = patch;
+        for (int32_t i = rows; i > 0; i--, row += line_step, to += PATCHES * size) {
+            pack_bytes(to, row, size);
+        }
+    }
+}
+
+static void pack_clipped(const convolution *x, int32_t y, int32_t column, int8_t *patch) {
+    int8_t line[LINE];
+    clip_rows(x, y, column, line);
+    pack_line(line, x->layer->depth, patch);
+}
+
+// The next four patches; beyond the end of the image the last one again.
+static NOINLINE void pack_block(convolution *x, packing how) {
+    const pt_geometry *g = x->g;
+    int32_t y = x->row * g->stride[0] - g->padding[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1];
+    int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
+    if (how != IN_PIECES && y >= 0 && y + g->kernel[0] <= g->in[0] && column >= 0 &&
+        end <= g->in[1] && x->column + PATCHES <= g->out[1]) {
+        pack_inside(x, x->in + (y * g->in[1] + column) * g->pixel, how);
+        x->column += PATCHES;
+        if (x->column == g->out[1]) {
+            bool last = x->row + 1 == g->out[0];
+            x->column = last ? g->out[1] - 1 : 0;
+            x->row += !last;
+        }
+        return;
+    }
+    for (int32_t i = 0; i < PATCHES; i++) {
+        if (how == IN_SHORT_ROWS) {
+            pack_clipped(x, x->row * g->stride[0] - g->padding[0],
+                         x->column * g->stride[1] - g->padding[1], x->block + 16 * i);
+        } else {
+            pack_patch(x, x->block + 16 * i);
+        }
+        if (x->column + 1 < g->out[1]) {
+            x->column++;
+        } else if (x->row + 1 < g->out[0]) {
+            x->row++;
+            x->column = 0;
+        }
+    }
+}
+
+// Patches that are pixels of the image: those of these numbers.
+static void pack_pixels(const convolution *x, uint32x4_t numbers) {
+    const int8_t *from[PATCHES], *p0, *p1, *p2, *p3;
+    int8_t *to = x->block;
+    vst1q_u32((uint32_t *)(void *)from,
+              vaddq_n_u32(vmulq_n_u32(numbers, (uint32_t)x->g->pixel), (uint32_t)x->in));
+    p0 = from[0], p1 = from[1], p2 = from[2], p3 = from[3];
+    // clang-format off
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n"
+        "1:\n\t"
+        "vldrb.u8 q0, [%[p0]], #16\n\t"
+        "vldrb.u8 q1, [%[p1]], #16\n\t"
+        "vldrb.u8 q2, [%[p2]], #16\n\t"
+        "vldrb.u8 q3, [%[p3]], #16\n\t"
+        "vstrb.8 q0, [%[to]], #64\n\t"
+        "vstrb.8 q1, [%[to], #-48]\n\t"
+        "vstrb.8 q2, [%[to], #-32]\n\t"
+        "vstrb.8 q3, [%[to], #-16]\n\t"
+        "letp lr, 1b\n"
+        "2:"
+        : [p0] "+r"(p0), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3), [to] "+r"(to)
+        : [n] "r"(x->g->channels)
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+    // clang-format on
+}
+
+// ---- channels
+
+// The bias with the input's offset times the sum of the weights.
+static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
+    int32_t depth = layer->depth, offset = layer->offset;
+    const int8_t *weights = layer->weights + first * depth;
+    const int32_t *from = layer->output.bias ? layer->output.bias + first : NULL;
+    for (int32_t *end = bias + n; bias != end; weights += depth) {
+        uint32_t sum = offset ? (uint32_t)pt_sum_bytes(weights, depth) : 0;
+        *bias++ = (int32_t)(sum * (uint32_t)offset + (uint32_t)(from ? *from++ : 0));
+    }
+}
+
+// ---- products
+
+// The channels of four patches whose outputs are not words: four at a time, by way of a word.
+static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels) {
+    int32_t words[PATCHES];
+    pt_quads one = *quads;
+    one.quads = 1;
+    for (int32_t i = 0; i < PATCHES; i++) {
+        one.out[i] = (uint32_t)&words[i];
+    }
+    for (int32_t o = 0; o < channels; o += 4) {
+        int32_t first = o + 4 <= channels ? o : channels - 4;
+        one.bias = quads->bias + first;
+        one.multipliers = quads->multipliers + first;
+        one.shifts = quads->shifts + first;
+        one.weights = quads->weights + first * quads->depth;
+        pt_multiply_quads(&one);
+        for (int32_t i = 0; i < PATCHES; i++) {
+            memcpy((int8_t *)quads->out[i] + first, &words[i], 4);
+        }
+    }
+}
+
+// Every pixel of the input is a patch.
+static bool is_pointwise(const pt_geometry *g) {
+    return ((g->kernel[0] & g->kernel[1] & g->stride[0] & g->stride[1]) == 1) &&
+           g->kernel[0] + g->kernel[1] + g->stride[0] + g->stride[1] == 4 &&
+           (g->padding[0] | g->padding[1]) == 0;
+}
+
+// ---- windows of 3 x 3
+
+static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *out) {
+    int32_t c = g->channels, stride = g->stride[0];
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
+           (g->dilation[0] | g->dilation[1]) == 1 && g->out[1] >= PATCHES &&
+           (c == 16 || c == 32 || (c == 64 && stride == 1)) &&
+           (((uint32_t)layer->weights | (uint32_t)out | (uint32_t)layer->out_stride |
+             (uint32_t)layer->channels) &
+            3) == 0;
+}
+
+// With the 16 bytes behind them that are read.
+static uint32_t window_bytes(const pt_geometry *g) {
+    int32_t columns = (PATCHES - 1) * g->stride[1] + 3;
+    return (uint32_t)(3 * columns * g->channels + 16);
+}
+
+static int32_t choose_windows(const pt_geometry *g) {
+    int32_t apart = g->stride[0] == 1 ? PT_WINDOWS_16 : PT_WINDOWS_16_APART;
+    return apart + (g->channels == 16 ? 0 : g->channels == 32 ? 1 : 2);
+}
+
+static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
+    for (int32_t i = 0; i < bytes; i += 16) {
+        vst1q_s8(to + i, vdupq_n_s8(value));
+    }
+}
+
+// clang-format off
+
+#define PT_PACK_COLUMN                   \
+    "vldrb.u8 q0, [%[from]]\n\t"         \
+    "add %[from], %[from], %[pixel]\n\t" \
+    "vstrw.32 q0, [%[to]], #16\n\t"
+
+// clang-format on
+
+// n pixels, 16 bytes of each.
+static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, int32_t n) {
+    if (n == PATCHES + 2) {
+        // clang-format off
+        __asm__ volatile(
+            PT_PACK_COLUMN
+            PT_PACK_COLUMN
+            PT_PACK_COLUMN
+            PT_PACK_COLUMN
+            PT_PACK_COLUMN
+            PT_PACK_COLUMN
+            : [to] "+r"(to), [from] "+r"(from)
+            : [pixel] "r"(pixel)
+            : "q0", "memory");
+        // clang-format on
+        return;
+    }
+    // clang-format off
+    __asm__ volatile(
+        "dls lr, %[n]\n"
+        "1:\n\t"
+        PT_PACK_COLUMN
+        "le lr, 1b"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [n] "r"(n), [pixel] "r"(pixel)
+        : "lr", "q0", "memory");
+    // clang-format on
+}
+
+// Packs the pixels of four neighbouring patches: columns from the given one on, of three rows.
+static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t column) {
+    const pt_geometry *g = x->g;
+    int32_t columns = (PATCHES - 1) * g->stride[1] + 3, left = column < 0 ? -column : 0;
+    int32_t width = (column + columns < g->in[1] ? columns : g->in[1] - column) - left;
+    const int8_t *in = x->in + (row * g->in[1] + column + left) * g->pixel;
+    int8_t *to = x->block;
+    if (row >= 0 && row + 3 <= g->in[0] && width == columns) {
+        int32_t channels = g->channels, pixel = g->pixel, step = g->in[1] * pixel;
+        for (const int8_t *end = in + 3 * step; in != end; in += step) {
+            for (int32_t part = 0; part < channels; part += 16, to += columns * 16) {
+                pack_columns(to, in + part, pixel, columns);
+            }
+        }
+        return;
+    }
+    for (int32_t i = 0; i < 3; i++, row++, in += g->in[1] * g->pixel) {
+        bool inside = row >= 0 && row < g->in[0] && width > 0;
+        if (!inside || width < columns) {
+            fill(to, (int8_t)-x->layer->offset, g->channels * columns);
+        }
+        for (int32_t part = 0; part < g->channels; part += 16, to += columns * 16) {
+            if (inside) {
+                pack_columns(to + left * 16, in + part, g->pixel, width);
+            }
+        }
+    }
+}
+
+static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out) {
+    const pt_geometry *g = x->g;
+    int32_t stride = x->layer->out_stride, last = g->out[1] - PATCHES;
+    quads->rounds = choose_windows(g);
+    for (int32_t i = 0; i < g->out[0]; i++, out += g->out[1] * stride) {
+        for (int32_t j = 0; j < g->out[1]; j += PATCHES) {
+            int32_t column = j < last ? j : last;
+            for (int32_t p = 0; p < PATCHES; p++) {
+                quads->out[p] = (uint32_t)(out + (column + p) * stride);
+            }
+            pack_window(x, i * g->stride[0] - g->padding[0], column * g->stride[1] - g->padding[1]);
+            pt_multiply_windows(quads);
+        }
+    }
+}
+
+// All patches with n channels from `first` on.
+static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out,
+                                       int32_t *bias) {
+    const pt_geometry *g = x->g;
+    const pt_layer *layer = x->layer;
+    fold_offset(layer, first, n, bias);
+    pt_quads quads = {.bias = bias,
+                      .multipliers = layer->output.multipliers + first,
+                      .shifts = layer->output.shifts + first,
+                      .packed = x->block,
+                      .depth = layer->depth,
+                      .last = ((layer->depth - 1) & 15) + 1,
+                      .output_offset = layer->output.range.offset,
+                      .quads = n / 4,
+                      .weights = layer->weights + first * layer->depth};
+    if (has_windows(g, layer, out)) {
+        convolve_windows(x, &quads, out);
+        return;
+    }
+    bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
+    bool pixels = is_pointwise(g);
+    packing how = choose_packing(g, layer->depth);
+    int32_t end = g->out[0] * g->out[1] - 1;
+    x->row = x->column = 0;
+    for (int32_t i = 0; i <= end; i += PATCHES) {
+        uint32x4_t numbers = vminq_u32(vidupq_n_u32((uint32_t)i, 1), vdupq_n_u32((uint32_t)end));
+        vst1q_u32(quads.out,
+                  vaddq_n_u32(vmulq_n_u32(numbers, (uint32_t)layer->out_stride), (uint32_t)out));
+        if (pixels) {
+            pack_pixels(x, numbers);
+        } else {
+            pack_block(x, how);
+        }
+        if (words) {
+            pt_multiply_quads(&quads);
+        } else {
+            multiply_unaligned(&quads, n);
+        }
+    }
+}
+
+// At most `most` channels at a time, and at least four.
+static void convolve_parts(convolution *x, int32_t most, int8_t *out, int32_t *bias) {
+    for (int32_t first = 0, n; first < x->layer->channels; first += n) {
+        int32_t rest = x->layer->channels - first;
+        n = rest <= most ? rest : rest < most + 4 ? (most / 2) & ~3 : most & ~3;
+        convolve_channels(x, first, n, out + first, bias);
+    }
+}
+
+static NOINLINE void convolve_by_stack(convolution *x, int8_t *out) {
+    int32_t bias[CHANNELS];
+    convolve_parts(x, CHANNELS, out, bias);
+}
+
+static NOINLINE void convolve_few_by_stack(convolution *x, int8_t *out) {
+    int32_t bias[FEW_CHANNELS];
+    convolve_parts(x, FEW_CHANNELS, out, bias);
+}
+
+static int32_t multiply_packed(const int8_t *patch, const int8_t *weights, int32_t n) {
+    register int32_t sum __asm__("r2") = 0;
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[patch]], #64\n\t"
+                     "vldrb.u8 q1, [%[weights]], #16\n\t"
+                     "vmladava.s8 %[sum], q0, q1\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [patch] "+r"(patch), [weights] "+r"(weights), [sum] "+r"(sum)
+                     : [n] "r"(n)
+                     : "lr", "q0", "q1", "memory");
+    return sum;
+}
+
+// Any parameters, one output after the other, in the least scratch at any address.
+static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
+    const pt_layer *layer = x->layer;
+    for (x->row = 0; x->row < x->g->out[0]; x->row++) {
+        for (x->column = 0; x->column < x->g->out[1]; x->column++, out += layer->out_stride) {
+            const int8_t *weights = layer->weights;
+            pack_patch(x, x->block);
+            for (int32_t o = 0; o < layer->channels; o++, weights += layer->depth) {
+                uint32_t sum = (uint32_t)multiply_packed(x->block, weights, layer->depth);
+                sum += (uint32_t)pt_sum_bytes(weights, layer->depth) * (uint32_t)layer->offset;
+                out[o] = pt_finish(&layer->output, o,
+                                   pt_add_int32((int32_t)sum, pt_bias_of(&layer->output, o)));
+            }
+        }
+    }
+}
+
+bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                 uint32_t room) {
+    convolution x = {g, layer, in, block, 0, 0};
+    uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
+    if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
+        !pt_have_fast_scales(&layer->output, layer->channels)) {
+        convolve_singly(&x, out);
+        return true;
+    }
+    uint32_t used = has_windows(g, layer, out) ? window_bytes(g) : needed;
+    int32_t room_for = (int32_t)((room - used) / 4);
+    if (room_for >= CHANNELS || room_for >= layer->channels) {
+        convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + used));
+    } else if (layer->channels <= FEW_CHANNELS) {
+        convolve_few_by_stack(&x, out);
+    } else {
+        convolve_by_stack(&x, out);
+    }
+    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
+                    layer->channels);
+    return true;
+}
+
+// ---- several outputs of each input channel
+
+// The weights of n outputs, from (k, `step` outputs), as rows of k.
+static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t depth,
+                                  int8_t *rows) {
+    for (int32_t i = 0; i < n; i += 8) {
+        mve_pred16_t p = vctp16q((uint32_t)(n - i));
+        uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)depth);
+        for (int32_t k = 0; k < depth; k++) {
+            vstrbq_scatter_offset_p_s16(rows + i * depth + k, places,
+                                        vldrbq_z_s16(weights + k * step + i, p), p);
+        }
+    }
+}
+
+// One input channel after the other, as convolutions of their own.
+bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                            void *block, uint32_t room) {
+    uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
+    if (rows + pt_least_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
+        return false;
+    }
+    int32_t outputs = layer->channels, n = g->channels;
+    const int8_t *weights = layer->weights;
+    g->channels = 1;
+    layer->channels = n;
+    for (const int8_t *end = in + g->pixel; in != end; in++, out += n, weights += n) {
+        turn_weights(weights, outputs, n, layer->depth, block);
+        layer->weights = block;
+        pt_convolve(g, layer, in, out, (int8_t *)block + rows, room - rows);
+        pt_skip_channels(layer);
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,22 @@
+// Tensors whose data lies in data files, for the loader.
+#ifndef PT_CORE_PTD_H
+#define PT_CORE_PTD_H
+
+#include "core/format/program.h"
+
+// A search for the tensors of one load, or of one reset: together they look at a bounded number of
+// keys, and copy a bounded number of bytes.
+typedef struct pt_data_search {
+    pt_data *const *files;
+    uint32_t n_files;
+    uint32_t visits;
+    uint32_t copied; // bytes of initial values
+} pt_data_search;
+
+pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files);
+// File and position in it of the data of external tensor number `value`. `in_place`: it is used
+// where it lies. NotFound, InvalidExternalData, InvalidState.
+int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t, bool in_place,
+                     uint32_t value, uint32_t *file, uint32_t *position, pt_error *error);
+
+#endif

@@ -1,0 +1,543 @@
+// Opening an image, and checking its records.
+#include "core/format/ptm.h"
+#include "core/format/format.h"
+#include "core/format/program.h"
+#include "core/report.h"
+#include <string.h>
+
+enum { METHODS = sizeof(pt_image_header), SUMMED = offsetof(pt_image_header, operators) };
+
+static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
+    return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
+}
+
+static int damaged(pt_error *error, const char *what) {
+    return bad(error, PT_SUBJECT_IMAGE, (uint32_t)PT_NO_INDEX, what);
+}
+
+// ---- opening
+
+bool pt_begins_image(const void *data, uint32_t size) {
+    const uint8_t *id = data; // the file may not be aligned
+    return size >= 3 && (id[0] | id[1] << 8 | id[2] << 16) == (PT_IMAGE_MAGIC & 0xFFFFFF);
+}
+
+static bool is_this_version(const void *data, uint32_t size) {
+    const uint8_t *id = data;
+    return size >= 4 && id[3] == PT_IMAGE_MAGIC >> 24;
+}
+
+void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]) {
+    const uint32_t *word = (const uint32_t *)(const void *)(image->data + start),
+                   *last = (const uint32_t *)(const void *)(image->data + end);
+    uint32_t sum = 0, sum_of_sums = 0;
+    for (; last - word >= 4; word += 4) {
+        uint32_t a = sum + word[0], b = a + word[1], c = b + word[2];
+        sum = c + word[3];
+        sum_of_sums += a + b + c + sum;
+    }
+    while (word != last) {
+        sum += *word++;
+        sum_of_sums += sum;
+    }
+    sums[0] = sum;
+    sums[1] = sum_of_sums;
+}
+
+static int check_header(const pt_program *image, pt_error *error) {
+    const pt_image_header *header = pt_header_of(image);
+    if (image->size < sizeof(*header) + 4 || header->size > image->size) {
+        return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_IMAGE, PT_NO_INDEX,
+                               image->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
+                                                                 : header->size,
+                               image->size, "the image is longer than its file");
+    }
+    bool fits = header->records >= METHODS + 4 && header->records <= header->size &&
+                header->records % 4 == 0 && header->size % 4 == 0;
+    return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the image has");
+}
+
+int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+                  pt_error *error) {
+    *image =
+        (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_image_format};
+    if (!pt_begins_image(data, size)) {
+        return damaged(error, "it does not begin with PTM: not an image");
+    }
+    if (!is_this_version(data, size)) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_IMAGE, PT_NO_INDEX,
+                         "is of another version; compile it again with this picotorch");
+    }
+    PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
+    PT_TRY(check_header(image, error));
+    const pt_image_header *header = pt_header_of(image);
+    image->size = header->size;
+    image->tables = header->records;
+    image->plans = METHODS;
+    image->verification = (uint8_t)verification;
+    if (!PT_HAS_CHECKS || verification == PT_VERIFY_MINIMAL) {
+        return PT_ERROR_OK;
+    }
+    uint32_t sums[2];
+    pt_sum_image(image, SUMMED, header->records, sums);
+    if (memcmp(sums, header->sums, sizeof(sums)) != 0) {
+        return damaged(error, "its checksum is wrong: it is damaged");
+    }
+    return pt_walk_image(image, error);
+}
+
+int pt_image_check_data(const pt_program *image, pt_error *error) {
+    const pt_image_header *header = pt_header_of(image);
+    uint32_t sums[2];
+    pt_sum_image(image, header->records, header->size, sums);
+    return memcmp(sums, header->data_sums, sizeof(sums)) == 0
+               ? PT_ERROR_OK
+               : damaged(error, "the checksum of its data is wrong: it is damaged");
+}
+
+// ---- checking the records of a method
+
+// The positions that a reference may have lie in `tables`, the first bytes of the image.
+enum { MEASURED = 8 };
+
+typedef struct walk {
+    const pt_program *image;
+    const pt_image_method *method;
+    const pt_method_record *record;
+    const pt_value *values; // n_records
+    pt_ref first_value;     // of the first
+    uint32_t n_planned;
+    uint32_t tables;
+    uint64_t copied;   // bytes of initial values
+    uint32_t size_end; // of the dynamic tensors' sizes so far, in what is copied to the pool
+    pt_error *error;
+    const pt_value *measured[MEASURED]; // static tensors, and their bytes
+    uint32_t bytes[MEASURED];
+    uint32_t looked; // at records, instructions, items, which may lie over each other
+} walk;
+
+// For what runs once for a method: small instead of fast.
+#define ONCE __attribute__((noinline, cold))
+
+static bool lies_in(uint32_t at, uint64_t bytes, uint32_t size) {
+    return at <= size && bytes <= size - at;
+}
+
+static bool may_look(walk *w, uint64_t n) {
+    enum { MOST = 1 << 22 };
+    w->looked += n < MOST ? (uint32_t)n : MOST;
+    return w->looked < MOST;
+}
+
+static int refuse_many(walk *w) {
+    return pt_report(w->error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
+                     "more than four million records");
+}
+
+static bool is_at(pt_ref ref, uint32_t memory) {
+    return ref >> PT_REF_OFFSET_BITS == memory;
+}
+
+// True for `bytes` bytes of the image before its data.
+static bool is_table(const walk *w, pt_ref ref, uint64_t bytes) {
+    return is_at(ref, PT_MEMORY_IMAGE) && lies_in(pt_offset_of(ref), bytes, w->tables);
+}
+
+static const void *at(const walk *w, uint32_t position) {
+    return w->image->data + position;
+}
+
+static bool is_vector(const walk *w, uint32_t position, uint32_t item) {
+    if (position % 4 || !lies_in(position, 4, w->tables)) {
+        return false;
+    }
+    const uint32_t *vector = at(w, position);
+    return item == 0 || (uint64_t)*vector * item <= w->tables - position - 4;
+}
+
+// The pt_value of a reference; NULL for none.
+static const pt_value *value_at(const walk *w, pt_ref ref) {
+    enum { STEP = sizeof(pt_value) / 4 }; // references count words
+    uint32_t from_first = ref - w->first_value;
+    if (from_first % STEP == 0 && from_first < w->method->n_records * STEP) {
+        return &w->values[from_first / STEP];
+    }
+    uint32_t offset = pt_offset_of(ref);
+    bool is_variable = is_at(ref, PT_MEMORY_POOL) && offset % sizeof(pt_value) == 0 &&
+                       offset / sizeof(pt_value) < w->record->n_variables;
+    return is_variable ? (const pt_value *)at(w, w->method->changing + offset) : NULL;
+}
+
+static bool is_number(const pt_value *value) {
+    uint8_t type = value->type - PT_VALUE_OTHER;
+    return type == PT_TYPE_INT || type == PT_TYPE_BOOL || type == PT_TYPE_DOUBLE ||
+           type == PT_TYPE_NULL;
+}
+
+static ONCE int check_method(walk *w) {
+    const pt_image_method *m = w->method;
+    bool fits = is_vector(w, m->name, 1) && is_vector(w, m->values, 0) &&
+                is_vector(w, m->inputs, 4) && is_vector(w, m->outputs, 4) &&
+                is_vector(w, m->operators, 4) && is_vector(w, m->planned, 8) &&
+                is_vector(w, m->attributes, sizeof(pt_image_attribute)) &&
+                is_vector(w, m->initial, sizeof(pt_image_initial)) && m->record % 4 == 0 &&
+                lies_in(m->record, sizeof(pt_method_record), w->tables) && m->changing % 4 == 0 &&
+                m->changing_bytes % 4 == 0 && lies_in(m->changing, m->changing_bytes, w->tables);
+    if (!fits) {
+        return damaged(w->error, "a part lies outside the image");
+    }
+    w->record = at(w, m->record);
+    const pt_method_record *r = w->record;
+    const uint32_t *planned = at(w, m->planned), *inputs = at(w, m->inputs),
+                   *values = at(w, m->values), *operators = at(w, m->operators);
+    w->n_planned = *planned ? *planned - 1 : 0;
+    w->size_end = r->n_variables * (uint32_t)sizeof(pt_value);
+    fits = is_table(w, r->values, (uint64_t)m->n_records * sizeof(pt_value)) &&
+           r->n_values <= m->n_records && is_at(r->instructions, PT_MEMORY_IMAGE) &&
+           w->size_end <= m->changing_bytes && *values <= UINT16_MAX &&
+           (r->packed == 0 || is_table(w, r->packed, (uint64_t)r->n_instructions * 4)) &&
+           *inputs <= PT_MAX_INPUTS && w->n_planned < PT_MEMORIES - PT_MEMORY_PLANNED &&
+           m->n_external <= PT_MEMORIES - PT_MEMORY_PLANNED - w->n_planned;
+    if (!fits) {
+        return damaged(w->error, "a part lies outside the image");
+    }
+    // who describes instructions looks for the operator of each
+    if (!may_look(w, m->n_records) ||
+        !may_look(w, r->n_instructions * ((uint64_t)*operators + 1))) {
+        return refuse_many(w);
+    }
+    memset(w->measured, 0, sizeof(w->measured));
+    w->first_value = r->values;
+    w->values = at(w, pt_offset_of(r->values));
+    return PT_ERROR_OK;
+}
+
+// ---- values
+
+// Where a tensor's sizes are, of a dynamic one behind its bound, which nothing else shares; NULL
+// where they are nowhere.
+static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
+    const pt_image_method *m = w->method;
+    uint32_t offset = pt_offset_of(value->sizes);
+    if (!(value->flags & PT_VALUE_DYNAMIC)) {
+        return is_table(w, value->sizes, 4 * rank) ? at(w, offset) : NULL;
+    }
+    bool is_own = is_at(value->sizes, PT_MEMORY_POOL) && offset >= w->size_end + 4 &&
+                  lies_in(offset, 4 * rank, m->changing_bytes);
+    w->size_end = offset + 4 * rank;
+    return is_own ? at(w, m->changing + offset) : NULL;
+}
+
+// Where `bytes` bytes of a tensor may lie; nothing has to be anywhere.
+static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
+    uint32_t memory = value->data >> PT_REF_OFFSET_BITS, offset = pt_offset_of(value->data);
+    bool is_constant = value->flags & PT_VALUE_CONSTANT;
+    if (value->data == 0) {
+        return bytes == 0;
+    }
+    if (is_constant || memory == PT_MEMORY_PROGRAM) {
+        return is_constant && memory == PT_MEMORY_PROGRAM &&
+               (offset > 0 || pt_header_of(w->image)->core & PT_IMAGE_OWN_CORE) &&
+               lies_in(offset, bytes, w->image->size) && !pt_misplaced(offset, value->type);
+    }
+    if (memory < PT_MEMORY_PLANNED) {
+        return false;
+    }
+    memory -= PT_MEMORY_PLANNED;
+    if (memory >= w->n_planned) {
+        return memory < w->n_planned + w->method->n_external && offset == 0;
+    }
+    const uint32_t *planned = at(w, w->method->planned + 4 + 8 * (memory + 1));
+    return planned[1] == 0 && lies_in(offset, bytes, planned[0]) &&
+           !pt_misplaced(offset, value->type);
+}
+
+enum { SHAPE = PT_VALUE_RANK | PT_VALUE_CONTIGUOUS | PT_VALUE_DYNAMIC };
+
+// Bytes that a tensor may have; of a dynamic one those of its bound.
+static int measure(walk *w, const pt_value *value, uint32_t *most) {
+    uint32_t rank = value->flags & PT_VALUE_RANK;
+    const int32_t *sizes = sizes_of(w, value, rank);
+    uint8_t flags;
+    if (rank > PT_MAX_RANK || !sizes || !is_table(w, value->dim_order, rank)) {
+        return bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the image");
+    }
+    PT_TRY(pt_measure(rank, (const uint8_t *)sizes, at(w, pt_offset_of(value->dim_order)),
+                      value->type, &flags, most, w->error));
+    if (value->flags & PT_VALUE_DYNAMIC) {
+        uint32_t bound = (uint32_t)sizes[-1], size = pt_element_size(value->type);
+        if (rank == 0 || bound > PT_MEMORY_LIMIT / size || *most > bound * size) {
+            return bad(w->error, PT_SUBJECT_VALUE, value->index,
+                       "has more elements than its bound");
+        }
+        *most = bound * size;
+    }
+    return (value->flags & SHAPE & ~PT_VALUE_DYNAMIC) == flags
+               ? PT_ERROR_OK
+               : bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
+}
+
+// Many tensors have the shape of one before: equal sizes are stored once.
+static int check_tensor(walk *w, const pt_value *value) {
+    uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
+    const pt_value *one = w->measured[i];
+    if (one && one->sizes == value->sizes && one->dim_order == value->dim_order &&
+        one->type == value->type && !((one->flags ^ value->flags) & SHAPE)) {
+        bytes = w->bytes[i];
+    } else {
+        PT_TRY(measure(w, value, &bytes));
+        if (!(value->flags & PT_VALUE_DYNAMIC)) {
+            w->measured[i] = value;
+            w->bytes[i] = bytes;
+        }
+    }
+    return has_place(w, value, bytes)
+               ? PT_ERROR_OK
+               : bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
+}
+
+static bool is_left_out(const pt_value *value) {
+    return value->data == PT_DATA_LEFT_OUT && value->type < PT_VALUE_OTHER;
+}
+
+// A list whose items are references to records.
+static bool is_list(walk *w, const pt_value *list) {
+    if (!is_table(w, list->data, 4 * (uint64_t)list->sizes) || !may_look(w, list->sizes)) {
+        return false;
+    }
+    const pt_ref *item = at(w, pt_offset_of(list->data)), *end = item + list->sizes;
+    uint8_t type = list->type - PT_VALUE_OTHER;
+    for (; item != end; item++) {
+        const pt_value *value = value_at(w, *item);
+        bool known = value && (type == PT_TYPE_INT_LIST
+                                   ? is_number(value)
+                                   : value->type < PT_VALUE_OTHER && !is_left_out(value));
+        if (!known && (*item || type != PT_TYPE_OPTIONAL_TENSOR_LIST)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_constant(walk *w, const pt_value *value) {
+    bool is_constant = value->flags == PT_VALUE_CONSTANT;
+    uint64_t n = value->sizes;
+    switch (value->type - PT_VALUE_OTHER) {
+    case PT_TYPE_NULL:
+    case PT_TYPE_INT:
+    case PT_TYPE_BOOL:
+    case PT_TYPE_DOUBLE:
+        return is_constant;
+    case PT_TYPE_STRING: // with a zero behind it
+        return is_constant && is_table(w, value->data, n + 1) &&
+               ((const char *)at(w, pt_offset_of(value->data)))[n] == 0;
+    case PT_TYPE_BOOL_LIST:
+        return is_constant && is_table(w, value->data, n);
+    case PT_TYPE_DOUBLE_LIST:
+        return is_constant && is_table(w, value->data, 8 * n);
+    case PT_TYPE_INT_LIST:
+        if (is_constant) {
+            return is_table(w, value->data, 8 * n);
+        }
+        return value->flags == 0 && is_list(w, value);
+    case PT_TYPE_TENSOR_LIST:
+    case PT_TYPE_OPTIONAL_TENSOR_LIST:
+        return value->flags == 0 && is_list(w, value);
+    default:
+        return false;
+    }
+}
+
+static int check_values(walk *w) {
+    const pt_value *value = w->values;
+    uint32_t n_tensors = w->record->n_values, n = w->method->n_records;
+    for (uint32_t i = 0; i < n; i++, value++) {
+        bool is_tensor = value->type < PT_VALUE_OTHER;
+        if (is_tensor != (i < n_tensors)) {
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is in the wrong place");
+        }
+        if (is_tensor) {
+            PT_TRY(check_tensor(w, value));
+        } else if (!is_constant(w, value)) {
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a constant");
+        }
+    }
+    value = at(w, w->method->changing);
+    for (uint32_t i = 0; i < w->record->n_variables; i++, value++) {
+        if (value->flags || value->type < PT_VALUE_OTHER || !is_number(value)) {
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a number");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- instructions
+
+static bool is_packed(const walk *w, uint32_t i) {
+    pt_ref packed = w->record->packed;
+    return packed && ((const pt_ref *)at(w, pt_offset_of(packed)))[i];
+}
+
+static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruction) {
+    uint32_t n = instruction->n_args;
+    uint32_t op = instruction->op;
+    bool is_call = pt_op(instruction) == PT_OP_KERNEL_CALL || op == PT_OP_DYNAMIC_CALL;
+    bool known = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
+                 (op == PT_OP_MOVE && n == 2);
+    if (!known) {
+        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of an unknown kind");
+    }
+    if (is_call && instruction->kernel >= pt_header_of(w->image)->operators) {
+        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "calls an operator that does not exist");
+    }
+    n = op == PT_OP_JUMP_FALSE ? 1 : n;
+    for (uint32_t k = 0; k < n; k++) {
+        pt_ref arg = instruction->args[k];
+        const pt_value *value = value_at(w, arg);
+        if (arg && !value) {
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "has an argument that is not a value");
+        }
+        if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
+            return refuse_many(w); // each call looks at its lists
+        }
+        if (arg && is_left_out(value) && !is_packed(w, i)) {
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// Position of the instruction behind one; 0 where it does not lie in the image.
+static uint32_t skip(const walk *w, uint32_t position) {
+    if (!lies_in(position, sizeof(pt_instruction), w->tables)) {
+        return 0;
+    }
+    const pt_instruction *instruction = at(w, position);
+    uint64_t bytes = sizeof(*instruction) + 4u * instruction->n_args;
+    return lies_in(position, bytes, w->tables) ? position + (uint32_t)bytes : 0;
+}
+
+// Checks that jumps lead to instructions: goes on from the last destination where it can.
+static int check_jumps(walk *w) {
+    uint32_t first = pt_offset_of(w->record->instructions), n = w->record->n_instructions;
+    uint32_t position = first, there = first, index = 0;
+    for (uint32_t i = 0; i < n; i++, position = skip(w, position)) {
+        const pt_instruction *jump = at(w, position);
+        if (jump->op != PT_OP_JUMP_FALSE) {
+            continue;
+        }
+        uint32_t to = jump->args[2];
+        if (to < index) {
+            index = 0;
+            there = first;
+        }
+        if (to > n || !may_look(w, to - index)) {
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps too far");
+        }
+        for (; index < to; index++) {
+            there = skip(w, there);
+        }
+        if (jump->args[1] != pt_make_ref(PT_MEMORY_IMAGE, there)) {
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps to no instruction");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_instructions(walk *w) {
+    uint32_t position = pt_offset_of(w->record->instructions);
+    bool has_jumps = false;
+    for (uint32_t i = 0; i < w->record->n_instructions; i++) {
+        uint32_t next = skip(w, position);
+        if (next == 0) {
+            return damaged(w->error, "a part lies outside the image");
+        }
+        const pt_instruction *instruction = at(w, position);
+        position = next;
+        PT_TRY(check_instruction(w, i, instruction));
+        has_jumps |= instruction->op == PT_OP_JUMP_FALSE;
+    }
+    return has_jumps ? check_jumps(w) : PT_ERROR_OK;
+}
+
+// ---- the rest
+
+// They stand in the order of their values, each of which has one.
+static ONCE int check_names(const walk *w) {
+    const void *items;
+    uint32_t n = pt_vector(w->image, w->method->attributes, &items);
+    const pt_image_attribute *attribute = items;
+    for (uint32_t i = 0; i < n; i++, attribute++) {
+        if (!is_vector(w, attribute->name, 1)) {
+            return damaged(w->error, "a part lies outside the image");
+        }
+        if (i > 0 && attribute->value <= attribute[-1].value) {
+            return bad(w->error, PT_SUBJECT_VALUE, attribute->value, "is in the wrong place");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// True for `bytes` bytes of planned memory; nothing has to be anywhere.
+static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
+    pt_value place = {.data = to, .type = PT_DTYPE_BYTE};
+    return to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
+           has_place(w, &place, bytes);
+}
+
+static ONCE int check_places(walk *w) {
+    uint32_t n = w->record->n_instructions, position = w->method->places;
+    if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_temp_place), w->tables)) {
+        return damaged(w->error, "a part lies outside the image");
+    }
+    const pt_temp_place *place = at(w, position);
+    for (n = position ? n : 0; n > 0; n--, place++) {
+        if (pt_offset_of(place->to) % PT_ALIGNMENT || !is_planned(w, place->to, place->bytes)) {
+            return damaged(w->error, "temp memory lies outside its planned buffer");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static ONCE int check_initial(walk *w) {
+    const void *items;
+    uint32_t n = pt_vector(w->image, w->method->initial, &items);
+    const pt_image_initial *initial = items;
+    for (uint32_t i = 0; i < n; i++, initial++) {
+        w->copied += initial->bytes;
+        bool fits = is_planned(w, initial->to, initial->bytes) &&
+                    (initial->position == PT_IMAGE_ZEROS ||
+                     lies_in(initial->position, initial->bytes, w->image->size));
+        if (!fits || w->copied > PT_MEMORY_LIMIT) {
+            return damaged(w->error, "an initial value lies outside its memory");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_walk_image(const pt_program *image, pt_error *error) {
+    walk w = {.image = image, .tables = image->tables, .error = error};
+    if (!is_vector(&w, METHODS, 4)) {
+        return damaged(error, "a part lies outside the image");
+    }
+    const void *items;
+    uint32_t n = pt_vector(image, METHODS, &items);
+    if (n == 0 || n != pt_header_of(image)->n_methods) {
+        return damaged(error, n ? "it has another number of methods than its header states"
+                                : "no method in it");
+    }
+    const uint32_t *position = items;
+    for (uint32_t i = 0; i < n; i++, position++) {
+        if (*position % 4 || !lies_in(*position, sizeof(pt_image_method), w.tables)) {
+            return damaged(error, "a part lies outside the image");
+        }
+        w.method = at(&w, *position);
+        PT_TRY(check_method(&w));
+        PT_TRY(check_values(&w));
+        PT_TRY(check_instructions(&w));
+        PT_TRY(check_names(&w));
+        PT_TRY(check_places(&w));
+        PT_TRY(check_initial(&w));
+    }
+    return PT_ERROR_OK;
+}

@@ -1,0 +1,302 @@
+// Methods as an image, whose records were checked, describes them.
+#include "core/format/format.h"
+#include "core/format/ptm.h"
+#include "core/format/program.h"
+#include "core/report.h"
+
+static const void *at(const pt_plan *plan, uint32_t position) {
+    return plan->program->data + position;
+}
+
+static pt_text text_at(const pt_program *image, uint32_t position) {
+    const void *characters;
+    uint32_t length = pt_vector(image, position, &characters);
+    return (pt_text){characters, length};
+}
+
+static const pt_method_record *record_of(const pt_plan *plan) {
+    return at(plan, pt_image_method_of(plan)->record);
+}
+
+static const pt_value *values_of(const pt_plan *plan) {
+    return at(plan, pt_offset_of(record_of(plan)->values));
+}
+
+// ---- which method
+
+static pt_text name_of(const pt_plan *plan) {
+    return text_at(plan->program, pt_image_method_of(plan)->name);
+}
+
+static int find_at(pt_plan *plan, const pt_program *image, uint32_t i, pt_error *error) {
+    const void *positions;
+    (void)error;
+    pt_vector(image, image->plans, &positions);
+    *plan = (pt_plan){.program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
+    const pt_image_method *method = pt_image_method_of(plan);
+    plan->values = method->values;
+    plan->inputs = method->inputs;
+    plan->outputs = method->outputs;
+    plan->operators = method->operators;
+    plan->planned = method->planned;
+    return PT_ERROR_OK;
+}
+
+static int find(pt_plan *plan, const pt_program *image, const char *name, uint32_t length,
+                pt_error *error) {
+    uint32_t n = pt_program_methods(image);
+    for (uint32_t i = 0; i < n; i++) {
+        PT_TRY(find_at(plan, image, i, error));
+        if (pt_text_is(name_of(plan), name, length)) {
+            return PT_ERROR_OK;
+        }
+    }
+    return pt_report_no_method(error);
+}
+
+static uint32_t count(const pt_plan *plan, pt_what what) {
+    return what == PT_DELEGATE_ARGUMENTS ? 0 : record_of(plan)->n_instructions;
+}
+
+// ---- values
+
+// The record of value `index` among n of them; NULL for none.
+static const pt_value *search(const pt_value *values, uint32_t n, uint32_t index) {
+    uint32_t i = pt_search_values(values, n, index);
+    return i < n && values[i].index == index ? &values[i] : NULL;
+}
+
+static const pt_value *find_value(const pt_plan *plan, uint32_t index) {
+    const pt_method_record *record = record_of(plan);
+    const pt_image_method *method = pt_image_method_of(plan);
+    const pt_value *values = values_of(plan);
+    const pt_value *found = search(values, record->n_values, index);
+    found = found ? found : search(at(plan, method->changing), record->n_variables, index);
+    return found ? found
+                 : search(values + record->n_values, method->n_records - record->n_values, index);
+}
+
+static uint32_t position_of(const pt_plan *plan, const void *p) {
+    return (uint32_t)((const uint8_t *)p - plan->program->data);
+}
+
+static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error) {
+    (void)error;
+    const pt_value *value = find_value(plan, index);
+    *item = (pt_item){.type = PT_TYPE_NONE};
+    if (!value) {
+        return PT_ERROR_OK;
+    }
+    if (value->type < PT_VALUE_OTHER) {
+        item->type = PT_TYPE_TENSOR;
+        item->table = position_of(plan, value);
+        return PT_ERROR_OK;
+    }
+    item->type = value->type - PT_VALUE_OTHER;
+    switch (item->type) {
+    case PT_TYPE_INT:
+    case PT_TYPE_BOOL:
+    case PT_TYPE_DOUBLE:
+        item->number.type = item->type;
+        item->number.as.i = (int64_t)((uint64_t)value->sizes << 32 | value->data);
+        break;
+    case PT_TYPE_STRING:
+        item->text = (pt_text){at(plan, pt_offset_of(value->data)), value->sizes};
+        break;
+    case PT_TYPE_NULL:
+        break;
+    default:
+        item->items = position_of(plan, value);
+        item->count = value->sizes;
+        item->has_numbers =
+            item->type == PT_TYPE_INT_LIST && (value->flags & PT_VALUE_CONSTANT) != 0;
+    }
+    return PT_ERROR_OK;
+}
+
+// A value of the image, or of those that change.
+static const pt_value *value_of(const pt_plan *plan, pt_ref ref) {
+    uint32_t offset = pt_offset_of(ref);
+    bool changes = ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
+    return at(plan, changes ? pt_image_method_of(plan)->changing + offset : offset);
+}
+
+static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+    const pt_value *value = at(plan, list->items);
+    const uint8_t *items = at(plan, pt_offset_of(value->data));
+    if (list->type == PT_TYPE_BOOL_LIST) {
+        return items[i] != 0;
+    }
+    if (value->flags & PT_VALUE_CONSTANT) {
+        const uint32_t *words = (const uint32_t *)(const void *)(items + 8 * (size_t)i);
+        return (int64_t)((uint64_t)words[1] << 32 | words[0]);
+    }
+    pt_ref ref = ((const pt_ref *)(const void *)items)[i];
+    return ref ? value_of(plan, ref)->index : -1;
+}
+
+// ---- tensors
+
+static const pt_image_attribute *attributes_of(const pt_plan *plan, uint32_t *n) {
+    const void *items;
+    *n = pt_vector(plan->program, pt_image_method_of(plan)->attributes, &items);
+    return items;
+}
+
+static pt_text attribute_name(const pt_plan *plan, uint32_t index) {
+    uint32_t n, low = 0;
+    const pt_image_attribute *attributes = attributes_of(plan, &n);
+    for (uint32_t high = n; low < high;) {
+        uint32_t middle = (low + high) / 2;
+        if (attributes[middle].value < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < n && attributes[low].value == index ? text_at(plan->program, attributes[low].name)
+                                                     : (pt_text){"", 0};
+}
+
+static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+                       pt_error *error) {
+    (void)error;
+    const pt_value *value = at(plan, item->table);
+    uint32_t memory = value->data >> PT_REF_OFFSET_BITS;
+    bool is_dynamic = value->flags & PT_VALUE_DYNAMIC;
+    *info = (pt_tensor_info){
+        .sizes = (const int32_t *)(const void *)value_of(plan, value->sizes),
+        .dim_order = at(plan, pt_offset_of(value->dim_order)),
+        .dtype = value->type,
+        .rank = value->flags & PT_VALUE_RANK,
+        .dynamism = is_dynamic,
+        .is_contiguous = (value->flags & PT_VALUE_CONTIGUOUS) != 0,
+        .is_planned = memory >= PT_MEMORY_PLANNED &&
+                      memory - PT_MEMORY_PLANNED < pt_plan_count(plan, PT_PLANNED_BUFFERS),
+        .is_constant = (value->flags & PT_VALUE_CONSTANT) != 0,
+        .planned = (uint8_t)(memory - PT_MEMORY_PLANNED),
+        .offset = pt_offset_of(value->data),
+        .name = attribute_name(plan, value->index),
+    };
+    info->nbytes = pt_product(info->sizes, info->rank) * pt_element_size(info->dtype);
+    return PT_ERROR_OK;
+}
+
+static bool has_name(const pt_plan *plan, const pt_item *item) {
+    return item->type == PT_TYPE_TENSOR &&
+           attribute_name(plan, ((const pt_value *)at(plan, item->table))->index).length > 0;
+}
+
+static bool find_attribute(const pt_plan *plan, const char *name, uint32_t length,
+                           uint32_t *value) {
+    uint32_t n;
+    const pt_image_attribute *attribute = attributes_of(plan, &n);
+    for (; n > 0; n--, attribute++) {
+        if (pt_text_is(text_at(plan->program, attribute->name), name, length)) {
+            *value = attribute->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- instructions
+
+static const pt_instruction *instruction_of(const pt_plan_walk *w) {
+    return at(w->plan, w->args);
+}
+
+// Finds the method's operator of a number; -1 for none.
+static int32_t find_operator(const pt_plan *plan, uint32_t number) {
+    const void *items;
+    uint32_t n = pt_vector(plan->program, plan->operators, &items);
+    for (uint32_t i = 0; i < n; i++) {
+        if (((const uint32_t *)items)[i] == number) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+static int32_t walk_argument(const pt_plan_walk *w, uint32_t k) {
+    pt_ref arg = instruction_of(w)->args[k];
+    return arg ? value_of(w->plan, arg)->index : -1;
+}
+
+static bool walk_next(pt_plan_walk *w) {
+    static const uint8_t kinds[] = {
+        [PT_OP_KERNEL_CALL] = PT_INSTRUCTION_KERNEL_CALL,
+        [PT_OP_JUMP_FALSE] = PT_INSTRUCTION_JUMP_FALSE_CALL,
+        [PT_OP_MOVE] = PT_INSTRUCTION_MOVE_CALL,
+        [PT_OP_NOTHING] = PT_INSTRUCTION_NONE,
+        [PT_OP_DYNAMIC_CALL] = PT_INSTRUCTION_KERNEL_CALL,
+    };
+    const pt_method_record *record = record_of(w->plan);
+    w->index++;
+    w->args = w->index == 0 ? pt_offset_of(record->instructions)
+                            : position_of(w->plan, pt_next_instruction(instruction_of(w)));
+    if (w->index >= record->n_instructions) {
+        return false;
+    }
+    const pt_instruction *instruction = instruction_of(w);
+    w->kind = kinds[pt_op(instruction)];
+    if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
+        w->target = find_operator(w->plan, instruction->kernel);
+        w->n_args = instruction->n_args;
+        return true;
+    }
+    w->n_args = 0;
+    w->target = instruction->n_args > 0 ? walk_argument(w, 0) : -1;
+    w->other = w->kind == PT_INSTRUCTION_MOVE_CALL ? walk_argument(w, 1) : -1;
+    if (w->kind == PT_INSTRUCTION_JUMP_FALSE_CALL) {
+        w->other = (int32_t)instruction->args[2];
+    }
+    return true;
+}
+
+static int32_t walk_view(const pt_plan_walk *w) {
+    uint32_t n_args;
+    bool is_view =
+        w->n_args > 0 && pt_operator_traits(instruction_of(w)->kernel, &n_args) & PT_HAS_VIEW;
+    return is_view ? walk_argument(w, w->n_args - 1) : -1;
+}
+
+static int describe_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+                             int32_t *number, pt_error *error) {
+    (void)error;
+    const void *items;
+    pt_vector(plan->program, plan->operators, &items);
+    uint32_t found = ((const uint32_t *)items)[i];
+    const char *known = pt_operator_name(found);
+    *name = (pt_text){known, 0};
+    while (known[name->length]) {
+        name->length++;
+    }
+    *overload = (pt_text){"", 0};
+    *number = pt_operator_kernel(found) ? (int32_t)found : -1 - (int32_t)found;
+    return PT_ERROR_OK;
+}
+
+const pt_format pt_image_format = {
+    .number = PT_FORMAT_IMAGE,
+    .find = find,
+    .count = count,
+    .item = find_item,
+    .tensor = find_tensor,
+    .load = pt_image_load,
+};
+
+const pt_description pt_image_description = {
+    .begins = pt_begins_image,
+    .open = pt_image_open,
+    .at = find_at,
+    .name = name_of,
+    .entry = entry,
+    .has_name = has_name,
+    .find_attribute = find_attribute,
+    .find_operator = describe_operator,
+    .walk_next = walk_next,
+    .walk_argument = walk_argument,
+    .walk_view = walk_view,
+    .reset = pt_image_reset,
+};

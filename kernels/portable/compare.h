@@ -1,0 +1,14 @@
+// The order of elements, for operators that go through them so.
+#ifndef PT_PORTABLE_COMPARE_H
+#define PT_PORTABLE_COMPARE_H
+
+#include <picotorch/kernel.h>
+
+// Writes the indices of all elements of t, in PT_DTYPES_ALL, in the order of their values: of equal
+// elements the first comes first, a NaN counts as greater than all.
+PT_MUST_USE int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
+
+// True if elements i and j of t are equal: a NaN is not equal to itself.
+bool pt_are_equal(const pt_tensor *t, int32_t i, int32_t j);
+
+#endif

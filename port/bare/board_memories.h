@@ -1,0 +1,22 @@
+// The static memories of the board, which the linker places as board.toml says, handed out in
+// parts.
+#ifndef PT_BARE_BOARD_MEMORIES_H
+#define PT_BARE_BOARD_MEMORIES_H
+
+#include <picotorch/picotorch.h>
+
+typedef struct arena {
+    const char *name;
+    uint8_t *data;
+    uint32_t size;
+    const char *full; // what to say where it has no more
+    uint32_t used;
+} arena;
+
+// NULL where the board has none of this name.
+arena *arena_find(const char *name);
+// The next bytes, at a multiple of 16. MemoryAllocationFailed.
+int arena_take(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_span *taken,
+               pt_error *error);
+
+#endif

@@ -1,0 +1,56 @@
+#include "run_report.h"
+#include "semihosting.h"
+
+static char buffer[256];
+static uint32_t used;
+static int file;
+
+void tell_start(void) {
+    file = pt_file_open("report");
+}
+
+static void flush(void) {
+    pt_file_write(file, buffer, used);
+    used = 0;
+}
+
+void tell_end(void) {
+    flush();
+    pt_file_close(file);
+}
+
+static void put(char c) {
+    if (used == sizeof(buffer)) {
+        flush();
+    }
+    buffer[used++] = c;
+}
+
+void tell_text(const char *text) {
+    while (*text) {
+        put(*text++);
+    }
+}
+
+void tell_digits(const void *data, uint32_t size) {
+    const uint8_t *bytes = data;
+    while (size--) {
+        put("0123456789abcdef"[*bytes >> 4]);
+        put("0123456789abcdef"[*bytes++ & 15]);
+    }
+}
+
+void tell_hex(int64_t number) {
+    uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    tell_text(number < 0 ? "-0x" : "0x");
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        tell_digits(&(uint8_t){(uint8_t)(magnitude >> shift)}, 1);
+    }
+}
+
+void tell(const char *key, int64_t number) {
+    tell_text(key);
+    put('=');
+    tell_hex(number);
+    put('\n');
+}

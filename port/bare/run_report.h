@@ -1,0 +1,16 @@
+// The file "report", which tells the host what came of the run: lines key=value.
+#ifndef PT_BARE_RUN_REPORT_H
+#define PT_BARE_RUN_REPORT_H
+
+#include <picotorch/picotorch.h>
+
+void tell_start(void);
+void tell_text(const char *text);
+// "0x1f", "-0x1f"
+void tell_hex(int64_t number);
+void tell_digits(const void *data, uint32_t size); // two for each byte
+// A line with a number.
+void tell(const char *key, int64_t number);
+void tell_end(void);
+
+#endif

@@ -132,7 +132,7 @@ renode: python ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an3
 .PHONY: bench
 bench: all-firmware ## Count the instructions of the models, compared with ExecuTorch's, as table and JSON
 	.venv/bin/python tests/benchmark/bench.py
-	.venv/bin/python tests/benchmark/bench_images.py
+	.venv/bin/python tests/benchmark/bench_ptm.py
 
 .PHONY: bench-ops
 bench-ops: python ## Count the instructions of single int8 operators, compared with CMSIS-NN's, as table and JSON
@@ -149,7 +149,7 @@ twin-speed: python ## Measure how long the models take on the host twin, by each
 .PHONY: performance
 performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/images.md
 	.venv/bin/python tests/benchmark/bench.py
-	.venv/bin/python tests/benchmark/bench_images.py
+	.venv/bin/python tests/benchmark/bench_ptm.py
 	.venv/bin/python tests/benchmark/bench_c_project.py
 	.venv/bin/python tests/benchmark/bench_ops.py --totals
 	.venv/bin/python tests/benchmark/bench_ops.py --totals --weights pool --output build/bench_ops_pool.json

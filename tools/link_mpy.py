@@ -37,7 +37,7 @@ END_OF_RELOCATIONS = 0xFF
 LENT = 0x70000000  # PT_LENT of the script
 LENT_STEP = 0x10000
 FIRST_SINGLE = 6  # relocation kinds from here on are of one word each,
-MOST_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
+MAX_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
 
 SYMTAB, RELA, REL = 2, 4, 9
 ALLOC = 2  # a flag of sections that are in memory
@@ -153,7 +153,7 @@ def relocate(text, arch, offsets, own, image):
         if value in image:
             continue
         kind = (value - LENT) // LENT_STEP if value >= LENT else 0
-        if kind > MOST_KINDS or not kind and not any(value in addresses for addresses in own):
+        if kind > MAX_KINDS or not kind and not any(value in addresses for addresses in own):
             raise LinkError(f"{value:#x} at {offset:#x} is no address of the module")
         if kind:
             struct.pack_into(layout, text, offset, (value - LENT) % LENT_STEP)

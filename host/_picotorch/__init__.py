@@ -177,7 +177,7 @@ def _number(scalar: _CData) -> float | bool:
 
 
 def _item(value: Any) -> dict[str, Any]:
-    """The pt_item of an object as an input that is not a tensor; of no type what is none of those."""
+    """The pt_evalue of an object as an input that is not a tensor; of no type what is none of those."""
     if value is None:
         return {"type": lib.PT_TYPE_NULL}
     if isinstance(value, str):
@@ -351,36 +351,36 @@ class Program(_File):
 
     _kind, _open, _subject = "pt_program *", lib.pt_open, lib.PT_SUBJECT_PROGRAM
     num_methods = _function(lib.pt_program_methods)
-    method_name = _function(lib.pt_plan_name)
-    count = _function(lib.pt_plan_count)
-    buffer_size = _function(lib.pt_plan_buffer)
-    operator = _function(lib.pt_plan_operator)  # name, overload, number
-    instruction_operator = _function(lib.pt_plan_called_operator)
-    backend = _function(lib.pt_plan_backend)
-    delegate = _function(lib.pt_plan_delegate)
-    value = _function(lib.pt_plan_item)  # its number, pt_item
-    check_data = _function(lib.pt_image_check_data)
+    method_name = _function(lib.pt_method_meta_name)
+    count = _function(lib.pt_method_meta_count)
+    buffer_size = _function(lib.pt_method_meta_buffer)
+    operator = _function(lib.pt_method_meta_operator)  # name, overload, number
+    instruction_operator = _function(lib.pt_method_meta_called_operator)
+    backend = _function(lib.pt_method_meta_backend)
+    delegate = _function(lib.pt_method_meta_delegate)
+    value = _function(lib.pt_method_meta_evalue)  # its number, pt_evalue
+    check_data = _function(lib.pt_ptm_check_data)
     num_keys = _function(lib.pt_named_data_count)
     key = _function(lib.pt_named_data_key)
     find_key = _function(lib.pt_named_data_find)
 
     def ask(self, function: _CData, *arguments: Any) -> Any:
         """Call a function; for a function of a plan, the first argument is the number of a method."""
-        if _type_of(function).args[0] is not ffi.typeof("pt_plan *"):
+        if _type_of(function).args[0] is not ffi.typeof("pt_method_meta *"):
             return super().ask(function, *arguments)
         plan, *further = arguments
         return self.call(function, self.plan(plan), *further)
 
     def plan(self, number: int) -> _CData:
-        """The pt_plan of a method."""
-        plan = ffi.new("pt_plan *")
-        self.call(lib.pt_plan_at, plan, self.c, number)
+        """The pt_method_meta of a method."""
+        plan = ffi.new("pt_method_meta *")
+        self.call(lib.pt_method_meta_at, plan, self.c, number)
         return plan
 
     def find(self, name: str) -> int:
         """Number of the method of a name."""
-        plan = ffi.new("pt_plan *")
-        self.call(lib.pt_plan_find, plan, self.c, name)
+        plan = ffi.new("pt_method_meta *")
+        self.call(lib.pt_method_meta_find, plan, self.c, name)
         found: int = plan.index
         return found
 
@@ -389,7 +389,7 @@ class Program(_File):
         the number or string, as bytes, that the program has there, or None, and True for a tensor with
         a fully qualified name."""
         plan = self.plan(plan)
-        value, item = self.call(lib.pt_plan_item, plan, what, i)
+        value, item = self.call(lib.pt_method_meta_evalue, plan, what, i)
         constant: Any = _text(item.text) if item.type == lib.PT_TYPE_STRING else None
         if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE:
             constant = _number(item.number)
@@ -397,15 +397,15 @@ class Program(_File):
 
     def tensor(self, plan: int, what: int, i: int) -> tuple[Any, ...]:
         """Return the program's facts of a tensor, see _tensor."""
-        found: tuple[Any, ...] = self.ask(lib.pt_plan_tensor, plan, self.value(plan, what, i)[1])
+        found: tuple[Any, ...] = self.ask(lib.pt_method_meta_tensor, plan, self.value(plan, what, i)[1])
         return found
 
     def views(self, plan: int) -> list[int]:
         """The values that instructions make views of others."""
         plan, values = self.plan(plan), []
-        walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
-        while lib.pt_plan_walk_next(walk):
-            values.append(lib.pt_plan_walk_view(walk))
+        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
+        while lib.pt_instruction_walk_next(walk):
+            values.append(lib.pt_instruction_walk_view(walk))
         return [value for value in values if value >= 0]
 
     def has_backend(self, plan: int, i: int, name: str) -> bool:
@@ -555,7 +555,7 @@ CORES: dict[str | None, int] = {
     "cortex-m35p": lib.PT_CORE_DSP,
 }
 # Cores whose kernels gain by more temp memory than they need.
-WISHING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
+PREFERRING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
@@ -572,7 +572,7 @@ class Method(_Caller):
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.max_delegates, self._delegates.max_arguments = max_delegates, max_arguments
-        self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
+        self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels prefer temp memory
         self.threads = 1  # that share the large loops of execute
         self._delegate_thread: int | None = None  # in which the library is calling a delegate
         self._m = ffi.new("pt_method *")
@@ -703,7 +703,7 @@ class Method(_Caller):
     def count(self, what: int) -> int:
         """Count as Program.count does, in the loaded method."""
         self.check()
-        found: int = lib.pt_plan_count(ffi.addressof(self._m, "plan"), what)
+        found: int = lib.pt_method_meta_count(ffi.addressof(self._m, "plan"), what)
         return found
 
     def is_running(self) -> bool:
@@ -716,7 +716,7 @@ class Method(_Caller):
         temp memory that were needed so far, and those with which the core's kernels are at their
         best."""
         usage = lib.pt_get_usage(self._m)
-        return usage.pool, usage.prepared, usage.temp, usage.temp_wished
+        return usage.pool, usage.prepared, usage.temp, usage.preferred_temp
 
     def wide_forms(self) -> int:
         """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP
@@ -813,7 +813,7 @@ class Method(_Caller):
         """Item i of value number `value`, a list."""
         self.check()
         plan = ffi.addressof(self._m, "plan")
-        _, list = self.call(lib.pt_plan_item, plan, VALUES, value)
+        _, list = self.call(lib.pt_method_meta_evalue, plan, VALUES, value)
         return self._object(self.ask(lib.pt_list_view, list, i), kept)
 
     def attribute(self, name: str, kept: Kept) -> Any:

@@ -89,7 +89,7 @@ BOTH = {
     "argument_name",
 }
 MICROPYTHON = {"clear_traceback", "text"}
-CPYTHON = {"CORES", "WISHING_CORES"}
+CPYTHON = {"CORES", "PREFERRING_CORES"}
 # Functions that CPython's classes have besides, for programs on computers
 CPYTHON_FUNCTIONS = {
     "Program": {"c", "call", "ask", "plan", "value", "delegate", "check_data"},

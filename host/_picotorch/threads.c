@@ -18,21 +18,21 @@ int64_t pt_share_from(int64_t steps);
 #include <signal.h>
 
 enum {
-    MOST_THREADS = 64,
+    MAX_THREADS = 64,
     PARTS = 8, // the least of a loop that is shared
     FIRST = 4, // loops of the least size that one thread does: it takes as long to start others
     NO_MORE = INT32_MAX / 2, // rounds
 };
 
 // An interrupt waits for the rounds that have begun.
-static const int64_t most_of_round = (int64_t)1 << 31;
+static const int64_t max_of_round = (int64_t)1 << 31;
 
 // Of a loop that is shared: 50 microseconds or more. To wake a thread takes 20.
-static int64_t least_steps = 1 << 21;
+static int64_t min_steps = 1 << 21;
 
 int64_t pt_share_from(int64_t steps) {
-    const int64_t before = least_steps;
-    least_steps = steps;
+    const int64_t before = min_steps;
+    min_steps = steps;
     return before;
 }
 
@@ -51,7 +51,7 @@ typedef struct workers {
         *outer; // of an execution in which a delegate or a handler of signals began this one
     turn outer_turn;
     int wanted, started; // besides the thread that executes
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     bool quits;    // the execution ends
     int64_t steps; // of the large loops so far
     // the loop
@@ -127,11 +127,11 @@ static void start(workers *w) {
 
 bool pt_shares(int64_t steps, int64_t round) {
     workers *w = own_workers;
-    if (!w || steps < least_steps || steps <= round || round > most_of_round) {
+    if (!w || steps < min_steps || steps <= round || round > max_of_round) {
         return false;
     }
     w->steps += steps;
-    return w->steps >= FIRST * least_steps;
+    return w->steps >= FIRST * min_steps;
 }
 
 int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round) {
@@ -147,7 +147,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     w->loop = loop;
     w->task = task;
     w->next = 0;
-    w->some = round > 0 && round < least_steps / PARTS ? (int32_t)(least_steps / PARTS / round) : 1;
+    w->some = round > 0 && round < min_steps / PARTS ? (int32_t)(min_steps / PARTS / round) : 1;
     pthread_cond_broadcast(&w->begins);
     pthread_mutex_unlock(&w->lock);
     const int error = run_loop(w, c, loop, task);
@@ -162,7 +162,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
 }
 
 static void begin(workers *w, int threads) {
-    w->wanted = (threads < MOST_THREADS ? threads : MOST_THREADS) - 1;
+    w->wanted = (threads < MAX_THREADS ? threads : MAX_THREADS) - 1;
     w->outer = own_workers;
     w->outer_turn = own_turn;
     pthread_mutex_init(&w->lock, NULL);

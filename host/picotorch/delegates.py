@@ -243,9 +243,9 @@ class Delegate:
 class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
-    def __init__(self, method, most):
-        self.items = [new_kept(method) for _ in range(most)]
-        self.values = [None] * most
+    def __init__(self, method, maximum):
+        self.items = [new_kept(method) for _ in range(maximum)]
+        self.values = [None] * maximum
         self.count = 0
         self._library = method.library
 
@@ -289,12 +289,12 @@ class Arguments:
 
 
 class Delegates:
-    """The delegates of one Method. most, most_arguments: the limits of their numbers."""
+    """The delegates of one Method. most, max_arguments: the limits of their numbers."""
 
-    def __init__(self, method, most, most_arguments):
+    def __init__(self, method, maximum, max_arguments):
         self.method = method
-        self.items = [Delegate(method, i) for i in range(most)]
-        self.arguments = Arguments(method, most_arguments)
+        self.items = [Delegate(method, i) for i in range(maximum)]
+        self.arguments = Arguments(method, max_arguments)
         self.keeps_errors = False  # of destroy, in an unload
         self._init_context = BackendInitContext(method)
         self._execution_context = BackendExecutionContext(method, self.arguments)

@@ -9,7 +9,7 @@ import sys
 
 import _picotorch
 
-from .schema import ERROR_NAMES, SUBJECT_IMAGE, SUBJECT_KERNEL, SUBJECTS
+from .schema import ERROR_NAMES, SUBJECT_KERNEL, SUBJECT_PTM, SUBJECTS
 
 OK = 0x00
 INTERNAL = 0x01
@@ -89,7 +89,7 @@ class Error(Exception):
         parts = self._parts()
         if not remedy and len(parts) > 1:
             return parts[1]
-        return _REMEDIES.get("compile" if self._kind == SUBJECT_IMAGE else remedy or self.code, remedy)
+        return _REMEDIES.get("compile" if self._kind == SUBJECT_PTM else remedy or self.code, remedy)
 
     @property
     def message(self):

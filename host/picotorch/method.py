@@ -35,7 +35,7 @@ _EXPLAINED = (schema.SUBJECT_KERNEL, schema.SUBJECT_MISSING_OPERATOR,
               schema.SUBJECT_MISSING_BACKEND, schema.SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
-_MOST = 1 << 16  # objects that a Method makes of a kind
+_MAX = 1 << 16  # objects that a Method makes of a kind
 
 
 class Method:
@@ -306,9 +306,9 @@ class Method:
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool. "used" of "temp": bytes that
-        the kernels use; with less they take longer. "wished": bytes with which they are fastest."""
+        the kernels use; with less they take longer. "preferred": bytes with which they are fastest."""
         meta = self.method_meta()
-        _, prepared, temp_used, temp_wished = self.library.usage()
+        _, prepared, temp_used, preferred_temp = self.library.usage()
         planned = self.manager.planned_memory
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
@@ -317,7 +317,7 @@ class Method:
             "prepared": prepared,
             "planned": [{"used": meta.memory_planned_buffer_size(i), "size": planned.size(i)}
                         for i in range(min(meta.num_memory_planned_buffers(), len(planned)))],
-            "temp": {"used": temp_used, "wished": temp_wished, "size": temp.size if temp else 0},
+            "temp": {"used": temp_used, "preferred": preferred_temp, "size": temp.size if temp else 0},
         }
 
     # ---- what the library calls
@@ -398,4 +398,4 @@ def _count(value, default, subject):
     if value is None:
         return default
     need(value, int, subject)
-    return min(max(value, 0), _MOST)
+    return min(max(value, 0), _MAX)

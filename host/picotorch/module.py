@@ -172,8 +172,8 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
                     or error.requested <= sizes.get(error.subject, error.requested)):
                 raise
             sizes[error.subject] = error.requested
-    wished = method.memory_report()["temp"]["wished"] if is_fast else 0
-    temp = _spare_memory(wished) if wished > sizes["temp memory"] else None
+    preferred = method.memory_report()["temp"]["preferred"] if is_fast else 0
+    temp = _spare_memory(preferred) if preferred > sizes["temp memory"] else None
     if temp is not None:
         method.unload()
         manager.temp_allocator = MemoryAllocator(temp, "temp memory")

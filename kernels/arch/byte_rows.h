@@ -26,17 +26,17 @@ static inline void pt_look_up_row(const int8_t *table, int8_t *out, const int8_t
 
 // out[i] = in[i], at least low, and then at most high
 static inline void pt_clamp_row(int8_t low, int8_t high, int8_t *out, const int8_t *in, int32_t n) {
-    const int8x16_t least = vdupq_n_s8(low), most = vdupq_n_s8(high);
+    const int8x16_t min = vdupq_n_s8(low), max = vdupq_n_s8(high);
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
                      "1:\n\t"
                      "vldrb.u8 q0, [%[in]], #16\n\t"
-                     "vmax.s8 q0, q0, %q[least]\n\t"
-                     "vmin.s8 q0, q0, %q[most]\n\t"
+                     "vmax.s8 q0, q0, %q[min]\n\t"
+                     "vmin.s8 q0, q0, %q[max]\n\t"
                      "vstrb.8 q0, [%[out]], #16\n\t"
                      "letp lr, 1b\n"
                      "2:"
                      : [in] "+r"(in), [out] "+r"(out)
-                     : [n] "r"(n), [least] "w"(least), [most] "w"(most)
+                     : [n] "r"(n), [min] "w"(min), [max] "w"(max)
                      : "lr", "q0", "memory");
 }
 

@@ -1,25 +1,25 @@
 // Forms of convolutions that gain by much scratch: they see an image by bands of rows. An
 // instruction set may have some, a build leaves out those that none of its models gains by. The
-// bytes are those of pt_multiply_patches.
+// bytes are those of pt_gemm_s8_patches.
 #ifndef PT_ARCH_CONV_VARIANTS_H
 #define PT_ARCH_CONV_VARIANTS_H
 
 #include "arch/conv_geometry.h"
 #include <picotorch/kernel.h>
 
-typedef struct pt_wide {
+typedef struct pt_conv_variant {
     // Bytes of scratch with which it is at its best, or so near that more gains less than 1 %; 0 of
     // a convolution that it is not for.
-    uint32_t (*scratch)(const pt_geometry *g, const pt_layer *layer);
+    uint32_t (*scratch)(const pt_geometry *g, const pt_gemm_s8 *layer);
     // An image, or some rows of it, with `room` bytes at `block`. Takes what is packed, or the
     // weights, which may be NULL then. False, with nothing done, where another form has to do it.
-    bool (*convolve)(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+    bool (*convolve)(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room);
-} pt_wide;
+} pt_conv_variant;
 
 enum {
-    PT_WIDE_SCRATCH = 32768,    // most that is asked for
-    PT_WIDE_PRODUCTS = 1 << 22, // most in a row: of more the caller makes parts
+    PT_VARIANT_SCRATCH = 32768,    // most that is asked for
+    PT_VARIANT_PRODUCTS = 1 << 22, // most in a row: of more the caller makes parts
 };
 
 // Kernels of three columns at stride 1, by Winograd's F(2,3) along the rows: two outputs that are
@@ -34,13 +34,13 @@ enum {
 //
 // Each m is a sum over the rows of the kernel and the channels. All of it is exact in integers: the
 // factors are int16, and sums may wrap around, since the outputs' do not.
-extern const pt_wide pt_winograd;
+extern const pt_conv_variant pt_winograd;
 
 // Single pixels, of which as many as there is room for share the weights of two channels.
-extern const pt_wide pt_pointwise;
+extern const pt_conv_variant pt_pointwise;
 
 // Any other kernels: two patches that are neighbours, by two channels.
-extern const pt_wide pt_neighbours;
+extern const pt_conv_variant pt_neighbours;
 
 // Patches that are pixels of the input.
 static inline bool pt_is_pointwise(const pt_geometry *g) {
@@ -48,15 +48,15 @@ static inline bool pt_is_pointwise(const pt_geometry *g) {
 }
 
 // Conditions of all bands. Without packed weights the layer has to scale fast, too.
-static inline bool pt_suits_bands(const pt_geometry *g, const pt_layer *layer) {
+static inline bool pt_suits_bands(const pt_geometry *g, const pt_gemm_s8 *layer) {
     return g->dilation[0] == 1 && g->dilation[1] == 1 && g->pixel == g->channels && g->out[0] > 0 &&
            layer->channels >= 2 &&
-           (int64_t)layer->depth * layer->channels * g->out[1] <= PT_WIDE_PRODUCTS;
+           (int64_t)layer->depth * layer->channels * g->out[1] <= PT_VARIANT_PRODUCTS;
 }
 
 // The first channel of the pair from `o` on: the last pair of an odd number begins with the one
 // before the last.
-static inline int32_t pt_first_of_pair(const pt_layer *layer, int32_t o) {
+static inline int32_t pt_first_of_pair(const pt_gemm_s8 *layer, int32_t o) {
     return o < layer->channels - 2 ? o : layer->channels - 2;
 }
 

@@ -65,9 +65,9 @@ typedef void pt_block_function(const pt_products *p, void *walk, const float *a,
 enum { PT_FIRST_COLUMN = 1, PT_LAST_COLUMN = 2 };
 
 #if defined(PT_HAS_HOST_VECTORS)
-enum { PT_MOST_ROWS = 8 }; // of a block
+enum { PT_MAX_ROWS = 8 }; // of a block
 #else
-enum { PT_MOST_ROWS = 4 };
+enum { PT_MAX_ROWS = 4 };
 #endif
 
 typedef struct pt_block {

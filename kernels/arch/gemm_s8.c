@@ -2,7 +2,7 @@
 #include "arch/dot.h"
 #include "arch/pack/pack.h"
 
-bool pt_layer_scales_fast(const pt_layer *layer) {
+bool pt_gemm_s8_scales_fast(const pt_gemm_s8 *layer) {
     const pt_channels *p = &layer->output;
     bool fast = layer->depth <= PT_MAX_PRODUCTS;
     for (int32_t o = 0; fast && o < layer->channels; o++) {
@@ -12,10 +12,10 @@ bool pt_layer_scales_fast(const pt_layer *layer) {
     return fast;
 }
 
-#if !defined(PT_PATCHES_PAIRS)
+#if !defined(PT_IM2COL_PAIRS)
 
 // Four channels at a time, and the rest singly, as four of which one counts.
-void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) {
+void pt_multiply_patch(const pt_gemm_s8 *layer, const int8_t *patch, int8_t *out) {
     int32_t n = 4, stride = layer->depth;
     for (int32_t o = 0; o < layer->channels; o += n) {
         if (layer->channels - o < 4) {
@@ -32,9 +32,9 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) 
     }
 }
 
-#if defined(PT_PATCHES_PLAIN)
+#if defined(PT_IM2COL_PLAIN)
 
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     if (PT_HAS_ANY_CORE && layer->packed) {
         pt_multiply_unpacked(layer, patches, stride, n, out);
@@ -45,7 +45,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     }
 }
 
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (PT_HAS_ANY_CORE && layer->packed) {
         pt_multiply_unpacked(layer, layer->block, layer->depth, n, out);
     } else {

@@ -4,8 +4,8 @@
 // A patch is the `depth` int8 values of the input that make one output of each channel. Either they
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
-//     pt_pack_layer(core, &layer, to)          at load, if wanted and pt_layer_scales_fast
-//     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
+//     pt_pack_layer(core, &layer, to)          at load, if wanted and pt_gemm_s8_scales_fast
+//     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_min_scratch or more
 //     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM],
 //                                                 pt_room_behind(&layer) where that is not NULL:
 //                                                 `channels` becomes those to do first
@@ -34,10 +34,10 @@
 #include <string.h>
 
 #if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
-#define PT_PATCHES_PAIRS
+#define PT_IM2COL_PAIRS
 #endif
 
-typedef struct pt_layer {
+typedef struct pt_gemm_s8 {
     const int8_t *weights; // `depth` for each channel
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
@@ -59,7 +59,7 @@ typedef struct pt_layer {
 #if PT_HAS_ANY_CORE
     int8_t *unpacked; // room for the weights of a channel
 #endif
-#if defined(PT_PATCHES_PAIRS)
+#if defined(PT_IM2COL_PAIRS)
     uint32_t *spare; // scratch behind the block, for what is made of channels while the layer runs
     uint32_t spare_bytes;
 #endif
@@ -67,18 +67,18 @@ typedef struct pt_layer {
     int32_t patches; // of the image; 0 where they are not known
     bool uses_spare; // for what is `packed`
 #endif
-} pt_layer;
+} pt_gemm_s8;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out);
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out);
 
 // True when pt_scale takes all sums of the layer to outputs that are not limited yet.
-bool pt_layer_scales_fast(const pt_layer *layer);
+bool pt_gemm_s8_scales_fast(const pt_gemm_s8 *layer);
 
 // Bytes that pt_pack_layer writes: two a weight and four words a channel.
-static inline uint32_t pt_layer_bytes(int32_t depth, int32_t channels) {
+static inline uint32_t pt_gemm_s8_bytes(int32_t depth, int32_t channels) {
     return (((uint32_t)channels + 1) & ~1u) * (2 * (((uint32_t)depth + 3) & ~3u) + 16);
 }
 
@@ -86,17 +86,17 @@ static inline uint32_t pt_layer_bytes(int32_t depth, int32_t channels) {
 
 // Writes of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns
 // the end; `fit` becomes 0 if two weights of a step are -128.
-uint32_t *pt_pair_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit);
+uint32_t *pt_pair_channel_v6m(const pt_gemm_s8 *layer, int32_t o, uint32_t *words, uint32_t *fit);
 
 // Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
 // other. Zeros fill the last four. Returns the end.
 uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to);
 
 // To the channels that follow the layer's.
-static inline void pt_skip_channels(pt_layer *layer) {
+static inline void pt_skip_channels(pt_gemm_s8 *layer) {
     if (layer->packed) {
         layer->packed =
-            (const uint8_t *)layer->packed + pt_layer_bytes(layer->depth, layer->channels);
+            (const uint8_t *)layer->packed + pt_gemm_s8_bytes(layer->depth, layer->channels);
     }
     layer->weights += layer->channels * layer->depth;
     layer->output.bias += layer->output.bias ? layer->channels : 0;
@@ -106,19 +106,19 @@ static inline void pt_skip_channels(pt_layer *layer) {
 
 // Bytes of scratch that every ISA can work with, and bytes with which all are at their best. They
 // depend on the shape alone: the host computes the bytes that a board needs.
-static inline uint32_t pt_least_scratch(int32_t depth) {
+static inline uint32_t pt_min_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
-    uint32_t least = pt_least_scratch(depth);
-    return least <= 170 ? 512 : least <= 2048 ? 3 * least : least;
+    uint32_t min = pt_min_scratch(depth);
+    return min <= 170 ? 512 : min <= 2048 ? 3 * min : min;
 }
 
 // Bytes of scratch with which the loops of a core are at their best for groups of `channels`, in an
 // image of a number of patches; 0 where pt_useful_scratch is enough. The loops keep packed
 // channels in it: for those that do not fit the patches are gathered again.
-static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t channels,
+static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t channels,
                                        int32_t patches) {
     enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
     const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
@@ -126,15 +126,15 @@ static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t chan
         return 0;
     }
     if (core == PT_CORE_V7M) { // six patches, and the folded bias of each channel
-        const uint32_t biases = n < 32 ? 32 : n, most = (MOST - 12 * even) / 4;
-        return 12 * even + 4 * (biases < most ? biases : most);
+        const uint32_t biases = n < 32 ? 32 : n, max = (MOST - 12 * even) / 4;
+        return 12 * even + 4 * (biases < max ? biases : max);
     }
-    const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
-    if (!pt_v6m_takes_packed(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {
+    const uint32_t channel = pt_gemm_s8_bytes(depth, 2) / 2, max = (MOST - 4 * even) / channel;
+    if (!pt_v6m_takes_packed(depth) || patches < FEWEST_PATCHES || (max < FEWEST && max < n)) {
         // Two pairs of patches.
         return pt_v6m_takes_packed(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;
     }
-    return 4 * even + channel * (n < most ? n : most);
+    return 4 * even + channel * (n < max ? n : max);
 }
 
 // More of it, for layers whose patches lie in a row.
@@ -145,15 +145,15 @@ static inline uint32_t pt_useful_table(int32_t channels) {
 }
 
 // One patch as it lies, without scratch, where PT_MULTIPLIES_PATCH.
-#if defined(PT_PATCHES_PAIRS)
+#if defined(PT_IM2COL_PAIRS)
 enum { PT_MULTIPLIES_PATCH = 0 };
 #else
 enum { PT_MULTIPLIES_PATCH = 1 };
 #endif
-void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
+void pt_multiply_patch(const pt_gemm_s8 *layer, const int8_t *patch, int8_t *out);
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
-#define PT_PATCHES_DSP
+#define PT_IM2COL_DSP
 #include "arch/dsp/im2col.inc"
 #elif defined(PT_LOOPS_V7M)
 #include "arch/v7m/im2col.inc"
@@ -162,22 +162,22 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #elif defined(PT_HAS_HOST_VECTORS)
 #include "arch/host/im2col.inc"
 #else
-#define PT_PATCHES_PLAIN
+#define PT_IM2COL_PLAIN
 #include "arch/im2col_plain.inc"
 #endif
 
-#if defined(PT_PATCHES_PAIRS)
-static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+#if defined(PT_IM2COL_PAIRS)
+static inline void pt_pack(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
                            int32_t count) {
     pt_pack_values(layer, i, k, values, count, 1, 0);
 }
 
-static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+static inline void pt_pack_patch(const pt_gemm_s8 *layer, int32_t i, const int8_t *values,
                                  int32_t count, int32_t rows, int32_t step) {
     pt_pack_values(layer, i, 0, values, count, rows, step);
 }
 #elif !defined(PT_PACKS_PATCHES)
-static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+static inline void pt_pack_patch(const pt_gemm_s8 *layer, int32_t i, const int8_t *values,
                                  int32_t count, int32_t rows, int32_t step) {
     for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
         pt_pack(layer, i, k, values, count);
@@ -185,8 +185,8 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
 }
 #endif
 
-#if !defined(PT_PATCHES_PAIRS)
-static inline uint32_t *pt_room_behind(const pt_layer *layer) {
+#if !defined(PT_IM2COL_PAIRS)
+static inline uint32_t *pt_room_behind(const pt_gemm_s8 *layer) {
     (void)layer;
     return NULL;
 }
@@ -197,7 +197,7 @@ enum { PT_BY_TWO = 1 };
 #else
 enum { PT_BY_TWO = 0 };
 
-static inline void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t next,
+static inline void pt_pack_two(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t next,
                                int32_t count, int32_t rows, int32_t step) {
     (void)layer, (void)i, (void)values, (void)next, (void)count, (void)rows, (void)step;
 }

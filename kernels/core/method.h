@@ -7,11 +7,11 @@
 
 // Offset in the pool of what a method has there.
 static inline uint32_t pt_begin_of(const pt_method *m) {
-    return pt_is_image(&m->c) ? m->c.pool_before : m->c.method;
+    return pt_is_ptm(&m->c) ? m->c.pool_before : m->c.method;
 }
 
 // Before loading: nothing is bound yet.
-void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
+void pt_prepare_method(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
                        const pt_delegates *delegates);
 // Pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);

@@ -81,8 +81,8 @@ static inline uint32_t pt_events_size(const pt_context *c) {
 }
 
 // True of a method whose records lie in an image, which cannot be written.
-static inline bool pt_is_image(const pt_context *c) {
-    return !PT_HAS_PROGRAMS || (PT_HAS_IMAGES && c->memory[PT_MEMORY_IMAGE] != NULL);
+static inline bool pt_is_ptm(const pt_context *c) {
+    return !PT_HAS_PROGRAMS || (PT_HAS_PTM && c->memory[PT_MEMORY_PTM] != NULL);
 }
 
 static inline pt_instruction *pt_first_instruction(const pt_context *c) {
@@ -128,7 +128,7 @@ static inline uint32_t pt_search_values(const pt_value *values, uint32_t n, uint
 // True for a reference to a record, of the pool or an image: their memories differ in the last bit.
 // In an image there is nothing else.
 static inline bool pt_is_record(pt_ref arg) {
-    if (!PT_HAS_PROGRAMS || !PT_HAS_IMAGES) {
+    if (!PT_HAS_PROGRAMS || !PT_HAS_PTM) {
         return !PT_HAS_PROGRAMS || arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
     }
     return arg >> (PT_REF_OFFSET_BITS + 1) == PT_MEMORY_POOL >> 1;

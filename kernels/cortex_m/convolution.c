@@ -95,8 +95,8 @@ static uint32_t useful_table(const convolution *x) {
     return x->in_place ? pt_useful_table(x->out.channels) : 0;
 }
 
-static __attribute__((noinline)) pt_layer layer_of(const convolution *x) {
-    return (pt_layer){.weights = x->weights,
+static __attribute__((noinline)) pt_gemm_s8 layer_of(const convolution *x) {
+    return (pt_gemm_s8){.weights = x->weights,
                       .depth = x->depth,
                       .channels = x->groups * x->outputs,
                       .offset = x->offset,
@@ -120,24 +120,24 @@ static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
 
 // Wishes for what the first form that takes this convolution has a use for. Apart: no other part of
 // a check needs its stack.
-static __attribute__((noinline)) void wish_wide(const pt_convolution *x, uint32_t taken) {
+static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, uint32_t taken) {
     const pt_geometry g = geometry_of(x);
-    const pt_layer layer = layer_of(x);
+    const pt_gemm_s8 layer = layer_of(x);
     uint32_t bytes = 0;
-    for (uint8_t i = 0; i < PT_WIDE_FORMS && !bytes; i++) {
+    for (uint8_t i = 0; i < PT_CONV_VARIANTS && !bytes; i++) {
         bytes = pt_build_wide[i] ? pt_build_wide[i]->scratch(&g, &layer) : 0;
 #if PT_HAS_ANY_CORE
         x->c->wide_forms |= bytes ? (uint8_t)(1u << i) : 0;
 #endif
-        if (bytes && pt_wishes_for(x->c) == PT_CORE_DSP) {
-            pt_wish_scratch(x->c, taken + bytes);
+        if (bytes && pt_prefers_for(x->c) == PT_CORE_DSP) {
+            pt_prefer_scratch(x->c, taken + bytes);
         }
     }
 }
 
 // Bytes that the loops of the core have a use for.
-static uint32_t most_of_loops(const pt_convolution *x, uint8_t core) {
-    return pt_most_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
+static uint32_t max_of_loops(const pt_convolution *x, uint8_t core) {
+    return pt_max_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
 }
 
 // True where what is packed leaves nothing that V6M would make room for.
@@ -145,13 +145,13 @@ static bool needs_no_more(const pt_convolution *x, uint8_t core, bool packed) {
     return packed && core == PT_CORE_V6M && pt_v6m_takes_packed(x->depth);
 }
 
-void pt_wish_more(const pt_convolution *x, uint32_t taken) {
-    const uint32_t bytes = most_of_loops(x, pt_wishes_for(x->c));
+void pt_prefer_more(const pt_convolution *x, uint32_t taken) {
+    const uint32_t bytes = max_of_loops(x, pt_prefers_for(x->c));
     if (bytes) {
-        pt_wish_scratch(x->c, taken + bytes);
+        pt_prefer_scratch(x->c, taken + bytes);
     }
-    if (PT_HAS_WIDE) {
-        wish_wide(x, taken);
+    if (PT_HAS_CONV_VARIANTS) {
+        prefer_variant(x, taken);
     }
 }
 
@@ -183,22 +183,22 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
 }
 
 // True where the loops of DSP for two patches read plain weights beside packed ones.
-static bool reads_plain(const convolution *x, uint8_t core, const pt_layer *layer) {
-    const pt_wide *form = PT_HAS_WIDE ? pt_build_wide[PT_WIDE_NEIGHBOURS] : NULL;
+static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *layer) {
+    const pt_conv_variant *form = PT_HAS_CONV_VARIANTS ? pt_build_wide[PT_VARIANT_IM2ROW] : NULL;
     const pt_geometry g = geometry_of(x);
-    pt_layer packed = *layer;
+    pt_gemm_s8 packed = *layer;
     packed.packed = layer;
     return form && core == PT_CORE_DSP && x->channels % 4 && form->scratch(&g, &packed);
 }
 
 // For those who write images: what is the same for all groups.
 static void note_use(pt_context *c, const convolution *x) {
-    pt_layer layer = layer_of(x);
+    pt_gemm_s8 layer = layer_of(x);
     layer.channels = x->outputs;
-    pt_packed_use use = pt_layer_use(c->core, &layer, x->in_place);
+    pt_packed_use use = pt_gemm_s8_use(c->core, &layer, x->in_place);
     for (int32_t g = 1; g < x->groups; g++) {
         pt_skip_channels(&layer);
-        use = use == pt_layer_use(c->core, &layer, x->in_place) ? use : PT_USES_BOTH;
+        use = use == pt_gemm_s8_use(c->core, &layer, x->in_place) ? use : PT_USES_BOTH;
     }
     use = reads_plain(x, c->core, &layer) ? PT_USES_BOTH : use;
     for (uint32_t i = 0; i < sizeof(packed_arguments); i++) {
@@ -210,17 +210,17 @@ static void note_use(pt_context *c, const convolution *x) {
 // whether a run finds them: an image has those of some calls.
 static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_ref *args,
                                                        const convolution *x) {
-    pt_layer layer = layer_of(x);
+    pt_gemm_s8 layer = layer_of(x);
     bool left_out = false;
     if (!has_constant_weights(c, args, &left_out) || x->depth > PACKED_LIMIT / x->out.channels ||
-        !(left_out || pt_layer_scales_fast(&layer))) {
+        !(left_out || pt_gemm_s8_scales_fast(&layer))) {
         return false;
     }
     if (PT_HAS_ANY_CORE) {
         note_use(c, x);
     }
     layer.channels = x->outputs;
-    const uint32_t bytes = pt_layer_bytes(x->depth, x->outputs), before = c->packed_needed;
+    const uint32_t bytes = pt_gemm_s8_bytes(x->depth, x->outputs), before = c->packed_needed;
     uint8_t *to = pt_ask_packed(c, (uint32_t)x->groups * bytes);
     for (int32_t g = 0; PT_HAS_PACKING && to && g < x->groups; g++, to += bytes) {
         pt_pack_layer(c->core, &layer, to);
@@ -233,12 +233,12 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     convolution x;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
-    if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
+    if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_min_scratch(x.depth))) {
         pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
     }
     const bool packs = c->packs && pack_convolution(c, args, &x);
-    if (x.in.batch > 0 && !needs_no_more(&x, pt_wishes_for(c), packs)) {
-        pt_wish_more(&x, 0);
+    if (x.in.batch > 0 && !needs_no_more(&x, pt_prefers_for(c), packs)) {
+        pt_prefer_more(&x, 0);
     }
     return PT_ERROR_OK;
 }
@@ -278,7 +278,7 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
 
 // Patch i, of a window that is not inside the input or whose rows are not contiguous, in the group
 // whose first channel is at `in`.
-static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_layer *layer,
+static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_gemm_s8 *layer,
                                                 const int8_t *in, const walk *at, int32_t i) {
     const pt_window *w = &x->window;
     pt_span columns = pt_clip_window(w, PT_WIDTH, at->column, x->in.width);
@@ -302,22 +302,22 @@ static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_l
 }
 
 // Counts the patches to do before the next poll: not all of n only where they are many.
-static __attribute__((noinline)) int take_patches(const convolution *x, const pt_layer *layer,
+static __attribute__((noinline)) int take_patches(const convolution *x, const pt_gemm_s8 *layer,
                                                   int32_t n, int32_t *taken) {
     enum { FEWEST = 24 }; // a multiple of what all instruction sets take together
     const int32_t patch = x->depth * layer->channels;
-    int32_t most = n;
+    int32_t max = n;
     if ((int64_t)n * patch > PT_PART_STEPS) {
-        most = PT_PART_STEPS / patch / FEWEST * FEWEST;
-        most = most < FEWEST ? FEWEST : most;
-        most = most < n ? most : n;
+        max = PT_PART_STEPS / patch / FEWEST * FEWEST;
+        max = max < FEWEST ? FEWEST : max;
+        max = max < n ? max : n;
     }
-    *taken = most;
-    return pt_count_product(x->c, most, patch);
+    *taken = max;
+    return pt_count_product(x->c, max, patch);
 }
 
 // `left` patches from `at` on.
-static void convolve_some(const convolution *x, pt_layer *layer, const int8_t *in, walk *at,
+static void convolve_some(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, walk *at,
                           int32_t left, int8_t *out) {
     const pt_window *w = &x->window;
     for (int32_t n; left > 0; left -= n) {
@@ -348,7 +348,7 @@ static void convolve_some(const convolution *x, pt_layer *layer, const int8_t *i
 }
 
 // A block of patches at a time, from row to row.
-static int convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     int32_t some;
     walk at;
     begin_row(x, in, 0, &at);
@@ -361,7 +361,7 @@ static int convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *
 }
 
 // Patches that are pixels of the input: at stride 1 all of them lie in a row.
-static int convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+static int convolve_pixels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     const int32_t *stride = x->window.stride;
     int32_t n = x->out.width, height = x->out.height, step = stride[PT_WIDTH] * x->in.channels;
     if (stride[PT_HEIGHT] == 1 && stride[PT_WIDTH] == 1) {
@@ -385,7 +385,7 @@ static int convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *
 
 typedef struct shared_image {
     const convolution *x;
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     const int8_t *in;
     int8_t *out;
 } shared_image;
@@ -393,7 +393,7 @@ typedef struct shared_image {
 static int convolve_shared_pixels(pt_context *c, const void *task) {
     const shared_image *t = task;
     convolution x = *t->x;
-    pt_layer layer = *t->layer;
+    pt_gemm_s8 layer = *t->layer;
     x.c = c;
     return convolve_pixels(&x, &layer, t->in, t->out);
 }
@@ -413,7 +413,7 @@ static int convolve_shared_rows(pt_context *c, const void *task) {
     const convolution *x = t->x;
     const int32_t width = x->out.width, rows = rows_of_round(x);
     int8_t block[STACK_BLOCK];
-    pt_layer layer = *t->layer;
+    pt_gemm_s8 layer = *t->layer;
     pt_begin_layer(&layer, block, sizeof block);
     for (int32_t row = 0; row < x->out.height; row += rows) {
         const int32_t left = x->out.height - row, n = (left < rows ? left : rows) * width;
@@ -429,7 +429,7 @@ static int convolve_shared_rows(pt_context *c, const void *task) {
 }
 
 // Does the outputs of a group if they are many; else *done stays false.
-static int share_channels(const convolution *x, const pt_layer *layer, const int8_t *in,
+static int share_channels(const convolution *x, const pt_gemm_s8 *layer, const int8_t *in,
                           int8_t *out, bool *done) {
     const shared_image t = {x, layer, in, out};
     const int64_t row = (int64_t)x->depth * layer->channels * x->out.width;
@@ -444,7 +444,7 @@ static int share_channels(const convolution *x, const pt_layer *layer, const int
 }
 
 // The outputs of one group.
-static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+static int convolve_channels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     bool done = false;
     if (PT_HAS_THREADS) {
         PT_TRY(share_channels(x, layer, in, out, &done));
@@ -456,7 +456,7 @@ static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t
 }
 
 // The same with as many channels at a time as the ISA takes.
-static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_layer *layer,
+static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_gemm_s8 *layer,
                                                     const int8_t *in, int8_t *out, uint32_t *room) {
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
@@ -469,20 +469,20 @@ static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_lay
 }
 
 // Where temp memory has no room.
-static __attribute__((noinline)) int convolve_parts_by_stack(const convolution *x, pt_layer *layer,
+static __attribute__((noinline)) int convolve_parts_by_stack(const convolution *x, pt_gemm_s8 *layer,
                                                              const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
     return convolve_parts(x, layer, in, out, room);
 }
 
-static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+static bool convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                           void *block, uint32_t room) {
     return pt_convolve(g, layer, in, out, block, room);
 }
 
 // The way that the instruction set has for whole images, if it takes this one. Apart: no other way
 // needs its stack.
-static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_layer *layer,
+static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_gemm_s8 *layer,
                                                       const int8_t *in, int8_t *out, uint32_t room,
                                                       bool *done) {
     pt_geometry geometry = geometry_of(x);
@@ -490,7 +490,7 @@ static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_l
                                 done);
 }
 
-static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_layer *layer,
+static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gemm_s8 *layer,
                                                     const int8_t *in, int8_t *out, uint32_t room) {
     bool done = false;
     layer->channels = x->outputs;
@@ -506,11 +506,11 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_lay
 }
 
 // By the forms that take much scratch; apart, as convolve_at_once.
-static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_layer *layer,
+static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_gemm_s8 *layer,
                                                    const int8_t *in, int8_t *out, bool *done) {
     pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
-    for (int32_t i = 0; i < PT_WIDE_FORMS && !*done; i++) {
+    for (int32_t i = 0; i < PT_CONV_VARIANTS && !*done; i++) {
         uint32_t room = pt_build_wide[i] ? pt_build_wide[i]->scratch(&geometry, layer) : 0;
         if (room) {
             room = room < x->wide_bytes ? room : x->wide_bytes;
@@ -522,13 +522,13 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
     return PT_ERROR_OK;
 }
 
-#if defined(PT_PATCHES_PAIRS)
-// Takes what is wished for of the temp memory, from `scratch` on where that lies in it, if it is
+#if defined(PT_IM2COL_PAIRS)
+// Takes what is preferred of the temp memory, from `scratch` on where that lies in it, if it is
 // more than `bytes`.
-static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
+static void *larger_scratch(const convolution *x, pt_gemm_s8 *layer, void *scratch, uint32_t *bytes) {
     const pt_context *c = x->c;
     const bool enough = needs_no_more(x, PT_CORE_OF_LOOPS, x->packed);
-    const uint32_t most = enough ? 0 : most_of_loops(x, PT_CORE_OF_LOOPS);
+    const uint32_t max = enough ? 0 : max_of_loops(x, PT_CORE_OF_LOOPS);
     const uintptr_t before = (uintptr_t)scratch - (uintptr_t)c->scratch;
     uint8_t *from = before < c->scratch_size ? scratch : c->scratch;
     uint32_t room = (c->scratch_size - (uint32_t)(from - c->scratch)) & ~3u;
@@ -536,7 +536,7 @@ static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch
     layer->patches = x->out.height * x->out.width;
 #endif
     (void)layer;
-    room = room < most ? room : most & ~3u;
+    room = room < max ? room : max & ~3u;
     if (room <= *bytes) {
         return scratch;
     }
@@ -547,9 +547,9 @@ static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch
 
 static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
                           uint32_t bytes) {
-    pt_layer layer = layer_of(x);
+    pt_gemm_s8 layer = layer_of(x);
     bool done = false;
-    if (PT_HAS_WIDE && x->wide) {
+    if (PT_HAS_CONV_VARIANTS && x->wide) {
         PT_TRY(convolve_wide(x, &layer, in, out, &done));
     }
     if (done) {
@@ -560,7 +560,7 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     }
     bytes = pt_keep_room(&layer, scratch, bytes);
     uint32_t *room = x->room;
-#if defined(PT_PATCHES_PAIRS)
+#if defined(PT_IM2COL_PAIRS)
     const uint32_t given = bytes;
     scratch = larger_scratch(x, &layer, scratch, &bytes);
     room = bytes > given ? NULL : room; // it may lie there
@@ -582,7 +582,7 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     return PT_ERROR_OK;
 }
 
-void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, uint32_t useful,
+void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
                        uint32_t table, uint32_t *bytes) {
     const pt_context *c = x->c;
     pt_tensor t = pt_get_tensor(c, args[0]);
@@ -590,12 +590,12 @@ void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, ui
     uint32_t used = 0;
     x->out.data = pt_get_data(c, args[1]);
     *bytes = pt_nbytes(&t);
-    if (*bytes < least) {
-        const uint32_t most = useful + table;
+    if (*bytes < min) {
+        const uint32_t max = useful + table;
         scratch = c->scratch;
         used = useful;
-        *bytes = c->scratch_size < most ? c->scratch_size & ~3u : most;
-        *bytes = *bytes < least ? 0 : *bytes;
+        *bytes = c->scratch_size < max ? c->scratch_size & ~3u : max;
+        *bytes = *bytes < min ? 0 : *bytes;
     }
     bool has_room = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
     x->room = has_room ? (uint32_t *)(void *)(c->scratch + used) : NULL;
@@ -647,7 +647,7 @@ static COLD uint32_t sum_window(const convolution *x, const int8_t *in, int32_t 
 static COLD int convolve_plainly(const convolution *x) {
     const pt_window *w = &x->window;
     const int32_t n = x->in.batch * x->out.height * x->out.width;
-    const pt_layer layer = layer_of(x);
+    const pt_gemm_s8 layer = layer_of(x);
     int8_t *out = x->out.data;
     for (int32_t i = 0; i < n; i++) {
         const int32_t line = i / x->out.width, image = line / x->out.height;
@@ -675,10 +675,10 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     convolution x;
     uint32_t bytes;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
-    void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_least_scratch(x.depth),
+    void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_min_scratch(x.depth),
                                      pt_useful_scratch(x.depth), useful_table(&x), &bytes);
     x.packed = pt_packs_for(c->core) == PT_CORE_PLAIN ? NULL : pt_packed(c);
-    if (PT_HAS_WIDE) {
+    if (PT_HAS_CONV_VARIANTS) {
         x.is_left_out = x.packed && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }

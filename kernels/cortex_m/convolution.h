@@ -28,16 +28,16 @@ typedef struct pt_convolution {
 // output lies, and the room for pt_take_channels. Returns the scratch tensor where it has `least`
 // bytes, or else the temp memory: of it `useful` and `table` bytes, or what there is; 0 bytes where
 // that is below `least`. The room may lie in the table.
-void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t least, uint32_t useful,
+void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
                        uint32_t table, uint32_t *bytes);
 
-// Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.
+// Convolves x->in to x->out with at least pt_min_scratch bytes of scratch, a multiple of 4.
 // Polls.
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
 
-// For a check: wishes for what the loops of the core and the forms of pt_build_wide take, behind
+// For a check: prefers what the loops of the core and the forms of pt_build_wide take, behind
 // the `taken` bytes of scratch.
-void pt_wish_more(const pt_convolution *x, uint32_t taken);
+void pt_prefer_more(const pt_convolution *x, uint32_t taken);
 // For a run: gives them the temp memory behind these.
 void pt_take_wide(pt_convolution *x, uint32_t taken);
 

@@ -88,7 +88,7 @@ static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scr
     const int8_t *weights = x->weights;
     int8_t *const out = x->out.data;
     uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
-    padded = padded + transposed + pt_least_scratch(x->depth) <= room ? padded : 0;
+    padded = padded + transposed + pt_min_scratch(x->depth) <= room ? padded : 0;
     if (padded) {
         int32_t *padding = x->window.padding;
         x->in = (pt_image){scratch + transposed, 1, in.height + 2 * padding[PT_HEIGHT],
@@ -122,9 +122,9 @@ static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scr
 // ---- arguments
 
 // Bytes of scratch that the convolution can work with, and those with which it is at its best.
-static uint32_t least_scratch(const pt_convolution *x) {
+static uint32_t min_scratch(const pt_convolution *x) {
     uint32_t transposed = transposed_bytes(x);
-    return transposed ? transposed + pt_least_scratch(x->depth) : pt_plane_scratch(x);
+    return transposed ? transposed + pt_min_scratch(x->depth) : pt_plane_scratch(x);
 }
 
 static uint32_t useful_scratch(const pt_convolution *x) {
@@ -138,13 +138,13 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     PT_TRY(read_depthwise(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
     uint32_t taken = 0;
-    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
+    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < min_scratch(&x)) {
         taken = useful_scratch(&x);
         pt_use_scratch(c, taken);
     }
     if (transposed_bytes(&x)) {
         x.groups = x.in.channels = 1; // as they are run
-        pt_wish_more(&x, (taken + 7) & ~7u);
+        pt_prefer_more(&x, (taken + 7) & ~7u);
     }
     return PT_ERROR_OK;
 }
@@ -284,7 +284,7 @@ static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
                                                : run_image(x, in, out);
 }
 
-static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+static bool convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                           void *block, uint32_t room) {
     pt_convolve_depthwise(g, layer, in, out, block, room);
     return true;
@@ -304,7 +304,7 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                          .dilation = {w->dilation[0], w->dilation[1]},
                          .channels = x->outputs,
                          .pixel = x->in.channels};
-        pt_layer layer = {.weights = x->weights,
+        pt_gemm_s8 layer = {.weights = x->weights,
                           .depth = w->kernel[0] * w->kernel[1],
                           .channels = x->out.channels,
                           .offset = x->offset,
@@ -323,7 +323,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     if (x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t needed = least_scratch(&x), room;
+    uint32_t needed = min_scratch(&x), room;
     void *scratch = pt_take_memories(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
                                      useful_scratch(&x), 0, &room);
     if (PT_CONVOLVES_DEPTHWISE) {
@@ -331,7 +331,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     }
     if (needed && room >= needed && ((uintptr_t)scratch & 3) == 0 && !takes_vectors(&x)) {
         if (transposed_bytes(&x)) {
-            if (PT_HAS_WIDE) {
+            if (PT_HAS_CONV_VARIANTS) {
                 pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);
             }
             return run_channels(&x, scratch, room);

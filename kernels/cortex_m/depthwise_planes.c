@@ -5,11 +5,11 @@
 
 enum {
     LANES = 4,           // channels of planes, and outputs of a row for which there is scratch
-    MOST_LANES = 4,      // of channels in a group
-    MOST_OUTPUTS = 3,    // of an input channel; more go as patches
+    MAX_LANES = 4,      // of channels in a group
+    MAX_OUTPUTS = 3,    // of an input channel; more go as patches
     SLOTS = 4,           // rows of a plane: three of the image and one of padding
     USEFUL_BYTES = 3584, // of scratch, for more than the fewest channels
-    MOST_BYTES = 8192,
+    MAX_BYTES = 8192,
 };
 
 // The image as it is gone through: rows may be its columns. Steps are in bytes.
@@ -61,16 +61,16 @@ static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
 
 // The loops make at least one output of a row.
 static bool fits(const pt_convolution *x, const axis *a) {
-    return a->stride <= 2 && a->out > 0 && a->out < MOST_BYTES &&
-           LANES * channel_bytes(x, a) <= MOST_BYTES;
+    return a->stride <= 2 && a->out > 0 && a->out < MAX_BYTES &&
+           LANES * channel_bytes(x, a) <= MAX_BYTES;
 }
 
 // Steps done once a row count less with more channels.
 static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
     int32_t lanes = (x->in.channels + LANES - 1) / LANES;
-    int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(x, a)));
-    most = most > MOST_LANES ? MOST_LANES : most < 1 ? 1 : most;
-    return LANES * (lanes < most ? lanes : most);
+    int32_t max = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(x, a)));
+    max = max > MAX_LANES ? MAX_LANES : max < 1 ? 1 : max;
+    return LANES * (lanes < max ? lanes : max);
 }
 
 // Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
@@ -97,7 +97,7 @@ uint32_t pt_plane_scratch(const pt_convolution *x) {
     planes p;
     bool is_3x3 = w->kernel[PT_HEIGHT] == 3 && w->kernel[PT_WIDTH] == 3 &&
                   w->dilation[PT_HEIGHT] == 1 && w->dilation[PT_WIDTH] == 1;
-    return is_3x3 && x->outputs <= MOST_OUTPUTS && choose_axes(x, &p)
+    return is_3x3 && x->outputs <= MAX_OUTPUTS && choose_axes(x, &p)
                ? (uint32_t)p.channels * channel_bytes(x, &p.along)
                : 0;
 }
@@ -199,8 +199,8 @@ static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
 static __attribute__((noinline)) int take_rows(const pt_convolution *x, const planes *p,
                                                int32_t channels, int32_t *end) {
     const int32_t steps = p->along.out * channels * x->outputs * 9, left = p->across.out - *end;
-    const int32_t most = 1 + PT_PART_STEPS / steps;
-    const int32_t rows = left < most ? left : most;
+    const int32_t max = 1 + PT_PART_STEPS / steps;
+    const int32_t rows = left < max ? left : max;
     *end += rows;
     return pt_count_product(x->c, rows, steps);
 }

@@ -14,15 +14,15 @@ static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int3
 
 // Rows or columns of a part, of n with `pixels` each: `most`, or fewer where the last part would
 // have too few pixels for loops that take three at a time.
-static int32_t without_few(int32_t n, int32_t most, int32_t pixels) {
+static int32_t without_few(int32_t n, int32_t max, int32_t pixels) {
     enum { FEWEST = 3 };
-    const int32_t rest = n % most, parts = n / most + 1;
-    return rest > 0 && pixels < FEWEST && rest * pixels < FEWEST ? (n + parts - 1) / parts : most;
+    const int32_t rest = n % max, parts = n / max + 1;
+    return rest > 0 && pixels < FEWEST && rest * pixels < FEWEST ? (n + parts - 1) / parts : max;
 }
 
 // Apart: small images do not need its stack.
 static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop *loop,
-                                                    const pt_geometry *g, const pt_layer *layer,
+                                                    const pt_geometry *g, const pt_gemm_s8 *layer,
                                                     const int8_t *in, int8_t *out, uint32_t room,
                                                     void *block, bool *done) {
     enum { FEWEST = 16 }; // columns
@@ -39,7 +39,7 @@ static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop
             const int32_t m = g->out[0] - i < rows ? g->out[0] - i : rows;
             const int32_t n = g->out[1] - j < columns ? g->out[1] - j : columns;
             pt_geometry part = *g;
-            pt_layer own = *layer;
+            pt_gemm_s8 own = *layer;
             const int8_t *from = take_places(&part, 0, i, m, in, g->in[1] * g->pixel);
             from = take_places(&part, 1, j, n, from, g->pixel);
             PT_TRY(pt_count_product(c, m * n, (int32_t)pixel));
@@ -53,7 +53,7 @@ static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop
     return PT_ERROR_OK;
 }
 
-int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_layer *layer,
+int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_gemm_s8 *layer,
                          const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done) {
     const int64_t steps = (int64_t)layer->depth * layer->channels * g->out[1] * g->out[0];
     if (steps > PT_PART_STEPS) {

@@ -206,7 +206,7 @@ static bool addends_are_constant(const pt_context *c, const pt_ref *args) {
     return pt_is_none(addends) || pt_get_tensor(c, addends).flags & PT_VALUE_CONSTANT;
 }
 
-static uint32_t shortcut_of(const pt_linear *p, bool constant) {
+static uint32_t variant_of(const pt_linear *p, bool constant) {
     return (constant && pt_addends_are_small(p) ? SMALL_ADDENDS : 0u) |
            (p->w_offset == 0 ? NO_W_OFFSET : 0u) | (pt_narrows(&p->range) ? 0u : WHOLE_RANGE) |
            (p->rows == 1 ? ONE_ROW : 0u);
@@ -228,13 +228,13 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     if (PT_HAS_ANY_CORE && bytes) {
         pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS, pt_rows_use(c->core, &p, constant));
     }
-    return pt_note_shortcut(c, shortcut_of(&p, constant));
+    return pt_note_variant(c, variant_of(&p, constant));
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
-    read_linear(c, args, pt_shortcut(c), &w, &p);
+    read_linear(c, args, pt_variant(c), &w, &p);
     p.packed = pt_packs_for(c->core) == PT_CORE_DSP ? pt_packed(c) : NULL;
     return multiply(c, &p, pt_get_data(c, args[QUANTIZED_LINEAR_INPUT]), w.data,
                     pt_get_data(c, args[QUANTIZED_LINEAR_OUT]));

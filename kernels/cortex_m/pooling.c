@@ -226,11 +226,11 @@ static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
     enum { MAX = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
     const int32_t taps = t->rows * t->columns, channels = p->in.channels;
     const bool by_four = PT_AVERAGES == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0;
-    const int32_t most = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
+    const int32_t max = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
     pt_taps some = *t;
     for (int32_t o = 0, n; o < channels && goes_on(p, taps); o += n, some.in += n) {
         uint32_t sums[MAX] = {0};
-        n = channels - o < most ? channels - o : most;
+        n = channels - o < max ? channels - o : max;
         sum_window(&some, n, sums);
         for (int32_t i = 0; i < n; i++) {
             out[o + i] = average_of(p, t, some.in + i, sums[i], (uint32_t)taps);

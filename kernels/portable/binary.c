@@ -65,7 +65,7 @@ static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
 // Shortcuts of a run: float32 operands that lie as the output, b perhaps of one element, no alpha.
 enum { ROWS = 1, ROWS_AND_ELEMENT };
 
-static uint32_t shortcut_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
+static uint32_t variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
                             const operand_form *at, const operands *o) {
     bool floats = o->a.dtype == PT_DTYPE_FLOAT && o->b.dtype == PT_DTYPE_FLOAT &&
                   o->out.dtype == PT_DTYPE_FLOAT;
@@ -103,7 +103,7 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     }
     PT_TRY(pt_check_result(c, o.compute, op->rule, &o.out));
     PT_TRY(pt_expect_sizes(c, args[at->out], rank, sizes));
-    return pt_note_shortcut(c, shortcut_of(c, args, op, at, &o));
+    return pt_note_variant(c, variant_of(c, args, op, at, &o));
 }
 
 // ---- rows of float32
@@ -247,11 +247,11 @@ static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *a
 
 int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
     const operand_form *at = &forms[form];
-    const uint32_t shortcut = pt_shortcut(c);
-    if (!shortcut) {
+    const uint32_t variant = pt_variant(c);
+    if (!variant) {
         return run_operands(c, args, op, at);
     }
     const pt_tensor out = pt_get_tensor(c, args[at->out]);
     return run_row(c, op, pt_numel(&out), out.data, pt_get_data(c, args[at->a]),
-                   pt_get_data(c, args[at->b]), shortcut == ROWS);
+                   pt_get_data(c, args[at->b]), variant == ROWS);
 }

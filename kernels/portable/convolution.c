@@ -90,7 +90,7 @@ static int check_tensors(pt_context *c, const pt_ref *args) {
 }
 
 // All items of a list of parameters lie from `least` to PARAMETER_LIMIT.
-static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t least) {
+static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t min) {
     const uint32_t length = pt_list_length(c, list);
     if (length > 1 && length != dims) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
@@ -98,7 +98,7 @@ static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t l
     }
     for (uint32_t i = 0; i < length; i++) {
         const int64_t item = pt_list_int(c, list, i);
-        if (item < least || item >= PARAMETER_LIMIT) {
+        if (item < min || item >= PARAMETER_LIMIT) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                            "stride, padding, dilation or output padding is out of range");
         }
@@ -109,9 +109,9 @@ static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t l
 static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
     static const uint8_t lists[] = {CONVOLUTION_STRIDE, CONVOLUTION_PADDING, CONVOLUTION_DILATION,
                                     CONVOLUTION_OUTPUT_PADDING};
-    static const uint8_t least[] = {1, 0, 1, 0};
+    static const uint8_t min[] = {1, 0, 1, 0};
     for (uint32_t i = 0; i < sizeof lists; i++) {
-        PT_TRY(check_parameters(c, args[lists[i]], dims, least[i]));
+        PT_TRY(check_parameters(c, args[lists[i]], dims, min[i]));
     }
     return PT_ERROR_OK;
 }

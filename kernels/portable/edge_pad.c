@@ -29,8 +29,8 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
         int64_t before = pt_list_int(c, args[REPLICATION_PAD1D_PADDING], 2 * i);
         int64_t after = pt_list_int(c, args[REPLICATION_PAD1D_PADDING], 2 * i + 1);
         int32_t *size = &sizes[self.rank - 1 - i];
-        int64_t most = e.reflects ? *size - 1 : *size ? INT32_MAX : 0;
-        if (before < -INT32_MAX || after < -INT32_MAX || before > most || after > most ||
+        int64_t max = e.reflects ? *size - 1 : *size ? INT32_MAX : 0;
+        if (before < -INT32_MAX || after < -INT32_MAX || before > max || after > max ||
             *size + before + after < (before < 0 || after < 0) ||
             *size + before + after > INT32_MAX) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a padding is out of range");

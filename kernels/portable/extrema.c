@@ -4,17 +4,17 @@
 #include "portable/arguments.h"
 #include "portable/reduction.h"
 
-bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least) {
+bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool min) {
     if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {
         float a = pt_load_float(data, i, dtype), b = pt_load_float(data, j, dtype);
-        return (least ? a < b : a > b) || a != a;
+        return (min ? a < b : a > b) || a != a;
     }
     if (dtype == PT_DTYPE_DOUBLE) {
         double a = pt_load_double(data, i, dtype), b = pt_load_double(data, j, dtype);
-        return (least ? a < b : a > b) || a != a;
+        return (min ? a < b : a > b) || a != a;
     }
     int64_t a = pt_load_int(data, i, dtype), b = pt_load_int(data, j, dtype);
-    return least ? a < b : a > b;
+    return min ? a < b : a > b;
 }
 
 // Looks for what beats the element at `best` in a piece. Returns its offset, or `best`; *index is
@@ -25,7 +25,7 @@ static int32_t beat_float(const pt_reduction *r, const pt_piece *p, int32_t best
     float value = values[best];
     for (int32_t i = 0; i < p->n; i++, at += r->step) {
         float v = values[at];
-        if (r->least ? v >= value : v <= value) {
+        if (r->min ? v >= value : v <= value) {
             continue;
         }
         if (value != value) {
@@ -42,8 +42,8 @@ static int32_t beat_any(const pt_reduction *r, const pt_piece *p, int32_t best, 
     int32_t at = p->at;
     const void *data = r->in.data;
     for (int32_t i = 0; i < p->n; i++, at += r->step) {
-        if (pt_beats(data, at, best, r->in.dtype, r->least)) {
-            if (pt_beats(data, best, best, r->in.dtype, r->least)) {
+        if (pt_beats(data, at, best, r->in.dtype, r->min)) {
+            if (pt_beats(data, best, best, r->in.dtype, r->min)) {
                 break;
             }
             best = at;
@@ -118,13 +118,13 @@ static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool k
     return check_extremum(c, in, dims, keep, out_arg);
 }
 
-static int run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
+static int run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool min,
                         pt_reduce_one *one) {
     pt_reduction r;
     r.in = pt_get_tensor(c, in);
     r.out = pt_get_tensor(c, out);
     r.indices.data = NULL;
-    r.least = least;
+    r.min = min;
     return pt_reduce(c, &r, dims, keep, one);
 }
 
@@ -136,11 +136,11 @@ static int amax_check(pt_context *c, const pt_ref *args) {
     return check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
 }
 
-static int run_amax(pt_context *c, const pt_ref *args, bool least) {
+static int run_amax(pt_context *c, const pt_ref *args, bool min) {
     uint32_t dims;
     PT_TRY(pt_read_dims_or_all(c, args[AMAX_DIM], pt_get_tensor(c, args[AMAX_SELF]).rank, &dims));
     return run_extremum(c, args[AMAX_SELF], args[AMAX_OUT], dims,
-                        pt_get_bool(c, args[AMAX_KEEPDIM]), least, store_value);
+                        pt_get_bool(c, args[AMAX_KEEPDIM]), min, store_value);
 }
 
 static int amax_run(pt_context *c, const pt_ref *args) {
@@ -162,12 +162,12 @@ static int argmax_check(pt_context *c, const pt_ref *args) {
     return check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]), args[ARGMAX_OUT]);
 }
 
-static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
+static int run_argmax(pt_context *c, const pt_ref *args, bool min) {
     uint32_t dims;
     PT_TRY(
         pt_read_dim_or_all(c, args[ARGMAX_DIM], pt_get_tensor(c, args[ARGMAX_SELF]).rank, &dims));
     return run_extremum(c, args[ARGMAX_SELF], args[ARGMAX_OUT], dims,
-                        pt_get_bool(c, args[ARGMAX_KEEPDIM]), least, store_index);
+                        pt_get_bool(c, args[ARGMAX_KEEPDIM]), min, store_index);
 }
 
 static int argmax_run(pt_context *c, const pt_ref *args) {
@@ -192,13 +192,13 @@ static int max_dim_check(pt_context *c, const pt_ref *args) {
     return check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
 }
 
-static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
+static int run_max_dim(pt_context *c, const pt_ref *args, bool min) {
     pt_reduction r;
     uint32_t dims;
     r.in = pt_get_tensor(c, args[MIN_DIM_SELF]);
     r.out = pt_get_tensor(c, args[MIN_DIM_MIN]);
     r.indices = pt_get_tensor(c, args[MIN_DIM_MIN_INDICES]);
-    r.least = least;
+    r.min = min;
     PT_TRY(pt_read_dim_or_all(c, args[MIN_DIM_DIM], r.in.rank, &dims));
     return pt_reduce(c, &r, dims, pt_get_bool(c, args[MIN_DIM_KEEPDIM]), store_both);
 }

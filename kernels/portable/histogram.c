@@ -65,8 +65,8 @@ APART int32_t bin_of_float(double x, double low, double high, int32_t bins, uint
     const float beyond = in_dtype((float)x - (float)low, dtype);
     const float times = in_dtype(beyond * in_dtype(bins, dtype), dtype);
     const float position = in_dtype(times / in_dtype((float)high - (float)low, dtype), dtype);
-    const float most = 0x7FFFFF80; // which an int32_t and a float hold
-    const int32_t bin = (int32_t)(position < most ? position : most);
+    const float max = 0x7FFFFF80; // which an int32_t and a float hold
+    const int32_t bin = (int32_t)(position < max ? position : max);
     return bin < bins ? bin : bins - 1;
 }
 

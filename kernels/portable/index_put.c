@@ -15,9 +15,9 @@ static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *v
                         const pt_picks *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
-    uint32_t most =
+    uint32_t max =
         larger(p->largest, larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
-    PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), most));
+    PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), max));
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {
         fits = values->sizes[d] == 1 || values->sizes[d] == sizes[rank - values->rank + d];

@@ -81,12 +81,12 @@ static int check_select(pt_context *c, const pt_ref *args) {
     if (out.rank != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have 1 dim");
     }
-    uint32_t most = 0;
+    uint32_t max = 0;
     for (uint32_t i = MASKED_SELECT_SELF; i <= MASKED_SELECT_OUT; i++) {
         uint32_t elements = pt_capacity(c, args[i]);
-        most = elements > most ? elements : most;
+        max = elements > max ? elements : max;
     }
-    return pt_check_positions(c, pt_product(sizes, rank), most);
+    return pt_check_positions(c, pt_product(sizes, rank), max);
 }
 
 static int run_select(pt_context *c, const pt_ref *args) {
@@ -141,9 +141,9 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     pt_tensor mask = pt_get_tensor(c, args[MASKED_SCATTER_MASK]);
     pt_tensor source = pt_get_tensor(c, args[MASKED_SCATTER_SOURCE]);
     pt_tensor out = pt_get_tensor(c, args[MASKED_SCATTER_OUT]);
-    int32_t from = 0, most = pt_numel(&source), set;
+    int32_t from = 0, max = pt_numel(&source), set;
     PT_TRY(count_set(c, &mask, out.rank, out.sizes, &set));
-    if (set > most) {
+    if (set > max) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "source has fewer elements than the mask selects");
     }
@@ -155,7 +155,7 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     do {
         for (int32_t i = 0; i < w.n; i++) {
             int32_t to = w.offset[1] + i * w.strides[1][0];
-            if (is_set(&mask, w.offset[3] + i * w.strides[3][0]) && from < most) {
+            if (is_set(&mask, w.offset[3] + i * w.strides[3][0]) && from < max) {
                 pt_copy_element(&out, to, &source, from++);
             } else {
                 pt_copy_element(&out, to, &self, w.offset[2] + i * w.strides[2][0]);

@@ -206,14 +206,14 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
 
 enum {
     SMALL_ROW = 1,      // shortcut of a run: one row of float32 by a small matrix, plus a row
-    MOST_PRODUCTS = 64, // of it: with more of them blocks are faster
+    MAX_PRODUCTS = 64, // of it: with more of them blocks are faster
 };
 
 // t: mat1, mat2, self.
 static bool is_small_row(const pt_context *c, const pt_ref *args, const pt_tensor *t) {
-    return t[0].dtype == PT_DTYPE_FLOAT && t[0].sizes[0] == 1 && t[1].sizes[0] <= MOST_PRODUCTS &&
-           t[1].sizes[1] > 0 && t[1].sizes[1] <= MOST_PRODUCTS &&
-           t[1].sizes[0] * t[1].sizes[1] <= MOST_PRODUCTS && pt_numel(&t[2]) == t[1].sizes[1] &&
+    return t[0].dtype == PT_DTYPE_FLOAT && t[0].sizes[0] == 1 && t[1].sizes[0] <= MAX_PRODUCTS &&
+           t[1].sizes[1] > 0 && t[1].sizes[1] <= MAX_PRODUCTS &&
+           t[1].sizes[0] * t[1].sizes[1] <= MAX_PRODUCTS && pt_numel(&t[2]) == t[1].sizes[1] &&
            pt_is_one(pt_get_scalar(c, args[ADDMM_ALPHA])) &&
            pt_is_one(pt_get_scalar(c, args[ADDMM_BETA]));
 }
@@ -239,7 +239,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     }
     pt_ask_scratch(c, addmm_scratch(t[0].dtype, sizes[0], sizes[1]));
     PT_TRY(pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes));
-    return pt_note_shortcut(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
+    return pt_note_variant(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
 
 // One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
@@ -328,7 +328,7 @@ static int run_small_row(pt_context *c, const pt_ref *args) {
 }
 
 static int run_addmm(pt_context *c, const pt_ref *args) {
-    if (pt_shortcut(c)) {
+    if (pt_variant(c)) {
         return run_small_row(c, args);
     }
     const pt_tensor a = pt_get_tensor(c, args[ADDMM_MAT1]);

@@ -9,12 +9,12 @@
 
 enum {
     MATRIX = 1,           // shortcut of a run: a matrix of 4 bytes an element, which is transposed
-    MOST_OF_PIECE = 4096, // elements between two polls
+    MAX_OF_PIECE = 4096, // elements between two polls
 };
 
 static bool is_matrix(const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
     const int32_t n = in->rank == 2 ? pt_numel(in) : 0;
-    return (in->flags & out->flags & PT_VALUE_CONTIGUOUS) != 0 && n > 0 && n <= MOST_OF_PIECE &&
+    return (in->flags & out->flags & PT_VALUE_CONTIGUOUS) != 0 && n > 0 && n <= MAX_OF_PIECE &&
            dims[0] == 1 && pt_element_size(in->dtype) == 4;
 }
 
@@ -34,7 +34,7 @@ static int check_permuted(pt_context *c, const pt_ref *in_arg, pt_ref out_arg,
         sizes[i] = in.sizes[dims[i]];
     }
     PT_TRY(pt_expect_sizes(c, out_arg, in.rank, sizes));
-    return pt_note_shortcut(c, is_matrix(&in, &out, dims) ? MATRIX : 0);
+    return pt_note_variant(c, is_matrix(&in, &out, dims) ? MATRIX : 0);
 }
 
 // ---- run
@@ -192,17 +192,17 @@ static plane take_plane(permutation *p) {
 // Some rows at a time, as many as transpose_rows likes or more.
 static int copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
                      uint32_t size) {
-    const int32_t most = q->columns < MOST_OF_PIECE / 4 ? (MOST_OF_PIECE / q->columns) & ~3 : 4;
+    const int32_t max = q->columns < MAX_OF_PIECE / 4 ? (MAX_OF_PIECE / q->columns) & ~3 : 4;
     plane part = *q;
-    for (int32_t left = q->rows;; left -= most) {
-        part.rows = left < most ? left : most;
+    for (int32_t left = q->rows;; left -= max) {
+        part.rows = left < max ? left : max;
         PT_TRY(pt_count_work(c, part.rows * part.columns));
         copy_plane(&part, to, from, size);
-        if (left <= most) {
+        if (left <= max) {
             return PT_ERROR_OK;
         }
-        to += most * q->out_row * (int32_t)size;
-        from += most * q->in_row * (int32_t)size;
+        to += max * q->out_row * (int32_t)size;
+        from += max * q->in_row * (int32_t)size;
     }
 }
 
@@ -281,7 +281,7 @@ static int check_permute_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_permute_copy(pt_context *c, const pt_ref *args) {
-    if (pt_shortcut(c)) {
+    if (pt_variant(c)) {
         return transpose_matrix(c, args[PERMUTE_COPY_SELF], args[PERMUTE_COPY_OUT]);
     }
     const pt_tensor in = pt_get_tensor(c, args[PERMUTE_COPY_SELF]);
@@ -324,7 +324,7 @@ static int check_transpose_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_transpose_copy(pt_context *c, const pt_ref *args) {
-    if (pt_shortcut(c)) {
+    if (pt_variant(c)) {
         return transpose_matrix(c, args[TRANSPOSE_COPY_INT_SELF], args[TRANSPOSE_COPY_INT_OUT]);
     }
     const pt_tensor in = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]);
@@ -354,7 +354,7 @@ static int check_t_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_t_copy(pt_context *c, const pt_ref *args) {
-    if (pt_shortcut(c)) {
+    if (pt_variant(c)) {
         return transpose_matrix(c, args[T_COPY_SELF], args[T_COPY_OUT]);
     }
     const pt_tensor in = pt_get_tensor(c, args[T_COPY_SELF]);

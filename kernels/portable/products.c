@@ -32,7 +32,7 @@ static void cover_line(const pt_products *p, const pt_block *k, void *walk, cons
 
 // Covers columns `begin` to `end` of all lines and rows.
 static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t begin, int32_t end) {
-    static const float no_bias[PT_MOST_ROWS] = {0};
+    static const float no_bias[PT_MAX_ROWS] = {0};
     for (int32_t line = 0; line < p->lines.length; line++) {
         const float *b = (const float *)p->b + line * p->lines.b_step + begin * p->columns.b_step;
         float *out = (float *)p->out + line * p->lines.out_step + begin * p->columns.out_step;
@@ -109,7 +109,7 @@ static bool sum_vectors(const pt_products *p) {
 
 // ---- parts
 
-enum { MOST_PRODUCTS = 1 << 18 }; // between two polls, where a block has not more
+enum { MAX_PRODUCTS = 1 << 18 }; // between two polls, where a block has not more
 
 static void sum_part(const pt_products *p) {
     if (!sum_vectors(p)) {
@@ -119,10 +119,10 @@ static void sum_part(const pt_products *p) {
 
 // Some lines at a time or, where they are long, rows of one line or columns of some rows.
 NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
-    const int32_t most = MOST_PRODUCTS / taps, all = p->columns.length;
-    const bool narrow = p->padded || all < most / 4;
-    const int32_t columns = narrow ? all : most < 64 ? 8 : (most / 4) & ~7;
-    const int32_t rows = narrow && all < most / 4 ? (most / all) & ~3 : 4;
+    const int32_t max = MAX_PRODUCTS / taps, all = p->columns.length;
+    const bool narrow = p->padded || all < max / 4;
+    const int32_t columns = narrow ? all : max < 64 ? 8 : (max / 4) & ~7;
+    const int32_t rows = narrow && all < max / 4 ? (max / all) & ~3 : 4;
     const int32_t lines = rows < p->rows ? 1 : rows / p->rows;
     pt_products part = *p;
     for (int32_t i = 0; i < p->rows; i += rows) {
@@ -140,7 +140,7 @@ NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
                 part.bias = p->bias ? (const float *)p->bias + i : NULL;
                 part.out = (float *)p->out + i * p->out_row + j * p->lines.out_step +
                            k * p->columns.out_step;
-                PT_TRY(pt_count_work(c, MOST_PRODUCTS));
+                PT_TRY(pt_count_work(c, MAX_PRODUCTS));
                 sum_part(&part);
             }
         }
@@ -241,14 +241,14 @@ NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t
 }
 
 int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
-    enum { MOST_TAPS = MOST_PRODUCTS / 2 }; // of blocks, between whose taps nobody polls
+    enum { MAX_TAPS = MAX_PRODUCTS / 2 }; // of blocks, between whose taps nobody polls
     const int32_t taps = p->taps[0] * p->taps[1] * p->taps[2];
-    if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MOST_TAPS) {
+    if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MAX_TAPS) {
         const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);
-        if (all > MOST_PRODUCTS) {
+        if (all > MAX_PRODUCTS) {
             const int64_t steps = p->b_row != 0 ? 4 * all : all; // rows of their own take longer
-            return pt_shares(steps, MOST_PRODUCTS)
-                       ? pt_share_loop(c, sum_shared_parts, p, MOST_PRODUCTS)
+            return pt_shares(steps, MAX_PRODUCTS)
+                       ? pt_share_loop(c, sum_shared_parts, p, MAX_PRODUCTS)
                        : sum_parts(c, p, taps);
         }
         PT_TRY(pt_count_work(c, 1 + (int32_t)all));

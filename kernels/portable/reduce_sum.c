@@ -31,9 +31,9 @@ static float sum_block(float sum, const float *value, int32_t n, int32_t step) {
 // The same of float16 or bfloat16, from element `at` on.
 static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
     float part[32], sum = 0;
-    const int32_t most = sizeof part / sizeof part[0];
-    for (; n > 0; n -= most, at += most * step) {
-        const int32_t some = n < most ? n : most;
+    const int32_t max = sizeof part / sizeof part[0];
+    for (; n > 0; n -= max, at += max * step) {
+        const int32_t some = n < max ? n : max;
         pt_read_halves(part, in->data, at, step, some, in->dtype);
         sum = sum_block(sum, part, some, 1);
     }

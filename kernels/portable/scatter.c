@@ -125,16 +125,16 @@ static void multiply(const pt_tensor *to, int32_t i, const pt_tensor *from, int3
 
 // The greater of the two, or the less; a NaN before any number.
 static inline __attribute__((always_inline)) void
-take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool least) {
+take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool min) {
     bool takes;
     if (pt_is_floating(to->dtype)) {
         const double a = pt_load_double(to->data, i, to->dtype);
         const double b = pt_load_double(from->data, j, from->dtype);
-        takes = a == a && (b != b || (least ? b < a : b > a));
+        takes = a == a && (b != b || (min ? b < a : b > a));
     } else {
         const int64_t a = pt_load_int(to->data, i, to->dtype);
         const int64_t b = pt_load_int(from->data, j, from->dtype);
-        takes = least ? b < a : b > a;
+        takes = min ? b < a : b > a;
     }
     if (takes) {
         pt_copy_element(to, i, from, j);

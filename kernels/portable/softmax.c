@@ -37,7 +37,7 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 // ---- softmax
 
 // Shortcut of a run, of few float32 elements in one dim order: 1 + where the dim stands in it.
-enum { MOST_POSITIONS = 14 };
+enum { MAX_POSITIONS = 14 };
 
 // Bytes of a lane of float32 for float16 and bfloat16.
 static uint32_t softmax_scratch(const pt_tensor *in, uint32_t axis) {
@@ -64,8 +64,8 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     }
     int32_t n = pt_numel(&in);
     bool few = in.dtype == PT_DTYPE_FLOAT && n > 0 && n < PT_PIECE && position < in.rank &&
-               position < MOST_POSITIONS && pt_same_dim_order(&in, &out);
-    return pt_note_shortcut(c, few ? 1 + position : 0);
+               position < MAX_POSITIONS && pt_same_dim_order(&in, &out);
+    return pt_note_variant(c, few ? 1 + position : 0);
 }
 
 static float largest(int32_t n, int32_t step, const float *x) {
@@ -258,8 +258,8 @@ static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args
 }
 
 static int run_softmax(pt_context *c, const pt_ref *args, int (*run)(const lanes *)) {
-    const uint32_t shortcut = pt_shortcut(c);
-    return shortcut ? run_small(c, args, run, shortcut - 1) : run_lanes(c, args, run);
+    const uint32_t variant = pt_variant(c);
+    return variant ? run_small(c, args, run, variant - 1) : run_lanes(c, args, run);
 }
 
 static int softmax_run(pt_context *c, const pt_ref *args) {

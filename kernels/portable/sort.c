@@ -128,10 +128,10 @@ int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order)
 // remains of these steps, which compare nothing but the elements. Few of many are kept in a heap;
 // else quickselect brings the first k to the front, quicksort orders all but the last of them,
 // which is in its place. Both take the median of three to part a range, and a heap where a range is
-// parted for the `most_parts`th time.
-enum { MANY = 64, LEAST_SELECTED = 4, LEAST_PARTED = 17 };
+// parted for the `max_parts`th time.
+enum { MANY = 64, MIN_SELECTED = 4, MIN_PARTED = 17 };
 
-static int32_t most_parts(int32_t n) {
+static int32_t max_parts(int32_t n) {
     int32_t parts = 0;
     for (; n > 1; n /= 2) {
         parts += 2;
@@ -196,7 +196,7 @@ static heap range(const heap *h, int32_t first, int32_t last) {
 // Brings the first k elements of the order to the front, the last of them behind the others.
 static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) {
     int32_t first = 0, last = h->size, cut;
-    for (int32_t parts = most_parts(last); last - first >= LEAST_SELECTED; parts--) {
+    for (int32_t parts = max_parts(last); last - first >= MIN_SELECTED; parts--) {
         if (parts == 0) {
             const heap kept = range(h, first, k);
             PT_TRY(make_heap(c, &kept, l));
@@ -216,9 +216,9 @@ static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) 
 // Orders the first n elements of the order. The ranges left to do are in `left`, which has a place
 // for each element: of 17 or more it takes at most 2 for each time a range is parted.
 static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, const heap *left) {
-    int32_t first = 0, last = n, parts = most_parts(n), end = 0;
+    int32_t first = 0, last = n, parts = max_parts(n), end = 0;
     while (first < n) {
-        if (last - first >= LEAST_PARTED && parts > 0) {
+        if (last - first >= MIN_PARTED && parts > 0) {
             int32_t cut;
             PT_TRY(part(c, h, l, first, last, &cut));
             parts--;
@@ -227,7 +227,7 @@ static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, c
             last = cut;
             continue;
         }
-        if (last - first >= LEAST_PARTED) {
+        if (last - first >= MIN_PARTED) {
             heap all = range(h, first, last);
             PT_TRY(make_heap(c, &all, l));
             PT_TRY(order_heap(c, &all, l));
@@ -297,8 +297,8 @@ static int ask_for_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int3
     }
     // A k that is computed has no value yet: the output bounds it. Of fewer elements it may be more
     // than few.
-    const uint32_t most = pt_capacity(c, values);
-    return ask_for_indices(c, most > (uint32_t)n / MANY ? n : (int32_t)most * MANY);
+    const uint32_t max = pt_capacity(c, values);
+    return ask_for_indices(c, max > (uint32_t)n / MANY ? n : (int32_t)max * MANY);
 }
 
 static int check_topk(pt_context *c, const pt_ref *args) {
@@ -523,8 +523,8 @@ static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, i
     const int32_t size = length_along(self, dim);
     k = median ? median_of(size) : k;
     // A k that is computed has no value yet where bounds are checked.
-    const int64_t most = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
-    PT_TRY(ask_for_indices(c, most < 0 ? 0 : most > size ? size : (int32_t)most));
+    const int64_t max = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
+    PT_TRY(ask_for_indices(c, max < 0 ? 0 : max > size ? size : (int32_t)max));
     if (median && size == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
@@ -613,9 +613,9 @@ bool pt_are_equal(const pt_tensor *t, int32_t i, int32_t j) {
 static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
     heap h;
-    int32_t first = 0, most = 0;
+    int32_t first = 0, max = 0;
     PT_TRY(take_indices(r->c, r->n, &h));
-    if (l.size < LEAST_PARTED) {
+    if (l.size < MIN_PARTED) {
         l.order = TIES | STILL_NANS;
         number(&h);
         PT_TRY(insert_range(r->c, &h, &l, 0, l.size));
@@ -629,8 +629,8 @@ static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
         if (!pt_are_equal(&r->in, from + get(&h, first) * l.step, at)) {
             first = i;
         }
-        if (i - first >= most) {
-            most = i - first + 1;
+        if (i - first >= max) {
+            max = i - first + 1;
             *index = get(&h, i);
         }
     }

@@ -10,8 +10,8 @@ typedef struct triangle {
     bool upper;
 } triangle;
 
-static int64_t clamp(int64_t v, int64_t most) {
-    return v < 0 ? 0 : v > most ? most : v;
+static int64_t clamp(int64_t v, int64_t max) {
+    return v < 0 ? 0 : v > max ? max : v;
 }
 
 // Elements of the lower triangle: those with column - row <= offset.

@@ -85,8 +85,8 @@ typedef struct axis {
     float *weights;
 } axis;
 
-static int32_t cut(float position, int32_t most) {
-    return !(position > 0) ? 0 : position < (float)most ? (int32_t)position : most;
+static int32_t cut(float position, int32_t max) {
+    return !(position > 0) ? 0 : position < (float)max ? (int32_t)position : max;
 }
 
 static void weigh(axis *x, int32_t at) {
@@ -116,7 +116,7 @@ static void weigh(axis *x, int32_t at) {
 static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
     const int32_t in = x->ratio.in, out = x->ratio.out, reach = 2 * (in > out ? in : out);
     const int32_t center = in * (2 * at + 1), before = center - reach - out;
-    int32_t *numerators = (int32_t *)(void *)x->weights, most = 0;
+    int32_t *numerators = (int32_t *)(void *)x->weights, max = 0;
     x->first = before < 0 ? 0 : before / (2 * out) + 1;
     x->count = *sum = 0;
     for (int32_t i = x->first; i < x->size; i++) {
@@ -127,23 +127,23 @@ static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
         }
         numerators[x->count++] = numerator;
         *sum += numerator;
-        most = numerator > most ? numerator : most;
+        max = numerator > max ? numerator : max;
     }
-    return most;
+    return max;
 }
 
-enum { MOST_BITS = 22 };
+enum { MAX_BITS = 22 };
 
 // The bits of the weights of an axis: they are as few as the weights of any output pixel need.
 static int find_bits(pt_context *c, axis *x, int32_t outputs) {
     int32_t sum;
-    x->bits = MOST_BITS;
+    x->bits = MAX_BITS;
     for (int32_t i = 0; i < outputs; i++) {
-        uint64_t most = (uint64_t)weigh_bytes(x, i, &sum) << (MOST_BITS + 1);
+        uint64_t max = (uint64_t)weigh_bytes(x, i, &sum) << (MAX_BITS + 1);
         const uint64_t limit = (uint64_t)(uint32_t)sum * 0xFFFF;
         PT_TRY(pt_count_work(c, x->count));
-        uint32_t bits = MOST_BITS;
-        for (; most >= limit; most >>= 1) {
+        uint32_t bits = MAX_BITS;
+        for (; max >= limit; max >>= 1) {
             bits--;
         }
         x->bits = bits < x->bits ? bits : x->bits;

@@ -9,7 +9,7 @@ typedef struct parameters {
 } parameters;
 
 // Below this no scale goes.
-static const float least_scale = 6.1e-5f;
+static const float min_scale = 6.1e-5f;
 
 static inline double size_of(double x) {
     return x < 0 ? -x : x;
@@ -18,11 +18,11 @@ static inline double size_of(double x) {
 // Takes the range of values, which holds 0, to that of the least scale.
 static void widen(float scale, float steps, float *min, float *max) {
     if (*min == 0) {
-        *max = least_scale * steps;
+        *max = min_scale * steps;
     } else if (*max == 0) {
-        *min = -least_scale * steps;
+        *min = -min_scale * steps;
     } else {
-        float factor = least_scale / scale;
+        float factor = min_scale / scale;
         *min *= factor;
         *max *= factor;
     }
@@ -35,9 +35,9 @@ static parameters choose(float min, float max, int32_t low, int32_t high) {
     if ((float)scale == 0 || 1.0f / (float)scale > 0x1.fffffep+127f) {
         scale = 0.1;
     }
-    if (scale < (double)least_scale) {
+    if (scale < (double)min_scale) {
         widen((float)scale, (float)steps, &min, &max);
-        scale = least_scale;
+        scale = min_scale;
     }
     double from_min = (double)min / scale, from_max = (double)max / scale;
     double error_of_min = size_of(low) - size_of(from_min);

@@ -7,8 +7,8 @@ enum { MOST = 64 };
 typedef struct input {
     bool is_tensor;
     bool is_constant;
-    pt_given given;
-    pt_item constant;
+    pt_input_buffer given;
+    pt_evalue constant;
     pt_span copy;
     int32_t sizes[PT_MAX_RANK];
 } input;
@@ -17,8 +17,8 @@ static input inputs[MOST];
 static uint32_t n_inputs;
 
 // int:3, double:4607182418800017408 (its bits), bool:1, str:x or none
-static pt_item constant_of(pt_text text) {
-    pt_item item = {0};
+static pt_evalue constant_of(pt_text text) {
+    pt_evalue item = {0};
     item.type = PT_TYPE_NULL;
     if (take_start(&text, "str:")) {
         item.type = PT_TYPE_STRING;
@@ -35,12 +35,12 @@ static pt_item constant_of(pt_text text) {
 }
 
 // True of an input where it lies that the method gives as an output, too.
-static bool may_change(const pt_plan *plan, uint32_t value, const pt_tensor_info *info,
+static bool may_change(const pt_method_meta *plan, uint32_t value, const pt_tensor_info *info,
                        pt_error *error) {
-    uint32_t n = pt_plan_count(plan, PT_OUTPUTS), other;
-    pt_item item;
+    uint32_t n = pt_method_meta_count(plan, PT_OUTPUTS), other;
+    pt_evalue item;
     for (uint32_t k = 0; k < n && !info->is_planned; k++) {
-        if (!pt_plan_item(plan, PT_OUTPUTS, k, &other, &item, error) && other == value) {
+        if (!pt_method_meta_evalue(plan, PT_OUTPUTS, k, &other, &item, error) && other == value) {
             return true;
         }
     }
@@ -61,15 +61,15 @@ static void read_sizes(input *one, pt_text text, const pt_tensor_info *info) {
     one->given.dim_order = info->dim_order;
 }
 
-static int prepare_tensor(const pt_plan *plan, uint32_t i, uint32_t number, pt_span data,
+static int prepare_tensor(const pt_method_meta *plan, uint32_t i, uint32_t number, pt_span data,
                           arena *from, pt_error *error) {
     input *one = &inputs[i];
     pt_tensor_info info;
-    pt_item item;
+    pt_evalue item;
     pt_text sizes;
     uint32_t value;
-    PT_TRY(pt_plan_item(plan, PT_INPUTS, i, &value, &item, error));
-    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    PT_TRY(pt_method_meta_evalue(plan, PT_INPUTS, i, &value, &item, error));
+    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
     if (may_change(plan, value, &info, error)) {
         if (one->copy.size < data.size) {
             PT_TRY(arena_take(from, data.size, PT_SUBJECT_INPUT, (int32_t)i, &one->copy, error));
@@ -78,15 +78,15 @@ static int prepare_tensor(const pt_plan *plan, uint32_t i, uint32_t number, pt_s
         data = (pt_span){one->copy.data, data.size, false};
     }
     one->is_tensor = true;
-    one->given = (pt_given){.data = data};
+    one->given = (pt_input_buffer){.data = data};
     if (setting_find(name_of("sizes", (int32_t)i, number).text, &sizes)) {
         read_sizes(one, sizes, &info);
     }
     return PT_ERROR_OK;
 }
 
-int inputs_prepare(const pt_plan *plan, uint32_t number, arena *from, pt_error *error) {
-    n_inputs = pt_plan_count(plan, PT_INPUTS);
+int inputs_prepare(const pt_method_meta *plan, uint32_t number, arena *from, pt_error *error) {
+    n_inputs = pt_method_meta_count(plan, PT_INPUTS);
     if (n_inputs > MOST) {
         *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
                             PT_SUBJECT_INPUT,

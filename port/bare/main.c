@@ -13,7 +13,7 @@
 #include "stack.h"
 #include "run_report.h"
 
-enum { MOST_FILES = 8, NO_JOB = 2 };
+enum { MAX_FILES = 8, NO_JOB = 2 };
 
 int main(void);
 
@@ -25,9 +25,9 @@ enum { VERIFY, LOAD, SET_INPUTS, EXECUTE, GET_OUTPUTS, PHASES };
 static const char *const phases[] = {"verify", "load", "set_inputs", "execute", "get_outputs"};
 
 static pt_program program;
-static pt_plan plan;
-static pt_data files[MOST_FILES];
-static pt_data *file_of[MOST_FILES];
+static pt_method_meta plan;
+static pt_data files[MAX_FILES];
+static pt_data *file_of[MAX_FILES];
 static pt_span planned[PT_MEMORIES];
 static pt_memories memories = {.planned = planned, .data = file_of};
 static pt_options options;
@@ -63,18 +63,18 @@ static int open_program(pt_error *error) {
     int code = pt_open(&program, model.data, model.size, PT_VERIFY_STRICT, error);
     count_stop(VERIFY);
     PT_TRY(code);
-    return pt_plan_find(&plan, &program, name.data, name.length, error);
+    return pt_method_meta_find(&plan, &program, name.data, name.length, error);
 }
 
 static int open_data(pt_error *error) {
     pt_span data;
     at = OF_DATA;
     for (uint32_t i = 0; section_find(name_of("data", (int32_t)i, 0).text, &data); i++) {
-        if (i == MOST_FILES) {
+        if (i == MAX_FILES) {
             *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
                                 PT_SUBJECT_DATA_FILE,
                                 PT_NO_INDEX,
-                                MOST_FILES,
+                                MAX_FILES,
                                 PT_NO_BYTES,
                                 PT_NO_BYTES,
                                 "is more than there is room for"};
@@ -94,7 +94,7 @@ static arena *planned_arena(uint32_t i) {
 }
 
 static int take_memories(pt_error *error) {
-    uint32_t n = pt_plan_count(&plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&plan, PT_PLANNED_BUFFERS);
     memories.n_planned = n < PT_MEMORIES ? n : PT_MEMORIES;
     for (uint32_t i = 0; i < memories.n_planned; i++) {
         uint32_t size = (uint32_t)setting_number(name_of("planned", (int32_t)i, 0).text);
@@ -111,7 +111,7 @@ static int take_events(pt_error *error) {
     if (!setting_number("trace")) {
         return PT_ERROR_OK;
     }
-    uint32_t size = (pt_plan_count(&plan, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
+    uint32_t size = (pt_method_meta_count(&plan, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
     options.clock = pt_counter_instructions;
     options.clock_mask = UINT64_MAX;
     return arena_take(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events, error);
@@ -180,7 +180,7 @@ static int run_further(pt_error *error) {
 
 // ---- what is told of it
 
-static void tell_memories(void) {
+static void report_memories(void) {
     pt_usage usage = pt_get_usage(&method);
     tell("pool_used", usage.pool);
     tell("pool_size", memories.pool.size);
@@ -191,24 +191,24 @@ static void tell_memories(void) {
         pt_error error;
         uint32_t size = 0;
         name n = name_of("planned", (int32_t)i, 0);
-        pt_plan_buffer(&plan, i, &size, &error);
-        tell_text(n.text);
+        pt_method_meta_buffer(&plan, i, &size, &error);
+        report_text(n.text);
         tell("_used", size);
-        tell_text(n.text);
+        report_text(n.text);
         tell("_size", planned[i].size);
     }
     uint32_t left_out = setting_number("whole_pool") ? 0 : usage.prepared;
     pt_write_file("pool", memories.pool.data, usage.pool - left_out);
 }
 
-static int tell_run(int code, pt_error *error) {
+static int report_run(int code, pt_error *error) {
     pt_error none;
     for (uint32_t i = 0; i < (code ? SET_INPUTS : (uint32_t)PHASES); i++) {
         tell(phases[i], instructions[i]);
     }
     tell("stack_load", stack_load);
     if (!pt_check_loaded(&method, &none)) {
-        tell_memories();
+        report_memories();
     }
     if (code) {
         return code;
@@ -221,25 +221,25 @@ static int tell_run(int code, pt_error *error) {
 }
 
 // All operators that this build has no kernel for: the host has others.
-static void tell_missing(void) {
-    uint32_t n = pt_plan_count(&plan, PT_OPERATORS);
+static void report_missing(void) {
+    uint32_t n = pt_method_meta_count(&plan, PT_OPERATORS);
     const char *between = "missing=";
     for (uint32_t i = 0; i < n; i++) {
         pt_text name, overload;
         pt_error error;
         int32_t number = 0;
-        if (!pt_plan_operator(&plan, i, &name, &overload, &number, &error) && number < 0) {
-            tell_text(between);
-            tell_digits(name.data, name.length);
-            tell_digits(".", overload.length > 0);
-            tell_digits(overload.data, overload.length);
+        if (!pt_method_meta_operator(&plan, i, &name, &overload, &number, &error) && number < 0) {
+            report_text(between);
+            report_digits(name.data, name.length);
+            report_digits(".", overload.length > 0);
+            report_digits(overload.data, overload.length);
             between = ",";
         }
     }
-    tell_text("\n");
+    report_text("\n");
 }
 
-static void tell_error(const pt_error *error) {
+static void report_error(const pt_error *error) {
     tell("code", error->code);
     tell("stage", at);
     tell("subject", error->subject);
@@ -247,15 +247,15 @@ static void tell_error(const pt_error *error) {
     tell("argument", error->argument);
     tell("requested", error->requested == PT_NO_BYTES ? -1 : (int64_t)error->requested);
     tell("available", error->available == PT_NO_BYTES ? -1 : (int64_t)error->available);
-    tell_text("what=");
-    tell_text(error->what ? error->what : "");
-    tell_text("\n");
+    report_text("what=");
+    report_text(error->what ? error->what : "");
+    report_text("\n");
     if (error->subject == PT_SUBJECT_ATTRIBUTE) {
-        tell_text("attribute=");
-        tell_digits(outputs_attribute().data, outputs_attribute().length);
-        tell_text("\n");
+        report_text("attribute=");
+        report_digits(outputs_attribute().data, outputs_attribute().length);
+        report_text("\n");
     } else if (error->subject == PT_SUBJECT_MISSING_OPERATOR) {
-        tell_missing();
+        report_missing();
     }
 }
 
@@ -271,21 +271,21 @@ int main(void) {
         return NO_JOB;
     }
     count_overhead();
-    tell_start();
+    report_start();
     // By this the host tells whose firmware it is.
-    tell_text("board=bare, " PT_BOARD_NAME " with " PT_BOARD_CORE);
-    tell_text("\n");
+    report_text("board=bare, " PT_BOARD_NAME " with " PT_BOARD_CORE);
+    report_text("\n");
     int code = set_up(&error);
     if (code == PT_ERROR_OK) {
-        code = tell_run(run(&error), &error);
+        code = report_run(run(&error), &error);
         if (code == PT_ERROR_OK) {
             code = run_further(&error);
         }
         tell("executed", executed);
     }
     if (code) {
-        tell_error(&error);
+        report_error(&error);
     }
-    tell_end();
+    report_end();
     return code != PT_ERROR_OK;
 }

@@ -50,33 +50,33 @@ static bool needs_memory(const pt_tensor_info *info) {
 }
 
 // True of a value that is an input, or that an instruction makes a view of another.
-static bool has_memory(const pt_plan *plan, uint32_t value, pt_error *error) {
-    uint32_t n = pt_plan_count(plan, PT_INPUTS), other;
-    pt_item item;
+static bool has_memory(const pt_method_meta *plan, uint32_t value, pt_error *error) {
+    uint32_t n = pt_method_meta_count(plan, PT_INPUTS), other;
+    pt_evalue item;
     for (uint32_t i = 0; i < n; i++) {
-        if (!pt_plan_item(plan, PT_INPUTS, i, &other, &item, error) && other == value) {
+        if (!pt_method_meta_evalue(plan, PT_INPUTS, i, &other, &item, error) && other == value) {
             return true;
         }
     }
-    pt_plan_walk walk = pt_plan_walk_start(plan);
-    while (pt_plan_walk_next(&walk)) {
-        if (pt_plan_walk_view(&walk) == (int32_t)value) {
+    pt_instruction_walk walk = pt_instruction_walk_start(plan);
+    while (pt_instruction_walk_next(&walk)) {
+        if (pt_instruction_walk_view(&walk) == (int32_t)value) {
             return true;
         }
     }
     return false;
 }
 
-static int prepare_output(const pt_plan *plan, uint32_t i, arena *from, pt_error *error) {
+static int prepare_output(const pt_method_meta *plan, uint32_t i, arena *from, pt_error *error) {
     pt_tensor_info info;
-    pt_item item;
+    pt_evalue item;
     uint32_t value;
-    PT_TRY(pt_plan_item(plan, PT_OUTPUTS, i, &value, &item, error));
+    PT_TRY(pt_method_meta_evalue(plan, PT_OUTPUTS, i, &value, &item, error));
     is_dynamic[i] = false;
     if (item.type != PT_TYPE_TENSOR) {
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
     is_dynamic[i] = info.dynamism != 0;
     if (!needs_memory(&info) || has_memory(plan, value, error)) {
         return PT_ERROR_OK;
@@ -84,14 +84,14 @@ static int prepare_output(const pt_plan *plan, uint32_t i, arena *from, pt_error
     return add(PT_SUBJECT_OUTPUT, (int32_t)i, (pt_text){"", 0}, info.nbytes, from, error);
 }
 
-static int prepare_attribute(const pt_plan *plan, uint32_t i, arena *from, pt_error *error) {
+static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from, pt_error *error) {
     pt_tensor_info info;
-    pt_item item;
-    PT_TRY(pt_plan_item(plan, PT_VALUES, i, NULL, &item, error));
+    pt_evalue item;
+    PT_TRY(pt_method_meta_evalue(plan, PT_VALUES, i, NULL, &item, error));
     if (item.type != PT_TYPE_TENSOR || !pt_has_name(plan, &item)) {
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
     if (!needs_memory(&info)) {
         return PT_ERROR_OK;
     }
@@ -100,15 +100,15 @@ static int prepare_attribute(const pt_plan *plan, uint32_t i, arena *from, pt_er
     return PT_ERROR_OK;
 }
 
-int outputs_prepare(const pt_plan *plan, arena *from, pt_error *error) {
-    n_outputs = pt_plan_count(plan, PT_OUTPUTS);
+int outputs_prepare(const pt_method_meta *plan, arena *from, pt_error *error) {
+    n_outputs = pt_method_meta_count(plan, PT_OUTPUTS);
     if (n_outputs > MOST) {
         return refuse(PT_SUBJECT_OUTPUT, MOST, error);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {
         PT_TRY(prepare_output(plan, i, from, error));
     }
-    uint32_t n_values = pt_plan_count(plan, PT_VALUES);
+    uint32_t n_values = pt_method_meta_count(plan, PT_VALUES);
     for (uint32_t i = 0; i < n_values; i++) {
         PT_TRY(prepare_attribute(plan, i, from, error));
     }
@@ -117,7 +117,7 @@ int outputs_prepare(const pt_plan *plan, arena *from, pt_error *error) {
 
 int outputs_attach(pt_method *method, pt_error *error) {
     for (uint32_t i = 0; i < n_memories; i++) {
-        pt_given given = {.data = memories[i].memory};
+        pt_input_buffer given = {.data = memories[i].memory};
         attribute = memories[i].name;
         PT_TRY(attribute.length
                    ? pt_set_attribute(method, attribute.data, attribute.length, &given, error)
@@ -137,50 +137,50 @@ int outputs_get(const pt_method *method, pt_error *error) {
 
 // As host/picotorch/run/bare.py reads it: Python's numbers and names, and calls of bits, text and
 // items.
-static int tell_value(const pt_method *method, const pt_value_view *view, pt_error *error);
+static int report_value(const pt_method *method, const pt_value_view *view, pt_error *error);
 
-static int tell_list(const pt_method *method, const pt_value_view *view, pt_error *error) {
+static int report_list(const pt_method *method, const pt_value_view *view, pt_error *error) {
     pt_value_view item;
-    tell_text("[");
+    report_text("[");
     for (uint32_t i = 0; i < view->list.count; i++) {
         PT_TRY(pt_list_view(method, &view->list, i, &item, error));
-        PT_TRY(tell_value(method, &item, error)); // which is no list
-        tell_text(",");
+        PT_TRY(report_value(method, &item, error)); // which is no list
+        report_text(",");
     }
-    tell_text("]");
+    report_text("]");
     return PT_ERROR_OK;
 }
 
-static int tell_value(const pt_method *method, const pt_value_view *view, pt_error *error) {
+static int report_value(const pt_method *method, const pt_value_view *view, pt_error *error) {
     switch (view->type) {
     case PT_TYPE_NULL:
-        tell_text("None");
+        report_text("None");
         break;
     case PT_TYPE_INT:
-        tell_hex(view->number.as.i);
+        report_hex(view->number.as.i);
         break;
     case PT_TYPE_BOOL:
-        tell_text(view->number.as.i ? "True" : "False");
+        report_text(view->number.as.i ? "True" : "False");
         break;
     case PT_TYPE_DOUBLE:
-        tell_text("bits(");
-        tell_hex(view->number.as.i);
-        tell_text(")");
+        report_text("bits(");
+        report_hex(view->number.as.i);
+        report_text(")");
         break;
     case PT_TYPE_STRING:
-        tell_text("text('");
-        tell_digits(view->text.data, view->text.length);
-        tell_text("')");
+        report_text("text('");
+        report_digits(view->text.data, view->text.length);
+        report_text("')");
         break;
     case PT_TYPE_TENSOR:
-        tell_text("items('");
-        tell_text((char[2]){pt_typecode(view->tensor.dtype)});
-        tell_text("','");
-        tell_digits(view->tensor.data, view->nbytes);
-        tell_text("')");
+        report_text("items('");
+        report_text((char[2]){pt_typecode(view->tensor.dtype)});
+        report_text("','");
+        report_digits(view->tensor.data, view->nbytes);
+        report_text("')");
         break;
     default:
-        return tell_list(method, view, error);
+        return report_list(method, view, error);
     }
     return PT_ERROR_OK;
 }
@@ -195,10 +195,10 @@ int outputs_write(const pt_method *method, uint32_t number, pt_error *error) {
                               4u * view->tensor.rank);
             }
         } else if (number == 0) {
-            tell_text(name_of("output", (int32_t)i, 0).text);
-            tell_text("=");
-            PT_TRY(tell_value(method, view, error));
-            tell_text("\n");
+            report_text(name_of("output", (int32_t)i, 0).text);
+            report_text("=");
+            PT_TRY(report_value(method, view, error));
+            report_text("\n");
         }
     }
     return PT_ERROR_OK;

@@ -5,7 +5,7 @@ static char buffer[256];
 static uint32_t used;
 static int file;
 
-void tell_start(void) {
+void report_start(void) {
     file = pt_file_open("report");
 }
 
@@ -14,7 +14,7 @@ static void flush(void) {
     used = 0;
 }
 
-void tell_end(void) {
+void report_end(void) {
     flush();
     pt_file_close(file);
 }
@@ -26,13 +26,13 @@ static void put(char c) {
     buffer[used++] = c;
 }
 
-void tell_text(const char *text) {
+void report_text(const char *text) {
     while (*text) {
         put(*text++);
     }
 }
 
-void tell_digits(const void *data, uint32_t size) {
+void report_digits(const void *data, uint32_t size) {
     const uint8_t *bytes = data;
     while (size--) {
         put("0123456789abcdef"[*bytes >> 4]);
@@ -40,17 +40,17 @@ void tell_digits(const void *data, uint32_t size) {
     }
 }
 
-void tell_hex(int64_t number) {
+void report_hex(int64_t number) {
     uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    tell_text(number < 0 ? "-0x" : "0x");
+    report_text(number < 0 ? "-0x" : "0x");
     for (int shift = 56; shift >= 0; shift -= 8) {
-        tell_digits(&(uint8_t){(uint8_t)(magnitude >> shift)}, 1);
+        report_digits(&(uint8_t){(uint8_t)(magnitude >> shift)}, 1);
     }
 }
 
 void tell(const char *key, int64_t number) {
-    tell_text(key);
+    report_text(key);
     put('=');
-    tell_hex(number);
+    report_hex(number);
     put('\n');
 }

@@ -4,13 +4,13 @@
 
 #include <picotorch/picotorch.h>
 
-void tell_start(void);
-void tell_text(const char *text);
+void report_start(void);
+void report_text(const char *text);
 // "0x1f", "-0x1f"
-void tell_hex(int64_t number);
-void tell_digits(const void *data, uint32_t size); // two for each byte
+void report_hex(int64_t number);
+void report_digits(const void *data, uint32_t size); // two for each byte
 // A line with a number.
 void tell(const char *key, int64_t number);
-void tell_end(void);
+void report_end(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    MOST_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED,
+    MAX_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED,
     SPARE = 8, // memories of data files and unplanned tensors that a Method is made for
 };
 
@@ -58,7 +58,7 @@ static const pt_file *program_of(const method *self) {
 // would. That of an image is the program's.
 static void **anchor_of(const method *self, uint32_t memory) {
     uint32_t i = memory % PT_MEMORIES;
-    return &self->anchors[i - (i > PT_MEMORY_IMAGE)];
+    return &self->anchors[i - (i > PT_MEMORY_PTM)];
 }
 
 // The first memory that was moved or has become too small; 0 for none.
@@ -219,7 +219,7 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
     self->owner = args[0];
     self->max_delegates = (uint16_t)MIN(pt_clamp(args[1]), UINT16_MAX);
     self->max_arguments = (uint8_t)MIN(pt_clamp(args[2]), UINT8_MAX);
-    self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MOST_PLANNED - SPARE) + SPARE;
+    self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MAX_PLANNED - SPARE) + SPARE;
     self->anchors = m_new0(void *, self->n_anchors - 1);
     self->raised = MP_OBJ_NULL;
     self->m.c.owner = self;
@@ -278,7 +278,7 @@ static void take_memories(method *self, const mp_obj_t *args, given *g) {
 static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     method *self = MP_OBJ_TO_PTR(args[SELF]);
     pt_need_stack(self->owner);
-    pt_plan plan = pt_get_plan(args[PROGRAM], args[PLAN]);
+    pt_method_meta plan = pt_get_plan(args[PROGRAM], args[PLAN]);
     pt_delegates asked = delegates;
     given g = {
         .options = {.delegates = PT_HAS_PROGRAMS ? &asked : NULL,
@@ -294,7 +294,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         size_t n;
         mp_obj_t *buffers;
         mp_obj_get_array(args[PLANNED], &n, &buffers);
-        n = MIN(n, MIN(pt_plan_count(&plan, PT_PLANNED_BUFFERS), MOST_PLANNED));
+        n = MIN(n, MIN(pt_method_meta_count(&plan, PT_PLANNED_BUFFERS), MAX_PLANNED));
         pt_span *planned = alloca(n * sizeof(*planned));
         g.memories.planned = planned;
         g.memories.n_planned = n;
@@ -357,7 +357,7 @@ static mp_obj_t method_check(mp_obj_t self_in) {
 static mp_obj_t method_count(mp_obj_t self_in, mp_obj_t what) {
     method_check(self_in);
     return pt_small_int(
-        pt_plan_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan, (pt_what)mp_obj_get_int(what)));
+        pt_method_meta_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan, (pt_section)mp_obj_get_int(what)));
 }
 
 static mp_obj_t run(mp_obj_t self, int (*function)(pt_method *, pt_error *)) {
@@ -392,7 +392,7 @@ static mp_obj_t method_seed(mp_obj_t self, mp_obj_t seed) {
 static mp_obj_t method_usage(mp_obj_t self) {
     pt_usage usage = pt_get_usage(&((method *)MP_OBJ_TO_PTR(self))->m);
     mp_obj_t items[] = {pt_small_int(usage.pool), pt_small_int(usage.prepared),
-                        pt_small_int(usage.temp), pt_small_int(usage.temp_wished)};
+                        pt_small_int(usage.temp), pt_small_int(usage.preferred_temp)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 

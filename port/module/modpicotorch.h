@@ -40,11 +40,11 @@ uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
 #define PT_1(prefix, name) PT_FIXED(1, prefix, name)
 #define PT_2(prefix, name) PT_FIXED(2, prefix, name)
 #define PT_3(prefix, name) PT_FIXED(3, prefix, name)
-#define PT_VAR(prefix, name, least, most)                                                          \
+#define PT_VAR(prefix, name, min, max)                                                          \
     {                                                                                              \
         MP_ROM_QSTR(MP_QSTR_##name),                                                               \
             MP_ROM_PTR((&(const mp_obj_fun_builtin_var_t){{&mp_type_fun_builtin_var},              \
-                                                          MP_OBJ_FUN_MAKE_SIG(least, most, false), \
+                                                          MP_OBJ_FUN_MAKE_SIG(min, max, false), \
                                                           {.var = prefix##_##name}}))              \
     }
 
@@ -114,7 +114,7 @@ pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type);
 // Start of the whole of which its memory is part.
 void *pt_start_of_file(const pt_file *file);
 // A method of a program. NotFound, too.
-pt_plan pt_get_plan(mp_obj_t program, mp_obj_t plan);
+pt_method_meta pt_get_plan(mp_obj_t program, mp_obj_t plan);
 
 // ---- values
 

@@ -156,54 +156,54 @@ static mp_obj_t program_num_methods(mp_obj_t self) {
 static mp_obj_t program_find(mp_obj_t self_in, mp_obj_t name_in) {
     const pt_file *self = get_program(self_in);
     pt_text name = pt_text_of(self->owner, name_in);
-    pt_plan plan;
-    PT_CALL(self->owner, pt_plan_find(&plan, &self->program, name.data, name.length, &error));
+    pt_method_meta plan;
+    PT_CALL(self->owner, pt_method_meta_find(&plan, &self->program, name.data, name.length, &error));
     return MP_OBJ_NEW_SMALL_INT(plan.index);
 }
 
 // The program of a plan, which is a pointer to its object.
-static const pt_file *file_of(const pt_plan *plan) {
+static const pt_file *file_of(const pt_method_meta *plan) {
     return (const pt_file *)(const void *)plan->program;
 }
 
-pt_plan pt_get_plan(mp_obj_t program, mp_obj_t i) {
+pt_method_meta pt_get_plan(mp_obj_t program, mp_obj_t i) {
     const pt_file *file = get_program(program);
-    pt_plan plan;
-    PT_CALL(file->owner, pt_plan_at(&plan, &file->program, pt_index(file->owner, i), &error));
+    pt_method_meta plan;
+    PT_CALL(file->owner, pt_method_meta_at(&plan, &file->program, pt_index(file->owner, i), &error));
     return plan;
 }
 
 static mp_obj_t program_method_name(mp_obj_t self, mp_obj_t plan) {
-    pt_plan p = pt_get_plan(self, plan);
-    return pt_bytes(pt_plan_name(&p));
+    pt_method_meta p = pt_get_plan(self, plan);
+    return pt_bytes(pt_method_meta_name(&p));
 }
 
 static mp_obj_t program_count(mp_obj_t self, mp_obj_t plan, mp_obj_t what) {
-    pt_plan p = pt_get_plan(self, plan);
-    return pt_small_int(pt_plan_count(&p, (pt_what)mp_obj_get_int(what)));
+    pt_method_meta p = pt_get_plan(self, plan);
+    return pt_small_int(pt_method_meta_count(&p, (pt_section)mp_obj_get_int(what)));
 }
 
 static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_plan p = pt_get_plan(self, plan);
+    pt_method_meta p = pt_get_plan(self, plan);
     uint32_t size;
-    PT_CALL(file_of(&p)->owner, pt_plan_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
+    PT_CALL(file_of(&p)->owner, pt_method_meta_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
     return pt_small_int(size);
 }
 
 // ---- values: the arguments are program, plan, what and i
 
-static pt_item find_item(const pt_plan *plan, const mp_obj_t *args, uint32_t *value) {
-    pt_what what = (pt_what)mp_obj_get_int(args[2]);
-    pt_item item;
-    PT_CALL(file_of(plan)->owner, pt_plan_item(plan, what, pt_index(file_of(plan)->owner, args[3]),
+static pt_evalue find_item(const pt_method_meta *plan, const mp_obj_t *args, uint32_t *value) {
+    pt_section what = (pt_section)mp_obj_get_int(args[2]);
+    pt_evalue item;
+    PT_CALL(file_of(plan)->owner, pt_method_meta_evalue(plan, what, pt_index(file_of(plan)->owner, args[3]),
                                                value, &item, &error));
     return item;
 }
 
 static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
     uint32_t value;
-    pt_item item = find_item(&p, args, &value);
+    pt_evalue item = find_item(&p, args, &value);
     mp_obj_t constant = mp_const_none;
     if (item.type == PT_TYPE_STRING) {
         constant = pt_bytes(item.text);
@@ -216,35 +216,35 @@ static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
 }
 
 static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
-    pt_item item = find_item(&p, args, NULL);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_evalue item = find_item(&p, args, NULL);
     pt_tensor_info info;
-    PT_CALL(file_of(&p)->owner, pt_plan_tensor(&p, &item, &info, &error));
+    PT_CALL(file_of(&p)->owner, pt_method_meta_tensor(&p, &item, &info, &error));
     return pt_tensor_tuple(&info);
 }
 
 // ---- operators and instructions
 
 static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_plan p = pt_get_plan(self, plan);
+    pt_method_meta p = pt_get_plan(self, plan);
     pt_text name, overload;
     int32_t number;
-    PT_CALL(file_of(&p)->owner, pt_plan_operator(&p, pt_index(file_of(&p)->owner, i), &name,
+    PT_CALL(file_of(&p)->owner, pt_method_meta_operator(&p, pt_index(file_of(&p)->owner, i), &name,
                                                  &overload, &number, &error));
     mp_obj_t items[] = {pt_bytes(name), pt_bytes(overload), pt_small_int(number)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 
 static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_plan p = pt_get_plan(self, plan);
-    return pt_small_int(pt_plan_called_operator(&p, pt_index(file_of(&p)->owner, i)));
+    pt_method_meta p = pt_get_plan(self, plan);
+    return pt_small_int(pt_method_meta_called_operator(&p, pt_index(file_of(&p)->owner, i)));
 }
 
 static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
-    pt_plan p = pt_get_plan(self, plan);
+    pt_method_meta p = pt_get_plan(self, plan);
     mp_obj_t views = mp_obj_new_list(0, NULL);
-    for (pt_plan_walk walk = pt_plan_walk_start(&p); pt_plan_walk_next(&walk);) {
-        int32_t view = pt_plan_walk_view(&walk);
+    for (pt_instruction_walk walk = pt_instruction_walk_start(&p); pt_instruction_walk_next(&walk);) {
+        int32_t view = pt_instruction_walk_view(&walk);
         if (view >= 0) {
             mp_obj_list_append(views, pt_small_int(view));
         }
@@ -257,36 +257,36 @@ static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
 #if PT_HAS_PROGRAMS
 
 static mp_obj_t program_backend(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_plan p = pt_get_plan(self, plan);
-    return pt_bytes(pt_plan_backend(&p, pt_index(file_of(&p)->owner, i)));
+    pt_method_meta p = pt_get_plan(self, plan);
+    return pt_bytes(pt_method_meta_backend(&p, pt_index(file_of(&p)->owner, i)));
 }
 
 static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
     pt_text name = pt_text_of(file_of(&p)->owner, args[3]),
-            backend = pt_plan_backend(&p, pt_index(file_of(&p)->owner, args[2]));
+            backend = pt_method_meta_backend(&p, pt_index(file_of(&p)->owner, args[2]));
     return mp_obj_new_bool(pt_text_is(backend, name.data, name.length));
 }
 
-static pt_delegate_info find_delegate(const pt_plan *plan, mp_obj_t i) {
+static pt_delegate_info find_delegate(const pt_method_meta *plan, mp_obj_t i) {
     pt_delegate_info info;
     PT_CALL(file_of(plan)->owner,
-            pt_plan_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
+            pt_method_meta_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
     return info;
 }
 
 static mp_obj_t program_processed(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
     return show_part(file_of(&p), find_delegate(&p, args[2]).processed, args[3]);
 }
 
 static mp_obj_t program_num_specs(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_plan p = pt_get_plan(self, plan);
+    pt_method_meta p = pt_get_plan(self, plan);
     return pt_small_int(find_delegate(&p, i).n_specs);
 }
 
 static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
     pt_delegate_info info = find_delegate(&p, args[2]);
     pt_text key;
     pt_span part;
@@ -296,7 +296,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
 }
 
 static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
-    pt_plan p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_plan(args[0], args[1]);
     pt_delegate_info info = find_delegate(&p, args[2]);
     pt_text key = pt_text_of(file_of(&p)->owner, args[3]);
     pt_span part;

@@ -6,7 +6,7 @@
 // ---- what is given
 
 typedef struct given {
-    pt_given c;
+    pt_input_buffer c;
     pt_memory memory;
 } given;
 
@@ -15,7 +15,7 @@ static pt_span attribute_at(mp_obj_t tensor, qstr name) {
     return pt_find_memory(mp_load_attr(tensor, name), &memory) ? memory.span : (pt_span){0};
 }
 
-static void take_shape(mp_obj_t tensor, pt_given *into) {
+static void take_shape(mp_obj_t tensor, pt_input_buffer *into) {
     pt_span sizes = attribute_at(tensor, MP_QSTR_sizes_view);
     pt_span order = attribute_at(tensor, MP_QSTR_dim_order_view);
     if (order.size > UINT8_MAX || sizes.size != order.size * sizeof(int32_t) ||
@@ -53,7 +53,7 @@ static bool has(mp_obj_t object, qstr name) {
 // A buffer, or a Tensor. False for what is neither.
 static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t index, given *into) {
     mp_buffer_info_t buffer;
-    into->c = (pt_given){0};
+    into->c = (pt_input_buffer){0};
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
         into->memory = pt_memory_of(self->owner, value, subject, index);
     } else {
@@ -77,8 +77,8 @@ static mp_obj_t finish(method *self, int code, const pt_error *error, const give
 }
 
 // An input that is not a tensor; of PT_TYPE_NONE what cannot be one.
-static pt_item item_of(mp_obj_t owner, mp_obj_t value) {
-    pt_item item = {.type = PT_TYPE_NONE};
+static pt_evalue item_of(mp_obj_t owner, mp_obj_t value) {
+    pt_evalue item = {.type = PT_TYPE_NONE};
     if (value == mp_const_none) {
         item.type = PT_TYPE_NULL;
     } else if (mp_obj_is_bool(value)) {
@@ -104,7 +104,7 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
     if (!mp_obj_is_str(value) && take(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
         return finish(self, pt_give_input(&self->m, i, &g.c, &error), &error, &g);
     }
-    pt_item item = item_of(self->owner, value);
+    pt_evalue item = item_of(self->owner, value);
     pt_finish(self, pt_set_constant_input(&self->m, i, &item, &error), &error);
     return mp_const_none;
 }
@@ -238,11 +238,11 @@ mp_obj_t pt_method_get_output(mp_obj_t self_in, mp_obj_t i_in) {
 mp_obj_t pt_method_item(size_t n_args, const mp_obj_t *args) {
     const method *self = pt_get_method(args[0]);
     const pt_method *m = &self->m;
-    pt_item list;
+    pt_evalue list;
     pt_value_view view;
     PT_CALL(self->owner, pt_check_loaded(m, &error));
     PT_CALL(self->owner,
-            pt_plan_item(&m->plan, PT_VALUES, pt_index(self->owner, args[1]), NULL, &list, &error));
+            pt_method_meta_evalue(&m->plan, PT_VALUES, pt_index(self->owner, args[1]), NULL, &list, &error));
     PT_CALL(self->owner, pt_list_view(m, &list, pt_index(self->owner, args[2]), &view, &error));
     return object_of(self, &view, args[3]);
 }

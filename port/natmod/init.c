@@ -50,8 +50,8 @@ static void find_types(void) {
         .runtime_error = type_named(MP_QSTR_RuntimeError),
         .type_error = type_named(MP_QSTR_TypeError),
         .value_error = type_named(MP_QSTR_ValueError),
-        .least = pt_number_at('q', &(long long){INT64_MIN}),
-        .most = pt_number_at('q', &(long long){INT64_MAX}),
+        .min = pt_number_at('q', &(long long){INT64_MIN}),
+        .max = pt_number_at('q', &(long long){INT64_MAX}),
     };
 }
 
@@ -132,8 +132,8 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     pt_micropython.pause =
         mp_fun_table.make_function_from_proto_fun((mp_proto_fun_t)pause_code, self->context, NULL);
     store(self, MP_QSTR__pause, pt_micropython.pause); // where the garbage collector sees them
-    store(self, MP_QSTR__least, pt_micropython.least);
-    store(self, MP_QSTR__most, pt_micropython.most);
+    store(self, MP_QSTR__min, pt_micropython.min);
+    store(self, MP_QSTR__max, pt_micropython.max);
 #ifdef PT_FLASH
     store(self, MP_QSTR__flash, mp_const_true); // for picotorch deploy
 #endif

@@ -163,8 +163,8 @@ bool pt_get_int64(mp_obj_t value, int64_t *into) {
         *into = MP_OBJ_SMALL_INT_VALUE(value);
         return true;
     }
-    if (mp_binary_op(MP_BINARY_OP_LESS, value, pt_micropython.least) == mp_const_true ||
-        mp_binary_op(MP_BINARY_OP_MORE, value, pt_micropython.most) == mp_const_true) {
+    if (mp_binary_op(MP_BINARY_OP_LESS, value, pt_micropython.min) == mp_const_true ||
+        mp_binary_op(MP_BINARY_OP_MORE, value, pt_micropython.max) == mp_const_true) {
         return false;
     }
     mp_fun_table.binary_set_val_array('q', into, 0, value);

@@ -20,7 +20,7 @@
 typedef struct pt_native {
     const mp_obj_type_t *type_bytes, *type_float, *type_int, *type_memoryview, *type_tuple;
     const mp_obj_type_t *memory_error, *runtime_error, *type_error, *value_error;
-    mp_obj_t least, most;     // ints of 64 bits
+    mp_obj_t min, max;     // ints of 64 bits
     mp_obj_t pause;           // a function of bytecode, see pt_pause
     mp_obj_t ticks;           // time.ticks_cpu, or MP_OBJ_NULL
     uint8_t bytes_of_a_float; // in its object; 0: not known
@@ -114,8 +114,8 @@ static inline void *pt_with_type(void *object, const mp_obj_type_t *type) {
     (mp_fun_table.load_method_maybe(o, pt_name(index), into))
 #define mp_call_method_n_kw(n, n_kw, call) (mp_fun_table.call_method_n_kw(n, n_kw, call))
 #define mp_binary_op(op, a, b) (mp_fun_table.binary_op(op, a, b))
-#define mp_arg_check_num(n, n_kw, least, most, takes_kw) \
-    (mp_fun_table.arg_check_num_sig(n, n_kw, MP_OBJ_FUN_MAKE_SIG(least, most, takes_kw)))
+#define mp_arg_check_num(n, n_kw, min, max, takes_kw) \
+    (mp_fun_table.arg_check_num_sig(n, n_kw, MP_OBJ_FUN_MAKE_SIG(min, max, takes_kw)))
 #define nlr_push(buffer) (mp_fun_table.nlr_push(buffer))
 #define nlr_pop() (mp_fun_table.nlr_pop())
 #undef nlr_raise

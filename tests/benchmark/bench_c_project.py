@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.package import c_project
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmark.bench import keep  # noqa: E402
-from benchmark.bench_images import make, sizes  # noqa: E402
+from benchmark.bench_ptm import make, sizes  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BUILDS = {"as it is": [], "SMALL=1": ["SMALL=1"], "LTO=1": ["LTO=1"],
@@ -30,7 +30,7 @@ SWITCHES = ["PT_NO_CHECKS", "PT_NO_TEXTS", "PT_NO_DYNAMIC"]
 
 
 def write(folder, board, model, core):
-    image = image_writer.compile_image(model.pte(board.name), (), core)
+    image = ptm_writer.compile_ptm(model.pte(board.name), (), core)
     c_project.write([c_project.Model("model", image.data, {"forward": model.inputs})], folder)
 
 

@@ -35,7 +35,7 @@ def entry(name, without, folder):
     one = request(name, board, "none")
     one.firmware = folder / "firmware.elf"
     built = selective.build(BOARD, {name: open_program(one.model)}, one.firmware,
-                            optimize=Optimize(variants=frozenset(operators.WIDE_FORMS) - {*without}))
+                            optimize=Optimize(variants=frozenset(operators.CONV_VARIANTS) - {*without}))
     sums, instructions, _ = cycles.trace(board, one, is_logged=False)
     return {"model": name, "without": without, "flash": built.flash, "instructions": instructions,
             "cycles": round(sum(usual for _, _, usual, _ in sums.values()))}

@@ -1,14 +1,14 @@
 """Measures the int8 models as images, in C projects on the boards, beside ExecuTorch's runtime.
 
-    python tests/benchmark/bench_images.py                   # table, and build/bench_images.json
-    python tests/benchmark/bench_images.py --board mps2-an386 --model int8_ds_cnn
+    python tests/benchmark/bench_ptm.py                   # table, and build/bench_ptm.json
+    python tests/benchmark/bench_ptm.py --board mps2-an386 --model int8_ds_cnn
 
 The project of picotorch compile --c is built for each board. Start: instructions from reset to
 model_open. To open: those of model_open with the image trusted but for its header, with all of it
 checked (walk), and with the kernels' own checks, too (strict). Execute: with the weights that the
 core's kernels prepared, in flash, of the calls that gain by them, and the temp memory with which they
 are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM:
-those of the whole program but for the inputs that its main.c holds, with the least temp memory
+those of the whole program but for the inputs that its main.c holds, with the minimum temp memory
 (--optimize size). besides: RAM that is neither planned nor temp memory, nor stack. Of ExecuTorch
 (bench_anchor.json): the program is part of its flash; of its RAM method pool, planned memory and stack
 are known. x: ratio to it.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.compile import compiling, image_writer, preparing
+from picotorch.compile import compiling, preparing, ptm_writer
 from picotorch.host.request import Request
 from picotorch.package import c_project
 from picotorch.run import emulated, emulator
@@ -115,18 +115,18 @@ def measure(name, board, folder):
     project = [c_project.Model("model", image.data, {"forward": model.inputs})]
     (method,) = c_project.write(project, folder)["methods"]
     flash, ram = sizes(make(folder, board))
-    least, planned = method["temp"], sum(method["planned"])
-    fastest = compiling.fastest_temp(image.data, "forward", board.core, least)
-    execute, stack = run(image.data, model, board, least)
+    minimum, planned = method["temp"], sum(method["planned"])
+    fastest = compiling.fastest_temp(image.data, "forward", board.core, minimum)
+    execute, stack = run(image.data, model, board, minimum)
     fastest_execute, fastest_stack = run(image.data, model, board, fastest)
     return {
         **instructions_to_open(folder, board),
-        "execute": fastest_execute, "execute_least": execute,
+        "execute": fastest_execute, "min_execute": execute,
         "image": len(image.data), "prepared": image.parts.prepared,
-        "constants": image_writer.compile_image(program).parts.constants,  # image's own may be fewer
-        "planned": planned, "temp": least, "stack": stack, "besides": ram - planned - least,
+        "constants": ptm_writer.compile_ptm(program).parts.constants,  # image's own may be fewer
+        "planned": planned, "temp": minimum, "stack": stack, "besides": ram - planned - minimum,
         "ram": ram + stack, "temp_fastest": fastest,
-        "ram_fastest": ram + fastest - least + fastest_stack,
+        "ram_fastest": ram + fastest - minimum + fastest_stack,
         "flash": flash - sum(-(-array.nbytes // 4) * 4 for array in model.inputs),
     }
 
@@ -176,9 +176,9 @@ def cells(e):
               help="default: all")
 @click.option("--model", "models", multiple=True, type=click.Choice(benchmark_store.NAMES),
               default=benchmark_store.NAMES, help="default: all")
-@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_images.json")
+@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ptm.json")
 def main(names, models, output):
-    projects = ROOT / "build" / "bench_images"
+    projects = ROOT / "build" / "bench_ptm"
     shutil.rmtree(projects, ignore_errors=True)  # of an earlier version, maybe
     todo = [(model, board) for board in names for model in models]
     entries = [row(model, boards.load_board(board), projects / board)

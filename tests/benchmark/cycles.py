@@ -20,11 +20,11 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.instructions import KERNEL_CALL, read_instructions
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
-from picotorch.measure.cycles import conditions, operator_of, wished_by
+from picotorch.measure.cycles import conditions, operator_of, preferred_by
 from picotorch.run import emulated, emulator, running
 from picotorch.run.runner_files import make_job
 from rich.console import Console
@@ -247,24 +247,24 @@ def operators(one, sums):
     return found
 
 
-def request_in(name, board, prepare, has_less_temp=False, of_image=False):
-    """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_image: of
+def request_in(name, board, prepare, has_less_temp=False, of_ptm=False):
+    """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_ptm: of
     the program's image."""
     one = request(name, board, prepare)
-    if of_image:
-        image = compile_image(one.model, (), board.core if prepare == "pool" else None)
+    if of_ptm:
+        image = compile_ptm(one.model, (), board.core if prepare == "pool" else None)
         one = dataclasses.replace(one, model=image.data, pack_weights=False)
     if has_less_temp:
         one.temp_size = running.run(one, board.name).temp.used
     return one
 
 
-def estimate(name, board, prepare, has_less_temp=False, of_image=False):
+def estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
     """One entry of the JSON, see request_in."""
-    one = request_in(name, board, prepare, has_less_temp, of_image)
+    one = request_in(name, board, prepare, has_less_temp, of_ptm)
     sums, counted, prepared = trace(board, one, board.core not in CORES)
     functions = total(sums, 1)
-    instructions, least, usual, most = (round(sum(column)) for column in
+    instructions, minimum, usual, maximum = (round(sum(column)) for column in
                                         zip(*functions.values(), strict=True))
     if not 0 <= instructions - counted < OVERHEAD:
         raise RuntimeError(f"{name} on {board.name}: {instructions} traced, {counted} counted")
@@ -273,7 +273,7 @@ def estimate(name, board, prepare, has_less_temp=False, of_image=False):
             "mode": conditions(one.model, board.core, prepared, has_less_temp).mode(),
             "has_less_temp": has_less_temp, "temp": one.temp_size, "prepared": prepared,
             "execute": counted, "instructions": instructions, "cycles": usual,
-            "least": least, "most": most,
+            "least": minimum, "most": maximum,
             "cycles_per_instruction": round(usual / instructions, 3),
             "cycles_per_mac": round(usual / macs, 3) if macs else None,
             "operators": operators(one, sums),
@@ -300,10 +300,10 @@ def table(entries):
     return drawn
 
 
-def wishes_for_more(name, board, prepare, of_image):
-    """True where kernels wish for more temp memory than they use."""
-    one = request_in(name, board, prepare, True, of_image)
-    return wished_by(one, board.core) > one.temp_size
+def prefers_more(name, board, prepare, of_ptm):
+    """True where kernels prefer more temp memory than they use."""
+    one = request_in(name, board, prepare, True, of_ptm)
+    return preferred_by(one, board.core) > one.temp_size
 
 
 @click.command(help=__doc__)
@@ -321,8 +321,8 @@ def main(names, models, modes, functions, output):
         board, is_int8 = boards.load_board(board), model in benchmark_store.NAMES
         for prepare in modes if is_int8 else modes[:1]:  # no others prepare
             found = [estimate(model, board, prepare)]
-            found += [estimate(model, board, prepare, True, of_image) for of_image in (False, True)
-                      if is_int8 and wishes_for_more(model, board, prepare, of_image)]
+            found += [estimate(model, board, prepare, True, of_ptm) for of_ptm in (False, True)
+                      if is_int8 and prefers_more(model, board, prepare, of_ptm)]
             entries += [e for e in found if prepare == modes[0] or "pool" in e["mode"]]
     Console(width=140).print(table(entries))
     for e in entries if functions else []:

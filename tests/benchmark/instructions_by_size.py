@@ -4,7 +4,7 @@
     .venv/bin/python tests/benchmark/instructions_by_size.py
 
 It writes instructions_by_size.json of host/picotorch/measure. The models are those of
-docs/performance.md and the fixtures; each is run with the temp memory that its kernels wish for, and
+docs/performance.md and the fixtures; each is run with the temp memory that its kernels prefer, and
 with that which they use. It takes ten minutes.
 """
 
@@ -36,7 +36,7 @@ from support import benchmark_store, fixture_store  # noqa: E402
 
 BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps3-an547")
 PATH = ROOT / "host" / "picotorch" / "measure" / "instructions_by_size.json"
-MOST_CALLS = 20  # times the instructions of a call that does next to nothing: of one with MACs
+MAX_CALLS = 20  # times the instructions of a call that does next to nothing: of one with MACs
 NETWORK = 4  # operators
 FEW = 4  # calls of different sizes: with fewer the instructions of any call are those of all operators
 
@@ -59,15 +59,15 @@ def measured(board, name, request):
     found = []
     try:
         meta = open_program(request.model).method_meta(request.method)
-        values, wished = Values(meta.program, meta.plan), cycles.wished_by(request, core)
+        values, preferred = Values(meta.program, meta.plan), cycles.preferred_by(request, core)
         used = cycles.used_by(request)
         calls = {one.index: by_size.features_of(one, values)
                  for one in read_instructions(meta, values) if one.kind == KERNEL_CALL}
-        for temp in sorted({used, wished}, reverse=True):
+        for temp in sorted({used, preferred}, reverse=True):
             profile, _ = profiling.profile(request, board, temp)
             rows = [(*calls[row["index"]], row["ticks"]) for row in profile["instructions"]
                     if row["index"] in calls and row["calls"] == 1]
-            found.append((temp < wished, rows))
+            found.append((temp < preferred, rows))
     except Error as error:
         print(f"{board}: {name}: {error}", file=sys.stderr)
     return found
@@ -92,7 +92,7 @@ def fitted(rows, call):
             solution, *_ = np.linalg.lstsq(x[:, columns], ones, rcond=None)
             error = np.abs(x[:, columns] @ solution - ones).sum()
             is_sane = (solution >= 0).all() and (
-                columns[0] or len(wanted) == 2 or solution[0] <= MOST_CALLS * call)
+                columns[0] or len(wanted) == 2 or solution[0] <= MAX_CALLS * call)
             if is_sane and (best is None or error < best[0]):
                 best = error, dict(zip(columns, map(float, solution), strict=True))
     return [best[1].get(i, 0) for i in range(4)]

@@ -152,7 +152,7 @@ def image_bytes(entries):
                      number(e["temp"]), number(e["besides"]), ratio(against.get("besides")),
                      number(e["stack"]), number(e["ram"]), ratio(against.get("ram")),
                      number(e["temp_fastest"]), number(e["ram_fastest"]),
-                     f"{e['execute'] / e['execute_least']:.3f}"])
+                     f"{e['execute'] / e['min_execute']:.3f}"])
     return grid(["model", "core", "image", "of its data", "flash", "ratio", "planned", "temp",
                  "besides", "ratio", "stack", "RAM", "ratio", "fastest temp", "RAM with it",
                  "instructions with it"], rows, left=2)
@@ -309,7 +309,7 @@ def main():
     all_estimates = read("cycles")
     estimates = [e for e in all_estimates if not e["has_less_temp"]]
     int8 = selected(bench, benchmark_store.NAMES)
-    images = selected(read("bench_images"), benchmark_store.NAMES)
+    images = selected(read("bench_ptm"), benchmark_store.NAMES)
     write(DOCUMENT, [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
         ("dense", dense(estimates)),

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from _picotorch_c import lib
-from benchmark import bench, bench_images, bench_ops, performance, twin_speed
+from benchmark import bench, bench_ops, bench_ptm, performance, twin_speed
 from picotorch.boards.boards import load_board
 from support.board_call import BOARDS
 from support.resnet18 import PRODUCTS
@@ -25,9 +25,9 @@ def test_a_model_with_data_files_is_measured():
 
 
 @pytest.mark.parametrize(("name", "most"), [("add_1", 450), ("softmax_2x2", 500), ("linear_5", 1200)])
-def test_small_models_take_few_instructions(name, most):
+def test_small_models_take_few_instructions(name, maximum):
     entry = bench.row(name, load_board("mps2-an386"), "none")
-    assert entry["execute_in_c"] <= most
+    assert entry["execute_in_c"] <= maximum
     assert entry["execute_in_c"] < entry["execute"] < entry["execute_in_c"] + 400
 
 
@@ -46,7 +46,7 @@ def test_operators_are_measured():
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_mobilenet_v1_025", "int8_resnet8"])
 def test_images_are_measured(name, tmp_path):
     """And need little beside ExecuTorch's runtime."""
-    entry = bench_images.row(name, load_board("mps2-an386"), tmp_path / "project")
+    entry = bench_ptm.row(name, load_board("mps2-an386"), tmp_path / "project")
     assert entry["open"]["trusted"] < entry["open"]["walk"] < entry["open"]["strict"]
     assert entry["prepared"] < entry["image"] < 1.02 * (entry["constants"] + entry["prepared"])
     assert entry["flash"] > entry["image"]
@@ -82,8 +82,8 @@ def test_each_kind_of_vectors_that_the_processor_has_is_measured(monkeypatch, na
 
     class Library:
         @staticmethod
-        def pt_use_vectors(most):
-            taken.append(use(most))
+        def pt_use_vectors(maximum):
+            taken.append(use(maximum))
             return taken[-1]
 
     monkeypatch.setattr(twin_speed, "SECONDS", 0)

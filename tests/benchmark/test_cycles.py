@@ -86,8 +86,8 @@ TABLES = [
 def test_an_instruction_of_a_table(core, one, before, taken, usual):
     model = Timings("cortex-" + core)
     state = code(before)[0] if before else model.start
-    least, found, most = model.run(state, code(one), taken, False)[0]
-    assert least <= found <= most
+    minimum, found, maximum = model.run(state, code(one), taken, False)[0]
+    assert minimum <= found <= maximum
     assert found == usual
 
 
@@ -154,9 +154,9 @@ PIPELINES = [
 
 @pytest.mark.parametrize(("core", "block", "taken", "usual"), PIPELINES)
 def test_a_block_in_a_pipeline(core, block, taken, usual):
-    least, found, most = cycles(core, block, taken)
+    minimum, found, maximum = cycles(core, block, taken)
     assert found == usual
-    assert least <= found <= most
+    assert minimum <= found <= maximum
 
 
 def test_what_nobody_knows_has_a_range():
@@ -379,10 +379,10 @@ NEAR = [*((name, "mps2-an386") for name in [*benchmark_store.NAMES, *FLOAT_MODEL
           for name in ("int8_deep_autoencoder", "deep_autoencoder"))]
 
 
-def error_of_estimate(name, board, prepare, has_less_temp=False, of_image=False):
+def error_of_estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
     """By how much an estimate from the run has too many cycles beside the simulation."""
-    one = request_in(name, board, prepare, has_less_temp, of_image)
-    simulated = estimate(name, board, prepare, has_less_temp, of_image)
+    one = request_in(name, board, prepare, has_less_temp, of_ptm)
+    simulated = estimate(name, board, prepare, has_less_temp, of_ptm)
     conditions = cycles_of_size.conditions_of(one, running.run(one, board.name), board.core)
     assert conditions.mode() == simulated["mode"]
     found = cycles_of_size.estimate(board.core, None, simulated["execute"],
@@ -411,8 +411,8 @@ def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare)
 def test_the_estimate_is_near_with_less_temp_memory_than_kernels_wish_for():
     board = load_board("mps2-an386")
     for name in ("int8_ds_cnn", "int8_resnet8"):
-        wished, less = (estimate(name, board, "none", is_less) for is_less in (False, True))
-        assert less["temp"] < wished["temp"] and less["cycles"] > wished["cycles"]
+        preferred, less = (estimate(name, board, "none", is_less) for is_less in (False, True))
+        assert less["temp"] < preferred["temp"] and less["cycles"] > preferred["cycles"]
         assert abs(error_of_estimate(name, board, "none", True)) <= 0.08
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import picotorch
 import pytest
 from picotorch import Error
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.deploy import attached, files, installing, room, selftest
 from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
@@ -564,13 +564,13 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
     """Or takes a slower module, which runs it."""
     monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
     image = tmp_path / "model.ptm"
-    image.write_bytes(image_writer.compile_image(MODEL.read_bytes(), core="cortex-m4").data)
+    image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m4").data)
     mpy = native_module.MPY
     has_facts(monkeypatch, mpy=mpy | native_module.ARCHES["armv6m"] << 10)
     assert_error(call("deploy", image, "--port", board.port), "NotSupported",
                  "the model is an image without the weights that armv6m needs", "--optimize size")
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
-    image.write_bytes(image_writer.compile_image(MODEL.read_bytes(), core="cortex-m0plus").data)
+    image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m0plus").data)
     wanted = installing.wanted_by({"": open_program(image.read_bytes())})
     assert wanted.arches == ("armv6m",) and not wanted.small
     for arch in ("armv6m", "armv7emsp"):

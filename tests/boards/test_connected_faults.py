@@ -78,7 +78,7 @@ def install(board, native_modules):
 PLACES = {run: {"cut": 15, "stall": 5, "garble": 15, "reset": 15},
           **{step: {"cut": 5, "stall": 2, "garble": 5, "reset": 5}
              for step in (deploy, deploy_to_romfs, install)}}
-MOST_PLACES = 15 if SWEEP else 4
+MAX_PLACES = 15 if SWEEP else 4
 
 
 def test_there_are_50_places_of_a_run_and_of_a_deploy():
@@ -88,7 +88,7 @@ def test_there_are_50_places_of_a_run_and_of_a_deploy():
 
 def tried(places):
     """Numbers of the places that are tried, spread over all."""
-    some = min(places, MOST_PLACES)
+    some = min(places, MAX_PLACES)
     return sorted({round(i * (places - 1) / max(some - 1, 1)) for i in range(some)})
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from picotorch.cli import main as cli
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.deploy import flash_tools
 from picotorch.firmware import kernels_in_flash, ports, rp2, selective
 from picotorch.firmware.uf2 import ABSOLUTE
@@ -314,7 +314,7 @@ def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
     monkeypatch.setattr(kernels_in_flash, "_prebuilt", built.append)
     model = ADD.parents[1] / "int8_ds_cnn" / "model.pte"
     image = wheel / "model.ptm"
-    image.write_bytes(image_writer.compile_image(model.read_bytes(), core="cortex-m4").data)
+    image.write_bytes(ptm_writer.compile_ptm(model.read_bytes(), core="cortex-m4").data)
     for arguments, needs in (
             (("natmod", "--flash", "RPI_PICO", "--frozen-model", image), "that armv6m need"),
             (("natmod", "--flash", "RPI_PICO", "--models", image), "that armv6m need"),
@@ -324,4 +324,4 @@ def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
                      "compile it with --optimize size")
     assert built == [] and list(wheel.iterdir()) == [image]
     monkeypatch.undo()
-    rp2.check_images("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels
+    rp2.check_ptms("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels

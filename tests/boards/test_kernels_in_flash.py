@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.firmware import kernels_in_flash, native_module, rp2, selective, uf2
 from picotorch.host.operators import common_operators
 from picotorch.host.twin import open_program
@@ -49,7 +49,7 @@ def package(firmware, tmp_path_factory):
 def image(tmp_path_factory):
     """Compile int8 ds_cnn to an image without prepared weights."""
     path = tmp_path_factory.mktemp("image") / "model.ptm"
-    path.write_bytes(image_writer.compile_image(MODEL.read_bytes()).data)
+    path.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes()).data)
     return path
 
 

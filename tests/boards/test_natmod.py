@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.firmware import native_module
 from picotorch.host.operators import common_operators, known_operators, needed_operators
 from picotorch.host.twin import open_program
@@ -67,15 +67,15 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, models, tmp_path):
     assert lines == wanted
 
 
-@pytest.mark.parametrize(("arch", "target", "is_image"), [("armv6m", "microbit", False),
+@pytest.mark.parametrize(("arch", "target", "is_ptm"), [("armv6m", "microbit", False),
                                                            ("armv7m", "netduino2", True)])
-def test_a_small_machine_runs_it_from_flash(arch, target, is_image, models, tmp_path):
+def test_a_small_machine_runs_it_from_flash(arch, target, is_ptm, models, tmp_path):
     """A Cortex-M0 with 256 KB of RAM, and an M3 with 128 KB, which has no room for .pte files: int8
     ds_cnn, the module read from a ROMFS."""
     stock.need(target)
     model = models["int8_ds_cnn"]
-    if is_image:
-        model = image_writer.compile_image(model, core=None).data
+    if is_ptm:
+        model = ptm_writer.compile_ptm(model, core=None).data
     programs = {"": open_program(model)}
     script = (SCRIPTS / "models.py").read_text().replace('"int8_ds_cnn", "ds_cnn"', '"int8_ds_cnn",')
     script = script.replace("bytearray(64000)", "bytearray(16000)")

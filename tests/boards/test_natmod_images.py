@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.firmware import native_module
 from picotorch.host import twin
 from picotorch.host.operators import known_operators, needed_operators
@@ -36,7 +36,7 @@ def pte(name):
 @functools.cache
 def image(name, core):
     """The image of a fixture, with weights prepared for a core or for none."""
-    return image_writer.compile_image(pte(name), core=core).data
+    return ptm_writer.compile_ptm(pte(name), core=core).data
 
 
 @functools.cache

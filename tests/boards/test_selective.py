@@ -216,7 +216,7 @@ def test_variants_of_convolutions_may_be_left_out(call, tmp_path):
         assert call(*command, *options)[0] == 0
         return set(re.findall(r"#define (PT_NO_\w+)", output.read_text()))
 
-    gaining = {"PT_NO_POINTWISE", "PT_NO_NEIGHBOURS"}  # no model here gains by the third
+    gaining = {"PT_NO_POINTWISE", "PT_NO_IM2ROW"}  # no model here gains by the third
     assert switches("--optimize", "size") - switches() == gaining
     assert switches("--optimize", "speed") == switches("--optimize", "balanced") == switches()
     programs = {"model": open_program(path("int8_ds_cnn").read_bytes())}

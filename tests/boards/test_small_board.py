@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from picotorch.boards.boards import full_board_names, load_board
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.firmware import selective
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program
@@ -49,7 +49,7 @@ def firmware_for_images(request, tmp_path_factory):
 
 def image():
     """Compile the first model for the board's core."""
-    return compile_image(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
+    return compile_ptm(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
 
 
 def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware_for_images, tmp_path):

@@ -45,18 +45,18 @@ int main(int n, char **paths) {
         }
         fclose(file);
         pt_error error = {0};
-        pt_plan plan;
+        pt_method_meta plan;
         pt_span span = {planned, sizeof(planned), false};
         const pt_memories memories = {
             .pool = {pool, sizeof(pool), false}, .planned = &span, .n_planned = 1};
         const pt_options options = {0};
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
-        code = code ? code : pt_plan_find(&plan, &opened, "forward", 7, &error);
+        code = code ? code : pt_method_meta_find(&plan, &opened, "forward", 7, &error);
         code = code ? code : pt_load(&method, &plan, &memories, &options, &error);
         printf("\n%d", code);
         pt_text name, overload;
         int32_t number = 0;
-        pt_plan_operator(&plan, 0, &name, &overload, &number, &error);
+        pt_method_meta_operator(&plan, 0, &name, &overload, &number, &error);
         if (number < 0) {
             printf(" %.*s.%.*s", (int)name.length, name.data, (int)overload.length, overload.data);
         }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
-from picotorch.compile import idle, image_writer
+from picotorch.compile import idle, ptm_writer
 from picotorch.errors import END_OF_METHOD
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
@@ -115,13 +115,13 @@ def assert_same(program, data, image):
 def test_outputs_of_fixtures_are_those_of_the_program(name, every_place):
     fixture = FIXTURES[name]
     assert_same(fixture.pte, fixture.data,
-                image_writer.compile_image(fixture.pte, fixture.data, "cortex-m4").data)
+                ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data)
 
 
 @pytest.mark.parametrize("name", benchmark_store.NAMES)
 def test_outputs_of_benchmark_models_are_those_of_the_program(name):
     program = benchmark_store.load(name).pte(BOARD)
-    image = image_writer.compile_image(program, (), "cortex-m4").data
+    image = ptm_writer.compile_ptm(program, (), "cortex-m4").data
     assert (assert_same(program, [], image) > 0) == (name != "int8_deep_autoencoder")
 
 
@@ -165,7 +165,7 @@ def test_outputs_of_random_programs_are_those_of_the_program(every_place):
             results(program, "forward", [], 1)
         except Error:  # tensors of a call that overlap as the kernel does not allow
             continue
-        filled += assert_same(program, [], image_writer.compile_image(program).data)
+        filled += assert_same(program, [], ptm_writer.compile_ptm(program).data)
         ran += 1
     assert ran > 100
     assert filled > 10000
@@ -183,7 +183,7 @@ def test_methods_leave_state_alone_that_they_may_share():
                             [call(0, 0, 1, 2, 3, 3)], ["aten::_softmax.out"], [0], [3],
                             [1216, 2048]) | {"name": "softmax"}
     file, ones = programs.program(add, softmax), np.ones(4, np.float32)
-    for each in (file, image_writer.compile_image(file).data):
+    for each in (file, ptm_writer.compile_ptm(file).data):
         program = Runtime.get().load_program(each)
         for count in range(1, 4):
             assert program.load_method("add").execute([ones])[0].tolist() == [count] * 4
@@ -208,8 +208,8 @@ def simulate(inputs, steps, runs, scribbled):
     return seen, memory
 
 
-def some_areas(generator, most):
-    starts = [generator.randrange(60) for _ in range(generator.randrange(most + 1))]
+def some_areas(generator, maximum):
+    starts = [generator.randrange(60) for _ in range(generator.randrange(maximum + 1))]
     return [(4, start, start + generator.randrange(1, 5)) for start in starts]
 
 
@@ -253,7 +253,7 @@ def test_a_gap_starts_at_a_multiple_of_8():
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_board_runs_with_little_temp_memory(name, temp, bare):
     model = benchmark_store.load(name)
-    image = image_writer.compile_image(model.pte(BOARD), (), "cortex-m4").data
+    image = ptm_writer.compile_ptm(model.pte(BOARD), (), "cortex-m4").data
     result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=temp, bare=bare),
                          BOARD)
     assert (result.code, result.message) == (0, "")

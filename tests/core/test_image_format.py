@@ -7,7 +7,7 @@ pytestmark = pytest.mark.check
 
 VERSION, LOCKED = image_format.locked()
 HOW = ("the shortcut of a call or what a kernel prepares has changed, so that images of this version "
-       "no longer run: change PT_IMAGE_MAGIC (kernels/core/format/ptm.h), and write the lock again "
+       "no longer run: change PT_PTM_MAGIC (kernels/core/format/ptm.h), and write the lock again "
        "as support/image_format.py says")
 
 

@@ -10,7 +10,7 @@ import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
 from picotorch.boards.boards import load_board
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.compile.unwritten import Ranges
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
@@ -51,7 +51,7 @@ class Compiled:
 
     def __init__(self, fixture, core=None):
         self._fixture = fixture
-        self.pte = image_writer.compile_image(fixture.pte, fixture.data, core).data
+        self.pte = ptm_writer.compile_ptm(fixture.pte, fixture.data, core).data
 
     def __getattr__(self, name):
         return getattr(self._fixture, name)
@@ -156,14 +156,14 @@ def cache_program(instructions, **fields):
 def test_what_is_read_first_is_zero(instructions):
     program = cache_program(instructions)
     wanted, found = (in_dirty_memory(open_program(file), None, "forward", 4)
-                     for file in (program, image_writer.compile_image(program).data))
+                     for file in (program, ptm_writer.compile_ptm(program).data))
     assert all(same_bits(a, b) for one, other in zip(wanted, found, strict=True)
                for a, b in zip(one, other, strict=True))
 
 
 def test_state_that_is_only_written_is_zero_before_the_first_run():
     program = cache_program([move(3, 2)], extra_tensor_info={"fully_qualified_name": "cache"})
-    image = image_writer.compile_image(program).data
+    image = ptm_writer.compile_ptm(program).data
     method = loaded_in_dirty_memory(open_program(image), None, "forward")
     assert bytes(method.get_attribute("cache").data) == bytes(16)
 
@@ -192,7 +192,7 @@ def test_every_board_has_some():
 def test_a_benchmark_model_takes_no_pool(name, target):
     model = benchmark_store.load(name)
     board = ALL_ON if target == HOST else target
-    image = image_writer.compile_image(model.pte(board), (), load_board(board).core).data
+    image = ptm_writer.compile_ptm(model.pte(board), (), load_board(board).core).data
     result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=None), target)
     assert (result.code, result.message) == (0, "")
     assert result.method_pool.used == 0
@@ -202,7 +202,7 @@ def test_a_benchmark_model_takes_no_pool(name, target):
 def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
     """Without prepared weights: they are twice the model."""
     model = benchmark_store.load("int8_deep_autoencoder")
-    image = image_writer.compile_image(model.pte("netduinoplus2"), (), None).data
+    image = ptm_writer.compile_ptm(model.pte("netduinoplus2"), (), None).data
     result = running.run(Request(image, model.name, model.inputs, pool_size=0, temp_size=None),
                          "netduinoplus2")
     assert (result.code, result.message, result.method_pool.used) == (0, "", 0)
@@ -215,7 +215,7 @@ def test_what_is_prepared_in_the_image_saves_instructions(name):
     model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
     runs = [running.run(Request(file, name, model.inputs, pack_weights=pack, pool_size=None), ALL_ON)
-            for file, pack in ((image_writer.compile_image(program, (), "cortex-m4").data, False),
+            for file, pack in ((ptm_writer.compile_ptm(program, (), "cortex-m4").data, False),
                                (program, True), (program, False))]
     in_image, in_pool, plain = [run.instructions["execute"] for run in runs]
     assert in_image <= in_pool < plain
@@ -223,13 +223,13 @@ def test_what_is_prepared_in_the_image_saves_instructions(name):
 
 def test_the_same_program_gives_the_same_bytes():
     fixture = FIXTURES["int8_ds_cnn"]
-    assert image_writer.compile_image(fixture.pte, (), "cortex-m4").data == \
-        image_writer.compile_image(fixture.pte, (), "cortex-m4").data
+    assert ptm_writer.compile_ptm(fixture.pte, (), "cortex-m4").data == \
+        ptm_writer.compile_ptm(fixture.pte, (), "cortex-m4").data
 
 
 def leaves_out(image):
-    core = image.pte[ffi.offsetof("pt_image_header", "core")]
-    return bool(core & lib.PT_IMAGE_OWN_CORE)
+    core = image.pte[ffi.offsetof("pt_ptm_header", "core")]
+    return bool(core & lib.PT_PTM_OWN_CORE)
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", None])
@@ -260,8 +260,8 @@ def test_the_twin_runs_what_is_prepared(name, core):
     data = bytearray(image.pte)
     start = struct.unpack_from("<3I", data)[2]
     data[start:] = bytes(~byte & 0xFF for byte in data[start:])
-    struct.pack_into("<2I", data, ffi.offsetof("pt_image_header", "data_sums"),
-                     *image_writer.sums(data[start:]))
+    struct.pack_into("<2I", data, ffi.offsetof("pt_ptm_header", "data_sums"),
+                     *ptm_writer.sums(data[start:]))
 
     def outputs_of(image, executions=0):
         result = running.run(Request(image, name, random_inputs(
@@ -307,7 +307,7 @@ def test_layers_that_share_what_is_prepared_differ_in_the_last_channel():
     """An image has the same bytes once, and nothing prepared of the last of three channels."""
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
-    image = image_writer.compile_image(program, (), "cortex-m4")
+    image = ptm_writer.compile_ptm(program, (), "cortex-m4")
     assert image.calls_prepared == 2
     wanted, found = (running.run(Request(file, "", inputs, executions=2), HOST).outputs
                      for file in (program, image.data))
@@ -320,8 +320,8 @@ def test_layers_that_share_what_is_prepared_differ_in_the_last_channel():
 def test_an_image_is_hardly_more_than_constants_and_prepared_weights(name):
     """It leaves out the constants that the core's loops take prepared alone."""
     program = benchmark_store.load(name).pte(ALL_ON)
-    constants = image_writer.compile_image(program).parts.constants
-    image = image_writer.compile_image(program, (), load_board(ALL_ON).core)
+    constants = ptm_writer.compile_ptm(program).parts.constants
+    image = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)
     assert len(image.data) <= 1.02 * (constants + image.parts.prepared)
     assert image.parts.constants < constants / 3
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from support import replayed
 from support.programs import program, relu_plan
 
@@ -16,24 +16,24 @@ RELU = 149
 PORTABLE = "activation", "arguments", "element", "elementwise", "float_math", "half"
 
 REFUSED = {
-    "PT_MOST_INPUTS": ["0", "1", "16", "31", "33", "48", "-32", "65505", "65536", "1048576"],
-    "PT_MOST_MEMORIES": ["-1", "0", "1", "4", "33", "40", "255", "256"],
+    "PT_MAX_INPUTS": ["0", "1", "16", "31", "33", "48", "-32", "65505", "65536", "1048576"],
+    "PT_MAX_MEMORIES": ["-1", "0", "1", "4", "33", "40", "255", "256"],
     "PT_PROGRAM_LIMIT": ["0", "1", "0x7FFFFFF", "0x8000001", "0x80000000", "0x100000000"],
     "PT_MAX_STEPS": ["-1", "0", "0x80000000", "0x100000000"],
 }
-COMBINATIONS = [("PT_NO_PROGRAMS", "PT_NO_IMAGES"), ("PT_NO_CHECKS",), ("PT_NO_DYNAMIC",),
-                ("PT_NO_CHECKS", "PT_NO_IMAGES"), ("PT_NO_DYNAMIC", "PT_NO_IMAGES")]
+COMBINATIONS = [("PT_NO_PROGRAMS", "PT_NO_PTM"), ("PT_NO_CHECKS",), ("PT_NO_DYNAMIC",),
+                ("PT_NO_CHECKS", "PT_NO_PTM"), ("PT_NO_DYNAMIC", "PT_NO_PTM")]
 WORKING = [
-    ["PT_MOST_INPUTS=32", "PT_MOST_MEMORIES=5", "PT_MAX_STEPS=1", "PT_PROGRAM_LIMIT=0x8000000"],
-    ["PT_MOST_INPUTS=65504", "PT_MOST_MEMORIES=32", "PT_MAX_STEPS=0x7FFFFFFF",
+    ["PT_MAX_INPUTS=32", "PT_MAX_MEMORIES=5", "PT_MAX_STEPS=1", "PT_PROGRAM_LIMIT=0x8000000"],
+    ["PT_MAX_INPUTS=65504", "PT_MAX_MEMORIES=32", "PT_MAX_STEPS=0x7FFFFFFF",
      "PT_PROGRAM_LIMIT=0x40000000", "PT_ANY_CORE"],
-    ["PT_NO_IMAGES", "PT_NO_TEXTS", "PT_NO_TRACER", "PT_NO_PACKING", "PT_PLAIN_LOOPS"],
+    ["PT_NO_PTM", "PT_NO_TEXTS", "PT_NO_TRACER", "PT_NO_PACKING", "PT_PLAIN_LOOPS"],
     ["PT_NO_PROGRAMS"],
     ["PT_NO_PROGRAMS", "PT_NO_CHECKS", "PT_NO_DYNAMIC", "PT_NO_TEXTS", "PT_NO_TRACER",
-     "PT_MOST_MEMORIES=6", "PT_MOST_INPUTS=32"],
+     "PT_MAX_MEMORIES=6", "PT_MAX_INPUTS=32"],
 ]
 # What a list of operators leaves out (see registry.c); all builds below leave it out.
-LEFT_OUT = ["PT_NO_WINOGRAD", "PT_NO_POINTWISE", "PT_NO_NEIGHBOURS",
+LEFT_OUT = ["PT_NO_WINOGRAD", "PT_NO_POINTWISE", "PT_NO_IM2ROW",
             *(f"PT_NO_{path.name.upper()}" for path in sorted((KERNELS / "extra").iterdir()))]
 INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.inc
 
@@ -60,16 +60,16 @@ int main(int n, char **paths) {
             return 9;
         }
         pt_error error = {0};
-        pt_plan plan;
+        pt_method_meta plan;
         pt_span spans[32] = {{0}};
         pt_memories memories = {.planned = spans};
         const pt_options options = {.prepare = PREPARE};
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
-        code = code ? code : pt_plan_find(&plan, &opened, "forward", 7, &error);
-        const uint32_t inputs = code ? 0 : pt_plan_count(&plan, PT_INPUTS);
-        for (uint32_t k = 0; !code && k < pt_plan_count(&plan, PT_PLANNED_BUFFERS) && k < 32; k++) {
+        code = code ? code : pt_method_meta_find(&plan, &opened, "forward", 7, &error);
+        const uint32_t inputs = code ? 0 : pt_method_meta_count(&plan, PT_INPUTS);
+        for (uint32_t k = 0; !code && k < pt_method_meta_count(&plan, PT_PLANNED_BUFFERS) && k < 32; k++) {
             uint32_t bytes = 0;
-            code = pt_plan_buffer(&plan, k, &bytes, &error);
+            code = pt_method_meta_buffer(&plan, k, &bytes, &error);
             planned[k] = calloc(1, bytes);
             spans[k].data = planned[k];
             spans[k].size = bytes;
@@ -147,7 +147,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     paths = {name: folder / name for name in ("program", "image", "inputs", "buffers")}
     paths["program"].write_bytes(program(relu_plan()))
-    paths["image"].write_bytes(image_writer.compile_image(program(relu_plan())).data)
+    paths["image"].write_bytes(ptm_writer.compile_ptm(program(relu_plan())).data)
     paths["inputs"].write_bytes(many_inputs(33))
     paths["buffers"].write_bytes(two_buffers())
     return paths
@@ -186,17 +186,17 @@ WORKS = "0 0 2 0 4"
 @pytest.mark.thorough
 @pytest.mark.parametrize("knobs", WORKING, ids=" ".join)
 def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
-    of_program, of_image, of_inputs, of_buffers = answers(tmp_path, knobs, files.values())
-    is_few = "PT_MOST_MEMORIES=5" in knobs
+    of_program, of_ptm, of_inputs, of_buffers = answers(tmp_path, knobs, files.values())
+    is_few = "PT_MAX_MEMORIES=5" in knobs
     assert (of_program == WORKS) == ("PT_NO_PROGRAMS" not in knobs)
-    assert (of_image == WORKS) == ("PT_NO_IMAGES" not in knobs and not is_few)
+    assert (of_ptm == WORKS) == ("PT_NO_PTM" not in knobs and not is_few)
     if "PT_NO_PROGRAMS" not in knobs:
-        assert (of_inputs == WORKS) == ("PT_MOST_INPUTS=32" not in knobs)
+        assert (of_inputs == WORKS) == ("PT_MAX_INPUTS=32" not in knobs)
         assert (of_buffers == WORKS) == (not is_few)
 
 
 @pytest.mark.thorough
 def test_a_build_that_packs_no_weights_refuses_to(files, tmp_path):
     """It loads an image, which brings its packed weights."""
-    of_program, of_image, *_ = answers(tmp_path, ["PT_NO_PACKING", "PREPARE=true"], files.values())
-    assert of_program == "16" and of_image == WORKS
+    of_program, of_ptm, *_ = answers(tmp_path, ["PT_NO_PACKING", "PREPARE=true"], files.values())
+    assert of_program == "16" and of_ptm == WORKS

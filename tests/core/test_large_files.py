@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Module
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.host.request import Request
 from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
@@ -196,8 +196,8 @@ def test_scratch_lies_apart_from_other_tensors_in_further_memories(by):
 
 def test_an_image_keeps_what_the_program_needs():
     fixture = fixture_store.load("ds_cnn")
-    image = image_writer.compile_image(spread(fixture.pte, REACH))
-    assert image.data == image_writer.compile_image(fixture.pte).data
+    image = ptm_writer.compile_ptm(spread(fixture.pte, REACH))
+    assert image.data == ptm_writer.compile_ptm(fixture.pte).data
 
 
 # ---- what is refused
@@ -224,7 +224,7 @@ def test_a_pool_too_small():
 @pytest.mark.thorough
 def test_an_image_of_more_than_a_reference_reaches():
     with pytest.raises(Error, match="NotSupported.*images above 128 MiB"):
-        image_writer.compile_image(large_table(12_000_000))
+        ptm_writer.compile_ptm(large_table(12_000_000))
 
 
 def test_tables_beyond_the_reach():
@@ -252,7 +252,7 @@ def test_tables_of_a_data_file_beyond_the_reach():
 def test_an_image_with_a_planned_buffer_beyond_the_reach():
     pte = planned_later(fixture_store.load("add_1").pte, REACH)
     with pytest.raises(Error, match="NotSupported.*images of planned buffers above 128 MiB"):
-        image_writer.compile_image(pte)
+        ptm_writer.compile_ptm(pte)
 
 
 def test_more_further_memories_than_references_have():

@@ -26,10 +26,10 @@ class Library:
         self.error = ffi.new("pt_error *")
         self.file = ffi.new("uint64_t[]", -(-len(data) // 8))
         ffi.memmove(self.file, data, len(data))
-        self.program, self.plan = ffi.new("pt_program *"), ffi.new("pt_plan *")
+        self.program, self.plan = ffi.new("pt_program *"), ffi.new("pt_method_meta *")
         assert not lib.pt_program_open(self.program, self.file, len(data), lib.PT_VERIFY_STRICT,
                                        self.error)
-        assert not lib.pt_plan_find(self.plan, self.program, b"forward", 7, self.error)
+        assert not lib.pt_method_meta_find(self.plan, self.program, b"forward", 7, self.error)
         self.method = ffi.new("pt_method *")
         self.pool, self.planned = ffi.new("uint64_t[]", 64), ffi.new("uint64_t[]", 8)
         self.spans = ffi.new("pt_span[]", [span(self.planned)])
@@ -97,9 +97,9 @@ def test_an_item_behind_the_end_of_a_list():
               {"val": ("BoolList", {"items": [True]})}]
     library = Library(program(relu_plan() | {"values": values}))
     assert library.load() == 0
-    view, item = ffi.new("pt_value_view *"), ffi.new("pt_item *")
+    view, item = ffi.new("pt_value_view *"), ffi.new("pt_evalue *")
     for value, length in ((2, 2), (4, 1)):
-        assert not lib.pt_plan_item(library.plan, lib.PT_VALUES, value, ffi.NULL, item, library.error)
+        assert not lib.pt_method_meta_evalue(library.plan, lib.PT_VALUES, value, ffi.NULL, item, library.error)
         for i, code in [(i, 0) for i in range(length)] + [(length, INVALID_ARGUMENT),
                                                           (2**32 - 1, INVALID_ARGUMENT)]:
             assert lib.pt_list_view(library.method, item, i, view, library.error) == code
@@ -110,7 +110,7 @@ def test_a_tensor_without_a_dim_order_has_that_of_the_program():
     library = Library(program(plan(values, [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1], [32])))
     assert library.load() == 0
     x, sizes = ffi.new("float[2]"), ffi.new("int32_t[]", [1, 2])
-    given = ffi.new("pt_given *", {"data": span(x), "has_shape": True, "dtype": 6, "rank": 2,
+    given = ffi.new("pt_input_buffer *", {"data": span(x), "has_shape": True, "dtype": 6, "rank": 2,
                                    "sizes": sizes})
     assert lib.pt_give_input(library.method, 0, given, library.error) == 0
     assert lib.pt_execute(library.method, library.error) == 0
@@ -121,7 +121,7 @@ def test_an_output_takes_no_tensor_of_another_dtype():
                                    ["aten::relu.out"], [0], [1], [16])))
     assert library.load() == 0
     x, sizes = ffi.new("uint64_t[]", 8), ffi.new("int32_t[]", [4])
-    given = ffi.new("pt_given *", {"data": span(x), "typecode": b"B", "has_shape": True, "dtype": 0,
+    given = ffi.new("pt_input_buffer *", {"data": span(x), "typecode": b"B", "has_shape": True, "dtype": 0,
                                    "rank": 1, "sizes": sizes})
     assert lib.pt_set_output(library.method, 0, given, library.error) == INVALID_ARGUMENT
     assert "dtype" in library.what()

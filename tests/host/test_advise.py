@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from picotorch import Error
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.instructions import JUMP_FALSE_CALL, read_instructions
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
@@ -102,7 +102,7 @@ def images():
     layers share are not told apart."""
     for fixture in fixture_store.load_all():
         try:
-            image = compile_image(fixture.pte, fixture.data, "cortex-m4").data
+            image = compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
         except Error:
             continue
         for name in fixture.methods:
@@ -135,15 +135,15 @@ def test_advice_on_an_image_is_that_on_its_program(monkeypatch):
     """But for the comparison, which decides what advice remains."""
     monkeypatch.setattr(advising, "agreed", lambda found: found)
     for program, image, method in images():
-        of_program, of_image = (advise(model, "", method) for model in (program, image))
+        of_program, of_ptm = (advise(model, "", method) for model in (program, image))
         for key in ("advice", "memory", "layers"):
-            assert of_image[key] == [one for one in of_program[key]
+            assert of_ptm[key] == [one for one in of_program[key]
                                      if not is_comparison(one.get("what", ""))]
 
 
 def test_inspect_says_which_constants_an_image_leaves_out(call, tmp_path):
     file = tmp_path / "kws.ptm"
-    image = compile_image(fixture_store.load("int8_ds_cnn").pte, (), "cortex-m4")
+    image = compile_ptm(fixture_store.load("int8_ds_cnn").pte, (), "cortex-m4")
     file.write_bytes(image.data)
     (method,) = json.loads(call("inspect", file, "--json")[1])["methods"]
     memories = {tensor["memory"] for tensor in method["tensors"] if tensor["sizes"] == [64, 1, 1, 64]}

@@ -11,7 +11,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host import quoting
 from picotorch.package import c_project
 from picotorch.package.identifiers import Identifiers
@@ -70,8 +70,8 @@ def value_of(number):
     return kind(number)
 
 
-def model(name, *plans, end_names=None):
-    return c_project.Model(name, compile_image(program(*plans)).data, end_names=end_names or {})
+def model(name, *plans, io_names=None):
+    return c_project.Model(name, compile_ptm(program(*plans)).data, io_names=io_names or {})
 
 
 # ---- literals
@@ -167,7 +167,7 @@ def test_models_whose_names_begin_alike_go_into_one_project(names, tmp_path):
     found = [model(name, relu("forward"), relu("x"), constant("y", int_value(1))) for name in names]
     c_project.write(found, tmp_path)
     checked(tmp_path)
-    found = [model(name, relu("forward"), end_names={"forward": (["open", "x"], ["x_0", "run"])})
+    found = [model(name, relu("forward"), io_names={"forward": (["open", "x"], ["x_0", "run"])})
              for name in names]
     c_project.write(found, tmp_path)
     checked(tmp_path)
@@ -186,7 +186,7 @@ def test_projects_of_any_names_compile(tmp_path):
                       for method in methods[count:]]
             ends = {method: (numbers.choices(WORDS, k=2), numbers.choices(WORDS, k=2))
                     for method in methods[:count]}
-            models.append(model(name, *plans, end_names=ends))
+            models.append(model(name, *plans, io_names=ends))
         shutil.rmtree(tmp_path / "project", ignore_errors=True)
         c_project.write(models, tmp_path / "project")
         checked(tmp_path / "project")

@@ -6,7 +6,7 @@ import subprocess
 import tracemalloc
 
 import pytest
-from picotorch.package import end_names
+from picotorch.package import io_names
 from support import fixture_store
 from support.flatbuffer_builder import double_value, int_value
 from support.programs import call, plan, program, tensor
@@ -118,7 +118,7 @@ def test_functions_and_macros_have_the_names_of_the_program(project, call):
     (called(**{"k" * 100: LEAF, "l" * 101: LEAF}), ["k" * 100, ""]),
     (called(), []), ("", []), ("{", []), ("[1, 2]", []), ("[1, {}]", []), ("[" * 100_000, [])])
 def test_names_are_the_keys_of_trees(inputs, names):
-    assert end_names.of_program(named_program(inputs, encoded(LEAF))) == {
+    assert io_names.of_program(named_program(inputs, encoded(LEAF))) == {
         "forward": (names, [""]), **{f"{end}_{what}": ([], []) for end in ("input0", "output0")
                                      for what in ("scale", "zp")}}
 
@@ -126,14 +126,14 @@ def test_names_are_the_keys_of_trees(inputs, names):
 def test_a_long_key_of_many_leaves_takes_little_memory():
     text = called(**{"k" * 1_000_000: sequence("list", *[LEAF] * 10_000)})
     tracemalloc.start()
-    assert end_names._names(text) == [""] * 10_000
-    most = tracemalloc.get_traced_memory()[1]
+    assert io_names._names(text) == [""] * 10_000
+    maximum = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 100_000_000
+    assert maximum < 100_000_000
 
 
 def test_positional_inputs_of_exported_programs_have_no_names():
-    assert end_names.of_program(fixture_store.load("mlp").pte) == {"forward": ([""], [""])}
+    assert io_names.of_program(fixture_store.load("mlp").pte) == {"forward": ([""], [""])}
 
 
 @pytest.mark.parametrize(("names", "found"), [
@@ -147,4 +147,4 @@ def test_positional_inputs_of_exported_programs_have_no_names():
     (["größe", "图", "int"], ["gr_e", "1", "int"]),
     (["one"], ["0", "1"]), ([], ["0"])])
 def test_names_become_identifiers_that_differ(names, found):
-    assert end_names.identifiers(names, len(found)) == found
+    assert io_names.identifiers(names, len(found)) == found

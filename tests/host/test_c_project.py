@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmark.bench_images import instructions_of
+from benchmark.bench_ptm import instructions_of
 from picotorch import Error
 from picotorch.boards.boards import board_names, full_board_names, load_board
 from picotorch.cli import compile as commands
 from picotorch.compile import rooms
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.operators import known_operators
 from picotorch.host.request import Request
 from picotorch.host.tensors import numpy_dtype, to_stored
@@ -30,9 +30,9 @@ MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
+MAX_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 PACKING = {"pt_pack_weights", "pt_pack_layer_dsp", "pt_pack_layer_v6m", "pt_pack_rows_dsp"}
-MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
+MAX_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 
@@ -46,7 +46,7 @@ def sh(*command, status=0):
 
 
 def image_of(fixture):
-    return compile_image(fixture.pte, fixture.data).data
+    return compile_ptm(fixture.pte, fixture.data).data
 
 
 def first_inputs(fixture):
@@ -198,10 +198,10 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
     flash = json.loads(anchor.read_text())["models"][MODEL][board]["flash"]
     model = benchmark_store.load(MODEL)
     program = model.pte(board)
-    image = compile_image(program, (), load_board(board).core).data
+    image = compile_ptm(program, (), load_board(board).core).data
     c_project.write([c_project.Model("model", image, {"forward": model.inputs})], tmp_path)
     build(tmp_path, f"BOARD={board}")
-    assert sizes(tmp_path / f"build/{board}/model")[0] < MOST_OF_ANCHOR * (flash + len(program))
+    assert sizes(tmp_path / f"build/{board}/model")[0] < MAX_OF_ANCHOR * (flash + len(program))
     info = open_program(image).method_meta("forward").output_tensor_meta(0)
     for options in ([f"BOARD={board}"], UNOPTIMISED):
         assert_same(said(tmp_path, *options), {"model_output_0": words_of(model.expected[0], info)})
@@ -214,7 +214,7 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
 def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
-    """The memory of main.c is included. With the least temp memory all of it is less than
+    """The memory of main.c is included. With the minimum temp memory all of it is less than
     ExecuTorch's."""
     board, file = "mps2-an386", tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load(name).pte(board))
@@ -229,11 +229,11 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
     if name == "int8_ds_cnn":
         anchor = json.loads((benchmark_store.FOLDER / "bench_anchor.json").read_text())
         anchor = anchor["models"][name][board]
-        most = anchor["pool"] + anchor["planned"] + max(anchor["stack_load"], anchor["stack_execute"])
+        maximum = anchor["pool"] + anchor["planned"] + max(anchor["stack_load"], anchor["stack_execute"])
         result = running.run(Request(
-            compile_image(file.read_bytes(), (), "cortex-m4").data, name,
+            compile_ptm(file.read_bytes(), (), "cortex-m4").data, name,
             benchmark_store.load(name).inputs, temp_size=need["temp"], bare=True), board)
-        assert ram + max(result.stack.values()) <= MOST_OF_ANCHOR * most
+        assert ram + max(result.stack.values()) <= MAX_OF_ANCHOR * maximum
 
 
 def test_compile_estimates_its_flash_and_its_stack(project):
@@ -243,7 +243,7 @@ def test_compile_estimates_its_flash_and_its_stack(project):
     inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
     is_there = sizes(folder / "build/mps2-an386/model")[0] - len(image) - inputs
     library = rooms.library_of([image], "cortex-m4")
-    assert 0.97 * is_there < library["flash"] < (1 + MOST_ABOVE) * is_there
+    assert 0.97 * is_there < library["flash"] < (1 + MAX_ABOVE) * is_there
     result = running.run(Request(image, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
     assert max(result.stack.values()) <= library["stack"] < 2304
 
@@ -252,7 +252,7 @@ def test_compile_estimates_its_flash_and_its_stack(project):
 def test_code_and_image_share_the_flash_of_a_part(tmp_path):
     """The image alone has more than half of netduinoplus2's flash."""
     model, board = benchmark_store.load("int8_deep_autoencoder"), "netduinoplus2"
-    image = compile_image(model.pte("mps2-an386"), (), "cortex-m4").data
+    image = compile_ptm(model.pte("mps2-an386"), (), "cortex-m4").data
     assert len(image) > load_board(board).memories["flash_alias"].size / 2
     c_project.write([c_project.Model("model", image, {"forward": model.inputs}, board=board)], tmp_path)
     outputs = running.run(Request(image, "", model.inputs), running.HOST).outputs
@@ -280,7 +280,7 @@ def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
 @pytest.mark.parametrize("board", ["mps2-an386", "mps2-an385", "mps2-an385-m0plus", "mps3-an547"])
 def test_it_builds_without_optimisation(board, tmp_path):
     fixture = fixture_store.load(MODEL)
-    image = compile_image(fixture.pte, (), load_board(board).core).data
+    image = compile_ptm(fixture.pte, (), load_board(board).core).data
     c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
     options = [f"BOARD={board}", "PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]
     build(tmp_path, *options)
@@ -364,7 +364,7 @@ def test_it_has_no_code_that_packs_weights(core, tmp_path):
     """Not even where calls are checked, which would ask for it: the image brings what is packed."""
     board = {"cortex-m4": "mps2-an386", "cortex-m0plus": "mps2-an385-m0plus"}[core]
     fixture = fixture_store.load("int8_convolutions")
-    image = compile_image(fixture.pte, (), core).data
+    image = compile_ptm(fixture.pte, (), core).data
     c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
     build(tmp_path, f"BOARD={board}", "CHECKS=1")
     (linked,) = tmp_path.glob("build/*/model")
@@ -438,7 +438,7 @@ def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
     x, out = (tensor([4], offset, dtype=7) for offset in (0, 32))
     made = program(plan([x, out, int_value(0), bool_value(False)], [call(0, *arguments, arguments[-1])],
                         [operator], [0], [1], [64]))
-    c_project.write([c_project.Model("model", compile_image(made).data)], tmp_path)
+    c_project.write([c_project.Model("model", compile_ptm(made).data)], tmp_path)
     options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
     build(tmp_path, *options)
     said(tmp_path, *options)
@@ -459,7 +459,7 @@ def test_a_build_without_complex_arithmetic_says_so(operator, arguments, tmp_pat
     values = [x, out, int_value(1), bool_value(False), {"val": ("Null", {})},
               {"val": ("IntList", {"items": [2]})}]
     made = program(plan(values, [call(0, *arguments, arguments[-1])], [operator], [0], [1], [64]))
-    c_project.write([c_project.Model("model", compile_image(made).data)], tmp_path)
+    c_project.write([c_project.Model("model", compile_ptm(made).data)], tmp_path)
     options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
     build(tmp_path, *options)
     said(tmp_path, *options)
@@ -837,7 +837,7 @@ def test_a_name_that_c_has_not_is_refused(name, tmp_path):
 
 def test_names_of_a_model_are_no_code(tmp_path):
     pte = fixture_store.load("mlp").pte.replace(b"forward", b"a\"#er;\\")
-    c_project.write([c_project.Model("model", compile_image(pte).data, note="b\n#error\\")], tmp_path)
+    c_project.write([c_project.Model("model", compile_ptm(pte).data, note="b\n#error\\")], tmp_path)
     build(tmp_path, *UNOPTIMISED)
 
 

@@ -7,7 +7,7 @@ import pytest
 from picotorch.boards import chips
 from picotorch.boards.boards import load_board
 from picotorch.compile import preparing, summary
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.errors import INTERNAL, fail
 from picotorch.host import optimize
 from picotorch.host.request import Request
@@ -107,13 +107,13 @@ def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
                           "--json")[1])
     (entry,) = out["models"]
     (method,), core = entry["methods"], entry["core"]
-    less = size_cycles.has_less_temp(method["after"]["temp"], method["temp_least"],
+    less = size_cycles.has_less_temp(method["after"]["temp"], method["min_temp"],
                                      method["temp_fastest"])
     clock = chips.load_chips()[chip].clock_hz
     wanted = by_size.estimate(open_program(image.read_bytes()).method_meta("forward"), core, clock,
                               size_cycles.conditions(image.read_bytes(), core, 0, less))
     assert method["time"] == wanted and not wanted["counted"] and wanted["cycles"] > 0
-    assert (method["other_temp"] is None) == (method["temp_least"] == method["temp_fastest"])
+    assert (method["other_temp"] is None) == (method["min_temp"] == method["temp_fastest"])
     text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", image)[1]
     assert f"{wanted['instructions']:,} instructions, about {wanted['cycles']:,} cycles: " in text
     assert "All are estimates, from the sizes of the tensors." in text
@@ -135,7 +135,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
     fast = project(call, tmp_path / "fast", "--optimize", "speed")
     effects(pack_weights="all", scratch="min")
     slow = project(call, tmp_path / "slow")
-    assert fast["after"]["temp"] == fast["temp_fastest"] > fast["temp_least"] == slow["after"]["temp"]
+    assert fast["after"]["temp"] == fast["temp_fastest"] > fast["min_temp"] == slow["after"]["temp"]
     times = [method["time"]["instructions"] for method in (fast, slow)]
     assert times[0] < 0.88 * times[1]  # slow takes what of the planned memory is idle
     assert fast["other_temp"]["temp"] == slow["after"]["temp"]
@@ -147,7 +147,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
 @pytest.fixture
 def factor_of_pixels(monkeypatch):
     """factor_of_pixels(cycles): what an instruction of a 1x1 convolution takes in an image with less
-    temp memory than kernels wish for; all others take one cycle."""
+    temp memory than kernels prefer; all others take one cycle."""
     def set_to(cycles):
         tables = {"none": {core: {OTHERS: [1, 1, 1]} for core in chips.CORES}}
         for run in (RunConditions(False, True, True), RunConditions(True, True, True)):
@@ -157,7 +157,7 @@ def factor_of_pixels(monkeypatch):
     return set_to
 
 
-@pytest.mark.parametrize("factor, option", [(1, "temp_least"), (2, "temp_fastest")])
+@pytest.mark.parametrize("factor, option", [(1, "min_temp"), (2, "temp_fastest")])
 def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
         factor, option, call, tmp_path, factor_of_pixels):
     """int8 ds_cnn takes fewer instructions with the least, and more cycles if they are long."""
@@ -165,7 +165,7 @@ def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
     file = model("int8_ds_cnn", tmp_path)
     entry = compiled_for(call, file, "--c", tmp_path / "net", "--name", "net")["models"][0]
     (method,) = entry["methods"]
-    assert method["temp_least"] < method["temp_fastest"]
+    assert method["min_temp"] < method["temp_fastest"]
     assert method["after"]["temp"] == method[option]
     assert method["time"]["cycles"] < method["other_temp"]["cycles"]
     out = call("compile", file, "--c", tmp_path / "again", "--keep-plan")[1]
@@ -198,17 +198,17 @@ def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to, 
     (method,) = found["models"][0]["methods"]
     assert status == 0 and (not target or found["fit"]["fits"])
     temp = method["after"]["temp"]
-    assert temp in (method["temp_least"], method["temp_fastest"])
+    assert temp in (method["min_temp"], method["temp_fastest"])
     needs = json.loads(call("size", file, "--board", BOARD, "--json")[1])
-    wished = needs["temp_wished"]["cortex-m4"]
-    assert method["before"]["temp"] == (needs["temp"] if temp == method["temp_least"] else wished)
+    preferred = needs["preferred_temp"]["cortex-m4"]
+    assert method["before"]["temp"] == (needs["temp"] if temp == method["min_temp"] else preferred)
     call("compile", file, "--keep-plan", "-o", tmp_path / "b.ptm")
     run = json.loads(call("run", tmp_path / "b.ptm", "--board", BOARD, "--temp-size", str(temp),
                           "--json")[1])
     assert method["time"]["cycles"] == pytest.approx(run["cycles"], rel=0.01)
     if method["other_temp"]:
         other = run["instructions"]["execute"] / method["other_temp"]["instructions"]
-        assert (other > 1.05) == (temp == method["temp_least"])
+        assert (other > 1.05) == (temp == method["min_temp"])
 
 
 def test_a_project_is_written_where_the_board_measures_nothing(call, tmp_path, monkeypatch):
@@ -220,7 +220,7 @@ def test_a_project_is_written_where_the_board_measures_nothing(call, tmp_path, m
     assert method["after"]["temp"] == method["temp_fastest"]
 
 
-@pytest.mark.parametrize("chip, option", [("stm32f411", "temp_fastest"), ("nrf52832", "temp_least")])
+@pytest.mark.parametrize("chip, option", [("stm32f411", "temp_fastest"), ("nrf52832", "min_temp")])
 def test_the_chip_decides(chip, option, call, tmp_path):
     method = project(call, tmp_path / "net", "--chip", chip)
     assert method["after"]["temp"] == method[option]
@@ -236,9 +236,9 @@ def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(c
         status, out, _ = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--json",
                               *options)
         entries.append(json.loads(out)["models"][0])
-    on_small, least, on_large = entries
-    assert on_small["prepared"] == least["prepared"]
-    assert on_large["prepared"]["none"]["instructions"] < least["prepared"]["none"]["instructions"]
+    on_small, minimum, on_large = entries
+    assert on_small["prepared"] == minimum["prepared"]
+    assert on_large["prepared"]["none"]["instructions"] < minimum["prepared"]["none"]["instructions"]
 
 
 def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
@@ -246,7 +246,7 @@ def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
     for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
         gains = core in ("cortex-m0plus", "cortex-m4")
-        assert (method["temp_fastest"] > method["temp_least"]) == gains
+        assert (method["temp_fastest"] > method["min_temp"]) == gains
         assert gains or method["other_temp"] is None
 
 
@@ -284,10 +284,10 @@ def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled)
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
 
 
-@pytest.mark.parametrize("least_gain, taken", [(-1, "all"), (1, "none")])
-def test_of_all_or_no_calls_the_entry_tells_so(least_gain, taken):
+@pytest.mark.parametrize("min_gain, taken", [(-1, "all"), (1, "none")])
+def test_of_all_or_no_calls_the_entry_tells_so(min_gain, taken):
     program = path("int8_ds_cnn").read_bytes()
-    image, entry = preparing.choose(program, [], "", "cortex-m4", lambda _: None, False, least_gain)
+    image, entry = preparing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
     assert entry.taken == taken and entry.calls == image.calls_prepared
     assert entry.calls == (entry.can if taken == "all" else 0)
 
@@ -312,7 +312,7 @@ def test_the_level_decides(call, tmp_path):
         (entry,) = found["models"]
         (method,) = entry["methods"]
         assert entry["prepared"] is None and (entry["flash"]["prepared"] > 0) == stored
-        assert method["after"]["temp"] == method["temp_fastest" if stored else "temp_least"]
+        assert method["after"]["temp"] == method["temp_fastest" if stored else "min_temp"]
 
 
 def test_balanced_is_the_default(compiled):
@@ -331,7 +331,7 @@ def test_a_core_without_them_has_no_choice(compiled):
 def test_flash_limits_them_and_the_best_stay(call, tmp_path):
     """The autoencoder gains everywhere; image and library have to fit into 512 KB, not all into 384."""
     file = model("int8_deep_autoencoder", tmp_path)
-    plain, full = (len(compile_image(file.read_bytes(), (), core).data)
+    plain, full = (len(compile_ptm(file.read_bytes(), (), core).data)
                    for core in (None, "cortex-m4"))
     sizes = [compiled_for(call, file, "--chip", chip)["models"][0]["bytes"]
              for chip in ("stm32f407", "stm32f411")]
@@ -388,15 +388,15 @@ def test_methods_without_instructions_are_left_out(call, compiled, tmp_path):
 
 @pytest.mark.parametrize("file", ["program", "image"])
 def test_run_and_profile_know_of_less_temp_memory(file, call, tmp_path, monkeypatch):
-    """Less than kernels wish for."""
-    of_image = file == "image"
-    less = RunConditions(False, True, of_image).mode()
+    """Less than kernels prefer."""
+    of_ptm = file == "image"
+    less = RunConditions(False, True, of_ptm).mode()
     monkeypatch.setattr(size_cycles, "CYCLES_PER_INSTRUCTION", {
         "none": {"cortex-m4": {OTHERS: [1, 1, 1]}}, less: {"cortex-m4": {OTHERS: [3, 3, 3]}}})
     name = path("int8_ds_cnn")
-    if of_image:
+    if of_ptm:
         name = tmp_path / "model.ptm"
-        name.write_bytes(compile_image(path("int8_ds_cnn").read_bytes()).data)
+        name.write_bytes(compile_ptm(path("int8_ds_cnn").read_bytes()).data)
     for temp, factor in ((4096, 3), (8192, 1), (16424, 1)):
         run = json.loads(call("run", name, "--board", BOARD, "--temp-size", temp, "--json")[1])
         assert run["cycles"] == factor * run["instructions"]["execute"]
@@ -411,7 +411,7 @@ def test_a_run_that_the_twin_cannot_repeat_has_an_estimate(call, monkeypatch):
     def no_backend(*_):
         raise fail(INTERNAL, "no backend", "BackendX")
 
-    monkeypatch.setattr(size_cycles, "wished_by", no_backend)
+    monkeypatch.setattr(size_cycles, "preferred_by", no_backend)
     run = json.loads(call("run", path("int8_ds_cnn"), "--board", BOARD, "--json")[1])
     assert run["cycles"] > run["instructions"]["execute"]
 

@@ -17,7 +17,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 from torchao.quantization.pt2e.observer import HistogramObserver  # noqa: E402
 
-LEAST_SQNR = 25  # dB
+MIN_SQNR = 25  # dB
 IMAGE = (1, 3, 16, 16)
 
 
@@ -261,7 +261,7 @@ def exported(name):
 def test_int8_is_near_pytorch(name):
     report = exported(name).report
     assert report["checked"] == "executed"
-    assert min(output["sqnr"] for output in report["outputs"]) > LEAST_SQNR
+    assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name.endswith(("norm", "norms"))
@@ -282,7 +282,7 @@ def test_batch_norms_change_no_layer_that_others_take(name, dtype):
     samples = [(torch.randn(sizes),) for _ in range(6)]
     report = picotorch.export.export(make(), samples[0],
                                      quantize=samples if dtype == "int8" else None).report
-    assert report["outputs"][0]["sqnr"] > (LEAST_SQNR if dtype == "int8" else 100)
+    assert report["outputs"][0]["sqnr"] > (MIN_SQNR if dtype == "int8" else 100)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -291,7 +291,7 @@ def test_changes_in_place_are_seen_by_all(name):
     make, sizes = CHANGES[name]
     samples = [(torch.randn(sizes),) for _ in range(6)]
     report = picotorch.export.export(make(), samples[0], quantize=samples).report
-    assert report["outputs"][0]["sqnr"] > LEAST_SQNR
+    assert report["outputs"][0]["sqnr"] > MIN_SQNR
 
 
 def test_decomposed_batch_norms_are_part_of_int8_layers():
@@ -309,7 +309,7 @@ def test_weights_of_alike_names_stay_apart():
     torch.manual_seed(0)
     samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
     report = picotorch.export.export(alike_names(), samples[0], quantize=samples).report
-    assert report["outputs"][0]["sqnr"] > LEAST_SQNR
+    assert report["outputs"][0]["sqnr"] > MIN_SQNR
 
 
 def test_export_leaves_the_mode_of_the_module():
@@ -411,7 +411,7 @@ def test_an_operand_may_be_a_constant(name, monkeypatch):
     module, samples = Operands(operator, size, sides), [(torch.randn(size),) for _ in range(8)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
     assert report["layers"][0]["dtype"] == "int8"
-    assert min(output["sqnr"] for output in report["outputs"]) > LEAST_SQNR, report["outputs"]
+    assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR, report["outputs"]
 
 
 def audio():

@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 SAMPLES = 6
-LEAST_SQNR = 15  # dB, of outputs; below, the report calls a program unusable
+MIN_SQNR = 15  # dB, of outputs; below, the report calls a program unusable
 
 
 def lenet():
@@ -475,7 +475,7 @@ def test_int8_is_as_near_pytorch_as_fake_quantization(make):
     assert found["checked"] == "executed"
     below, _ = report.poor_layers(found["layers"])
     assert not below
-    assert all(output["sqnr"] > LEAST_SQNR for output in found["outputs"])
+    assert all(output["sqnr"] > MIN_SQNR for output in found["outputs"])
 
 
 def flow_refuses(node, dialect_pass):
@@ -492,7 +492,7 @@ def test_what_the_flow_refuses_computes_in_float(monkeypatch):
                                 nn.Linear(8, 8)), (1, 8))
     assert {layer["dtype"] for layer in found["layers"] if "mul" in layer["operator"]} == {"float32"}
     assert {layer["dtype"] for layer in found["layers"] if "linear" in layer["operator"]} == {"int8"}
-    assert found["outputs"][0]["sqnr"] > LEAST_SQNR
+    assert found["outputs"][0]["sqnr"] > MIN_SQNR
 
 
 def sum_of_pools(m, x):

@@ -44,10 +44,10 @@ OWN = {"host/files.py": 2, "deploy/flash_tools.py": 1, "firmware/ports.py": 1,
 
 
 @contextlib.contextmanager
-def full(most):
+def full(maximum):
     """Let no file get larger than so many bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (maximum, before[1]))
     try:
         yield
     finally:
@@ -76,9 +76,9 @@ def contents(folder):
 
 @pytest.mark.parametrize("most", [0, 64])
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_leaves_no_part_of_a_file(call, folder, tmp_path, name, most):
+def test_a_full_disk_leaves_no_part_of_a_file(call, folder, tmp_path, name, maximum):
     command = [str(word).format(folder) for word in WRITERS[name]]
-    with full(most):
+    with full(maximum):
         result = call(*command)
     assert_error(result, "AccessFailed", "File too large; raise the limit")
     named = folder if str(folder) in str(command) else tmp_path / "temporary"

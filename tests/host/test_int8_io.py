@@ -215,7 +215,7 @@ def test_a_smaller_program_gives_the_same_outputs(call, tmp_path, name):
     entry = json.loads(out)
     assert status == 0 and [method["method"] for method in entry["methods"]] == list(fixture.methods)
     for method in entry["methods"]:
-        assert method["planned"] == method["planned_least"] and method["quantized"] == []
+        assert method["planned"] == method["min_planned"] and method["quantized"] == []
         assert sum(method["planned"]) <= sum(method["planned_before"])
     for run in fixture.runs[:1]:
         results = [twin.run(Request(data, name, run.inputs, run.method))
@@ -363,7 +363,7 @@ def test_without_taking_off_the_ends_the_signature_stays():
     program, (entry,), made = edit(plan, quantized_ends=False)
     assert (plan.inputs, plan.outputs, len(plan.values)) == ([0], [3], 9) and made == {}
     assert len(plan.chains[0].instructions) == 3 and entry["quantized"] == []
-    assert entry["planned"] == entry["planned_least"] == [320]
+    assert entry["planned"] == entry["min_planned"] == [320]
 
 
 def test_methods_of_other_names_put_them_before():

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from picotorch.export.planning import Step, find_blocks, least, plan
+from picotorch.export.planning import Step, find_blocks, minimum, plan
 
 pytestmark = pytest.mark.check
 
@@ -16,7 +16,7 @@ def planned(places, inputs, steps, outputs, always=(), **longer):
     offsets, size = plan(places, blocks, ALIGNMENT)
     new = {value: (offsets[value], places[value][1]) for value in offsets}
     assert all(offset + count <= size for offset, count in new.values())
-    assert least(blocks, ALIGNMENT) <= size and size % ALIGNMENT == 0
+    assert minimum(blocks, ALIGNMENT) <= size and size % ALIGNMENT == 0
     return new, size
 
 

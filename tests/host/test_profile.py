@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import resvg_py
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host import drawing
 from picotorch.host.inputs import random_inputs
 from picotorch.host.instructions import read_instructions
@@ -150,7 +150,7 @@ def test_this_computer_restores_prepared_weights_once(core):
     """An image that restores its weights for each block of patches takes forty times as long."""
     fixture = fixture_store.load("int8_resnet8")
     times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0]["total"]
-             for model in (fixture.pte, compile_image(fixture.pte, (), core).data)]
+             for model in (fixture.pte, compile_ptm(fixture.pte, (), core).data)]
     assert times[1] < 3 * times[0]
 
 

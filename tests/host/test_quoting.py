@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from picotorch import Error
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.deploy import flash_tools
 from picotorch.firmware import kernels_in_flash, ports
 from picotorch.host import quoting, romfs
@@ -142,7 +142,7 @@ def test_no_name_is_printed_but_by_show():
 def test_a_terminal_obeys_no_name_of_a_file_on_a_board(folder, capsys, name):
     Path(name).write_bytes(MODEL.read_bytes())
     try:
-        with prompt.models_image([Path(name)]):
+        with prompt.models_ptm([Path(name)]):
             pass
     except Error as error:
         assert "its name is not UTF-8" in error.message and "\udcff" in name
@@ -239,7 +239,7 @@ def compiled(folder, *sources, run=False):
 @pytest.mark.thorough
 def test_a_c_project_of_any_name_compiles(tmp_path):
     """Each name as the note, which is in comments; and as that of the file, for the default name."""
-    image = compile_image(MODEL.read_bytes()).data
+    image = compile_ptm(MODEL.read_bytes()).data
     folder = tmp_path / "project"
     for name in [*NAMES, "int", "1", "_", "main", "pt", "string", "größe ??/"]:
         c_project.write([c_project.Model("kws", image, note=name + "*/")], folder)

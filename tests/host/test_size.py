@@ -12,7 +12,7 @@ from picotorch.boards.chips import CORES, Chip
 from picotorch.cli import main as cli
 from picotorch.cli.command import Choice
 from picotorch.cli.options import Quantity
-from picotorch.compile.image_writer import compile_image
+from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host import quantities
 from picotorch.host.elf import flash_bytes, section_bytes
 from picotorch.host.instructions import read_instructions
@@ -318,13 +318,13 @@ def test_cycles_of_an_execution_are_those_of_its_operators(core):
     convolution, linear, others = (cycles.factors(core, f"cortex_m::quantized_{name}.out")
                                    for name in ("conv2d", "linear", "of_no_model"))
     assert others == cycles.CYCLES_PER_INSTRUCTION["none"][core][cycles.OTHERS]
-    for least, usual, most in (convolution, linear, others):
-        assert least <= usual <= most
+    for minimum, usual, maximum in (convolution, linear, others):
+        assert minimum <= usual <= maximum
     time = cycles.estimate(core, 1_000_000, 2000, {"cortex_m::quantized_conv2d.out": 300,
                                                    "cortex_m::quantized_linear.out": 100})
     expected = [1500 * a + 500 * b for a, b in zip(convolution, linear, strict=True)]
     assert time["instructions"] == 2000 and time["cycles"] == pytest.approx(expected[1], abs=1)
-    times = [time["least_ms"], time["ms"], time["most_ms"]]
+    times = [time["min_ms"], time["ms"], time["max_ms"]]
     assert times == [pytest.approx(one / 1000, abs=1e-3) for one in expected]
     empty = cycles.estimate(core, None, 2000, {})
     assert empty["cycles"] == round(2000 * others[1]) and empty["ms"] is None
@@ -349,7 +349,7 @@ def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_take
         assert [cycles.factors(core, f"{name} 3 wide", run) for run in lacks[:2]] == [plain, slow]
         assert [cycles.factors(core, name, run) for run in lacks] == [plain, slow, slow, plain]
         assert cycles.factors(core, f"{name} 1x1", lacks[3]) == cycles.factors(
-            core, f"{name} 1x1", less._replace(of_image=True))
+            core, f"{name} 1x1", less._replace(of_ptm=True))
         assert cycles.factors(core, f"{name} 1x1", lacks[1]) == cycles.factors(core, f"{name} 1x1")
 
 
@@ -357,11 +357,11 @@ def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_take
     ("int8_convolutions", ["odd channels", *["grouped or dilated"] * 2, "1x1", "grouped or dilated"]),
     ("int8_resnet8", ["odd channels", "3 wide", "3 wide", "", "3 wide", "1x1", "", "3 wide", "1x1"]),
 ])
-@pytest.mark.parametrize("is_image", [False, True])
-def test_kinds_of_convolutions_are_told_apart(name, kinds, is_image):
+@pytest.mark.parametrize("is_ptm", [False, True])
+def test_kinds_of_convolutions_are_told_apart(name, kinds, is_ptm):
     """Strides of 2 too, where an odd width leaves more than half of its columns."""
     model = fixture_store.load(name).pte
-    meta = open_program(compile_image(model).data if is_image else model).method_meta("forward")
+    meta = open_program(compile_ptm(model).data if is_ptm else model).method_meta("forward")
     values = Values(meta.program, meta.plan)
     found = [cycles.operator_of(one, values) for one in read_instructions(meta, values)
              if one.call == "cortex_m::quantized_conv2d.out"]
@@ -390,7 +390,7 @@ def test_milliseconds_are_cycles_at_the_clock(call):
     time = chip["time"]
     assert 1.1 < time["cycles"] / time["instructions"] < 1.8
     assert time["ms"] == pytest.approx(time["cycles"] / 168e3, abs=1e-3)
-    assert time["least_ms"] < time["ms"] < time["most_ms"]
+    assert time["min_ms"] < time["ms"] < time["max_ms"]
     (board,) = found(call, "--board", "netduinoplus2")["boards"]
     assert [one["temp"]["used"]["time"]["ms"] for one in (board, chip)] == [
         pytest.approx(board["time"]["ms"], rel=0.01)] * 2  # the same clock and core
@@ -399,12 +399,12 @@ def test_milliseconds_are_cycles_at_the_clock(call):
 def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
     need = found(call, "--chip", "stm32f407", "--chip", "rp2040", model="int8_resnet8")
     for chip in need["chips"]:
-        used, wished = (chip["temp"][name] for name in ("used", "wished"))
-        assert used["bytes"] == need["temp"] < wished["bytes"] == need["temp_wished"][chip["core"]]
-        assert wished["time"]["instructions"] < 0.8 * used["time"]["instructions"]
-        assert chip["temp"]["taken"] == wished["bytes"]
-        assert chip["time"] == wished["time"]
-        assert chip["ways"]["c"]["ram"]["parts"]["temp memory"] == wished["bytes"]
+        used, preferred = (chip["temp"][name] for name in ("used", "preferred"))
+        assert used["bytes"] == need["temp"] < preferred["bytes"] == need["preferred_temp"][chip["core"]]
+        assert preferred["time"]["instructions"] < 0.8 * used["time"]["instructions"]
+        assert chip["temp"]["taken"] == preferred["bytes"]
+        assert chip["time"] == preferred["time"]
+        assert chip["ways"]["c"]["ram"]["parts"]["temp memory"] == preferred["bytes"]
     ram = need["chips"][0]["ways"]["micropython"]["ram"]["all"] - 1
     (small,) = found(call, "--chip", "stm32f407", "--ram", ram, model="int8_resnet8")["chips"]
     assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["used"]["time"]
@@ -461,7 +461,7 @@ def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory
 def test_the_least_temp_memory_is_that_without_which_nothing_loads(call):
     for model, has_to in (("int8_resnet8", False), ("antialias", True)):
         need = found(call, "--chip", "stm32f407", model=model)
-        assert need["temp_least"] == (need["temp"] if has_to else 0)
+        assert need["min_temp"] == (need["temp"] if has_to else 0)
         assert need["temp"] > 0
 
 
@@ -471,7 +471,7 @@ def test_one_board_alone_is_measured_with_the_least_temp_memory(call):
         (entry,) = [*need["chips"], *need["boards"]]
         assert entry["temp"]["least"]["bytes"] == 0
         slowest, slow, fast = (entry["temp"][name]["time"]["instructions"]
-                               for name in ("least", "used", "wished"))
+                               for name in ("least", "used", "preferred"))
         assert slowest > 1.1 * slow > 1.1 * fast
     (board,) = found(call, "--chip", "rp2040", *options, model="int8_resnet8")["boards"]
     assert board["temp"]["least"]["time"] is None
@@ -598,7 +598,7 @@ def test_flash_of_an_elf_file(tmp_path):
 def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
     """Neither where a firmware is built, nor where none is."""
     image = tmp_path / "kws.ptm"
-    image.write_bytes(compile_image(path(MODEL).read_bytes(), (), "cortex-m4").data)
+    image.write_bytes(compile_ptm(path(MODEL).read_bytes(), (), "cortex-m4").data)
     places = ["--board", "mps2-an385", "--board", "lm3s6965evb", "--board", BOARD, "--chip",
               "stm32f103", "--chip", "stm32f407"]
     entry = json.loads(call("size", image, *places, "--json")[1])
@@ -609,7 +609,7 @@ def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
         assert f"{name}: is an image for another core; compile it for this one, or with --no-p" in out
     assert call("size", image, "--board", "lm3s6965evb", "--fail-on", "fit")[0] == 1
     plain = tmp_path / "plain.ptm"
-    plain.write_bytes(compile_image(path(MODEL).read_bytes()).data)
+    plain.write_bytes(compile_ptm(path(MODEL).read_bytes()).data)
     entry = json.loads(call("size", plain, "--board", "mps2-an385", "--json")[1])
     assert entry["boards"][0]["fits"] and entry["boards"][0]["message"] == ""
 
@@ -698,7 +698,7 @@ def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
     for name in NETWORKS:
         fixture = fixture_store.load(name)
         request = Request(fixture.pte, name, fixture.runs[0].inputs, fixture.runs[0].method)
-        for temp in {cycles.used_by(request), cycles.wished_by(request, core)}:
+        for temp in {cycles.used_by(request), cycles.preferred_by(request, core)}:
             request.temp_size = temp
             result = running.run(request, COUNTED_ON[core])
             run = cycles.conditions_of(request, result, core)
@@ -722,8 +722,8 @@ def test_milliseconds_of_each_chip_without_its_firmware(call, monkeypatch, tmp_p
         entry = one_chip(call, "--chip", chip)
         time = entry["time"]
         assert before["counted"] and not time["counted"] and "make firmware" in entry["message"]
-        assert time["least_ms"] < time["ms"] < time["most_ms"]
-        assert time["least_ms"] < before["ms"] < time["most_ms"]
+        assert time["min_ms"] < time["ms"] < time["max_ms"]
+        assert time["min_ms"] < before["ms"] < time["max_ms"]
         out = call("size", path(MODEL), "--chip", chip)[1]
         row = next(line for line in out.splitlines() if line.startswith(chip))
         assert re.search(r" ~[\d.,]+ ", row), row

@@ -20,7 +20,7 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.program import MINIMAL
 from support import figures, fixture_store, replayed
 from support.programs import call
@@ -64,9 +64,9 @@ SOURCES = {
 def compiled(name):
     """The image of a fixture, with what kernels prepare, or of a source."""
     if name in SOURCES:
-        return image_writer.compile_image(SOURCES[name]).data
+        return ptm_writer.compile_ptm(SOURCES[name]).data
     fixture = fixture_store.load(name)
-    return image_writer.compile_image(fixture.pte, fixture.data, "cortex-m4").data
+    return ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
 
 
 class Edited:

@@ -212,7 +212,7 @@ def test_places_of_a_mask_are_counted():
         call("aten::masked_select.out", column, row, np.zeros(0, np.int8))
 
 
-MOST_POLLS = 64  # each is 1 << 16 steps: an example's own work is far less
+MAX_POLLS = 64  # each is 1 << 16 steps: an example's own work is far less
 HUGE = 1 << 20, 1 << 24  # the first fits beside all other sizes of an example
 
 
@@ -241,7 +241,7 @@ def huge_calls(operator):
 @pytest.mark.parametrize("operator", EXAMPLES)
 def test_no_work_grows_with_a_size_that_no_memory_bounds(operator):
     for one in huge_calls(operator):
-        polls = Polls(MOST_POLLS)  # it ends the call
+        polls = Polls(MAX_POLLS)  # it ends the call
         start = time.process_time()
         one.run(polls.callback)
-        assert polls.count < MOST_POLLS and time.process_time() - start < 0.5, one
+        assert polls.count < MAX_POLLS and time.process_time() - start < 0.5, one

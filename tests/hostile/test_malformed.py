@@ -163,7 +163,7 @@ def test_a_board_says_the_same(board):
     assert len(files) >= 200
     assert {file.kind for file in files} == {
         name for name, kind in malformed.KINDS.items() if kind.group not in NOT_ON_BOARDS}
-    outcomes, crashed, wrong, slow, most = collections.Counter(), [], [], [], 0
+    outcomes, crashed, wrong, slow, maximum = collections.Counter(), [], [], [], 0
     for start in range(0, len(files), AT_ONCE):
         part = files[start : start + AT_ONCE]
         wanted = run_script("damaged.py", job(part), HOST).lines
@@ -181,11 +181,11 @@ def test_a_board_says_the_same(board):
                 wrong.append((file.label, *lines))
             if count > bound(file):
                 slow.append((file.label, count))
-            most = max(most, 0 if file.kind in MORE else count)
+            maximum = max(maximum, 0 if file.kind in MORE else count)
     accepted = outcomes.pop("ok", 0)
     figures.record("malformed_on_boards", board, files=len(files), refused=dict(outcomes),
                    accepted_by_contract=accepted, crashed=len(crashed), hung=len(slow),
-                   wrong=len(wrong), largest_instructions=most)
+                   wrong=len(wrong), largest_instructions=maximum)
     assert (crashed, wrong, slow) == ([], [], [])
 
 

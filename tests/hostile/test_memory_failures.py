@@ -34,13 +34,13 @@ EVENT_BYTES = 16
 RUNS_AFTER = 1024  # refusals
 # `make reliability` tries all sizes; without it one in so many of large memories is left out.
 STEP = 4  # bytes
-MOST_PLANNED = 16384  # sizes of a planned buffer
+MAX_PLANNED = 16384  # sizes of a planned buffer
 PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels prepare weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
 # `make reliability` takes all boards whose heap holds the script.
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
 # What a boot of a board gets
-MOST_FIXTURES = 24
+MAX_FIXTURES = 24
 ROOM = 0.9  # of the memory for jobs, which holds the script, too
 
 
@@ -92,7 +92,7 @@ def check_steps(fixture, lines):
 
 def planned_step(fixture):
     largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
-    return STEP if SWEEP else STEP * -(-largest // (STEP * MOST_PLANNED))
+    return STEP if SWEEP else STEP * -(-largest // (STEP * MAX_PLANNED))
 
 
 def parts():
@@ -123,7 +123,7 @@ def batches(board):
     for name in [name for name, other in on_boards(FIXTURES) if other == board]:
         needed = len(fixture_jobs.job_of(FIXTURES[name]).to_bytes())
         backends = bool(FIXTURES[name].backends)
-        if batch and (len(batch) == MOST_FIXTURES or size + needed > room
+        if batch and (len(batch) == MAX_FIXTURES or size + needed > room
                       or backends != has_backends):
             yield tuple(batch)
             batch, size = [], 0

@@ -65,9 +65,9 @@ def test_boards_equal_the_twin(board, calls):
 def test_a_value_takes_few_instructions(board):
     """At most as many as a loop over bytes needs; a call of a function for each takes a hundred."""
     x = np.arange(4096).astype(np.int8)
-    most = {"mps3-an547": 1, "mps2-an386": 8, "mps2-an500": 8, "mps2-an505": 8}.get(board, 20)
+    maximum = {"mps3-an547": 1, "mps2-an386": 8, "mps2-an500": 8, "mps2-an505": 8}.get(board, 20)
     cases = [Case("aten::relu.out", x, np.zeros_like(x)),
              Case("aten::clamp.out", x, -7, 100, np.zeros_like(x)),
              Case("cortex_m::quantized_activation.out", x, x[:256], np.zeros_like(x))]
     for case, result in zip(cases, call_on_board(board, cases), strict=True):
-        assert result.instructions < most * len(x), case
+        assert result.instructions < maximum * len(x), case

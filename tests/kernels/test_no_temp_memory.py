@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from picotorch import MemoryManager, Method
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, Error
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program
@@ -94,13 +94,13 @@ def test_it_does_not_take_many_times_as_long():
     model = benchmark_store.load("int8_ds_cnn")
     requests = [Request(model.pte(M4), "ds_cnn", model.inputs, temp_size=size, bare=True)
                 for size in (0, 3780)]
-    least, used = (running.run(one, M4).instructions["execute"] for one in requests)
-    assert used < least < 4.2 * used
+    minimum, used = (running.run(one, M4).instructions["execute"] for one in requests)
+    assert used < minimum < 4.2 * used
 
 
 def test_an_image_without_its_plain_weights_needs_its_temp_memory():
     model = benchmark_store.load("int8_ds_cnn").pte(M4)
-    program = open_program(image_writer.compile_image(model, (), "cortex-m4").data)
+    program = open_program(ptm_writer.compile_ptm(model, (), "cortex-m4").data)
     meta = program.method_meta("forward")
     planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
                                      for i in range(meta.num_memory_planned_buffers())])

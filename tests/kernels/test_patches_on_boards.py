@@ -111,10 +111,10 @@ def test_channels_prepared_in_temp_memory(board):
     rng = np.random.default_rng(7)
     cases = []
     for depth, kernel, groups in ((48, 1, 1), (67, 1, 2), (6, 3, 1), (16, 3, 1), (7, 3, 2)):
-        for least in ((), (0,), (3, 4), (1, 17)):
+        for minimum in ((), (0,), (3, 4), (1, 17)):
             channels = int(rng.integers(18, 60)) * groups
             w = int8(rng, channels, kernel, kernel, depth).clip(-127)
-            w.reshape(channels, -1)[list(least), 6:8] = -128
+            w.reshape(channels, -1)[list(minimum), 6:8] = -128
             x = int8(rng, 1, depth * groups, 7, int(rng.integers(8, 12)))
             x[:, :, 2:4] = -128
             one = convolution(x, w, rng.integers(-999, 999, channels), 1 << 30, -9, out_offset=5,

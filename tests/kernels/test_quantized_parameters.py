@@ -15,24 +15,24 @@ LEAST = np.float32(6.1e-5)
 
 def choose(x, low, high):
     """Compute as ExecuTorch's kernel does: in double, but for the values."""
-    least = np.float32(min(x.min(initial=0), 0))
-    most = np.float32(max(x.max(initial=0), 0))
+    minimum = np.float32(min(x.min(initial=0), 0))
+    maximum = np.float32(max(x.max(initial=0), 0))
     steps = high - low
-    scale = (float(most) - float(least)) / steps
+    scale = (float(maximum) - float(minimum)) / steps
     if np.float32(scale) == 0 or np.isinf(np.float32(1) / np.float32(scale)):
         scale = 0.1
     if scale < float(LEAST):
-        if least == 0:
-            most = LEAST * np.float32(steps)
-        elif most == 0:
-            least = -LEAST * np.float32(steps)
+        if minimum == 0:
+            maximum = LEAST * np.float32(steps)
+        elif maximum == 0:
+            minimum = -LEAST * np.float32(steps)
         else:
             factor = LEAST / np.float32(scale)
-            least, most = least * factor, most * factor
+            minimum, maximum = minimum * factor, maximum * factor
         scale = float(LEAST)
-    of_least, of_most = float(least) / scale, float(most) / scale
-    first = abs(low) - abs(of_least) < abs(high) - abs(of_most)
-    zero_point = low - of_least if first else high - of_most
+    of_min, of_max = float(minimum) / scale, float(maximum) / scale
+    first = abs(low) - abs(of_min) < abs(high) - abs(of_max)
+    zero_point = low - of_min if first else high - of_max
     if math.isnan(zero_point):
         return scale, low
     return scale, int(np.rint(np.float32(min(max(zero_point, low), high))))

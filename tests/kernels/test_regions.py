@@ -11,8 +11,8 @@ IMAGE = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 REGION = np.float32([[0, 1, 1, 3, 3]])
 
 
-def kept(boxes, scores, most, n):
-    return call(NMS, np.float32(boxes), np.float32(scores), most, np.zeros(n, np.int64)).tolist()
+def kept(boxes, scores, maximum, n):
+    return call(NMS, np.float32(boxes), np.float32(scores), maximum, np.zeros(n, np.int64)).tolist()
 
 
 def test_an_overlap_of_the_threshold_stays():

@@ -224,9 +224,9 @@ def test_weights_are_added_in_the_order_of_the_elements():
     (COUNTED, np.float32([1, 2]), 0, np.zeros(4, np.float32), "the sizes of weights", "check"),
     (np.float32(COUNTED), None, 0, np.zeros(4, np.int64), "integers only", "check"),
     (COUNTED[None], None, 0, np.zeros(4, np.int64), "must have 1 dim", "check")])
-def test_counts_are_refused(x, weights, least, out, words, stage):
+def test_counts_are_refused(x, weights, minimum, out, words, stage):
     with pytest.raises(KernelError, match=words) as caught:
-        call(BINCOUNT, x, weights, least, out)
+        call(BINCOUNT, x, weights, minimum, out)
     assert caught.value.stage == stage
 
 

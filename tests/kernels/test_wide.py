@@ -3,14 +3,14 @@ which computes them plainly, with any scratch."""
 
 import numpy as np
 import pytest
-from _picotorch import WISHING_CORES
+from _picotorch import PREFERRING_CORES
 from picotorch.boards.boards import load_board
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from picotorch.firmware import selective
 from picotorch.host import operators
 from picotorch.host.optimize import LEVELS
 from picotorch.host.request import Request
-from picotorch.host.twin import open_program, wished_temp
+from picotorch.host.twin import open_program, preferred_temp
 from picotorch.measure.cycles import RunConditions, factors
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
@@ -216,9 +216,9 @@ def test_any_scratch(options, kind):
     assert_same(M4, cases)
     counts = [result.instructions for result in call_on_board(M4, cases)]
     assert counts[-1] <= 1.02 * min(counts)
-    least, most = (count * factors("cortex-m4", model.operator + kind, RunConditions(
+    minimum, maximum = (count * factors("cortex-m4", model.operator + kind, RunConditions(
         has_less_temp=has_less))[1] for count, has_less in ((counts[0], True), (counts[-1], False)))
-    assert most < 0.9 * least
+    assert maximum < 0.9 * minimum
 
 
 @pytest.mark.parametrize("board", [M4, "mps2-an505"])
@@ -231,17 +231,17 @@ def test_rows_of_four_take_no_blocks_of_three(board):
                       padding=(kernel // 2, kernel // 2))
         cases = [Case(case.operator, *case.arguments, given=given) for given in (0, 32768)]
         assert_same(board, cases)
-        least, most = [result.instructions for result in call_on_board(board, cases)]
-        assert most <= 1.001 * least
-        assert wished_scratch(case, board) < 16 * 1024
+        minimum, maximum = [result.instructions for result in call_on_board(board, cases)]
+        assert maximum <= 1.001 * minimum
+        assert preferred_scratch(case, board) < 16 * 1024
 
 
-def wished_scratch(case, board):
-    """Bytes that the kernel wishes for on a board, or those that it needs."""
+def preferred_scratch(case, board):
+    """Bytes that the kernel prefers on a board, or those that it needs."""
     context = case.call.context
     case.on_twin()
-    assert context.check(case.prepare, wishing_core=WISHING_CORES[load_board(board).core]) == 0
-    return max(context.scratch_wished(), context.scratch_needed())
+    assert context.check(case.prepare, preferring_core=PREFERRING_CORES[load_board(board).core]) == 0
+    return max(context.preferred_scratch(), context.scratch_needed())
 
 
 def test_scratch_that_is_wished_for_is_enough():
@@ -252,10 +252,10 @@ def test_scratch_that_is_wished_for_is_enough():
         for prepare in (False, True):
             case = d.case(size, channels, 8, (kernel, kernel), prepare=prepare, stride=(stride, stride),
                           padding=(kernel // 2, kernel // 2))
-            wished = wished_scratch(case, M4)
+            preferred = preferred_scratch(case, M4)
             some, more, less = call_on_board(M4, [
                 Case(case.operator, *case.arguments, prepare=prepare, given=given)
-                for given in (wished, 65536, wished - 64)])
+                for given in (preferred, 65536, preferred - 64)])
             assert some.instructions == more.instructions <= less.instructions
             assert prepare or some.instructions < less.instructions
 
@@ -267,13 +267,13 @@ def test_scratch_that_is_wished_for_is_enough():
 def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kernel):
     case = Draw(7).case(size, channels, outputs, (kernel, kernel),
                         padding=(kernel // 2, kernel // 2))
-    wished = wished_scratch(case, board)
+    preferred = preferred_scratch(case, board)
     cases = [Case(case.operator, *case.arguments, given=given)
-             for given in (0, wished // 2, wished - 4, wished, wished + 4, 65536)]
+             for given in (0, preferred // 2, preferred - 4, preferred, preferred + 4, 65536)]
     assert_same(board, cases)
-    least, _, _, *enough = [result.instructions for result in call_on_board(board, cases)]
-    assert enough[0] <= least and max(enough) <= 1.001 * min(enough)
-    assert channels < 64 or kernel == 1 or outputs < 24 or enough[0] < 0.95 * least
+    minimum, _, _, *enough = [result.instructions for result in call_on_board(board, cases)]
+    assert enough[0] <= minimum and max(enough) <= 1.001 * min(enough)
+    assert channels < 64 or kernel == 1 or outputs < 24 or enough[0] < 0.95 * minimum
 
 
 @pytest.mark.parametrize("size, channels, outputs, kernel, stride", [
@@ -286,8 +286,8 @@ def test_prepared_weights_are_no_slower_with_more_scratch(size, channels, output
     cases = [Case(case.operator, *case.arguments, prepare=prepare, given=given)
              for prepare, given in ((True, 0), (True, 32768), (False, 32768))]
     assert_same(M4, cases)
-    least, most, plain = [result.instructions for result in call_on_board(M4, cases)]
-    assert most <= 1.01 * least and most <= 1.02 * plain
+    minimum, maximum, plain = [result.instructions for result in call_on_board(M4, cases)]
+    assert maximum <= 1.01 * minimum and maximum <= 1.02 * plain
 
 
 @pytest.mark.parametrize("channels, outputs, kernel", [(64, 32, 3), (128, 64, 1), (32, 4, 3)])
@@ -301,10 +301,10 @@ def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, ker
     depth = kernel * kernel * channels
     arguments[-2] = Tensor(np.zeros(4 * depth, np.uint8), scratch=True)
     cases = [Case(case.operator, *arguments, prepare=True, given=given) for given in (0, 65536)]
-    assert wished_scratch(cases[0], board) == 0
+    assert preferred_scratch(cases[0], board) == 0
     assert_same(board, cases)
-    none, most = [result.instructions for result in call_on_board(board, cases)]
-    assert most <= none <= most + 5  # in more temp memory a channel's numbers find room, too
+    none, maximum = [result.instructions for result in call_on_board(board, cases)]
+    assert maximum <= none <= maximum + 5  # in more temp memory a channel's numbers find room, too
 
 
 @pytest.mark.parametrize("name, forms", [
@@ -331,7 +331,7 @@ def executed(file, **options):
 
 def test_an_image_takes_them_with_what_is_prepared_alone():
     model = benchmark_store.load("int8_resnet8").pte(M4)
-    image = image_writer.compile_image(model, (), "cortex-m4").data
+    image = ptm_writer.compile_ptm(model, (), "cortex-m4").data
     fast, slow = executed(image), executed(image, temp_size=2048)
     assert fast < executed(model) and fast < 0.88 * slow
 
@@ -339,12 +339,12 @@ def test_an_image_takes_them_with_what_is_prepared_alone():
 def test_an_image_with_some_prepared_calls_wishes_for_the_others():
     core = "cortex-m0plus"
     model = benchmark_store.load("int8_resnet8").pte("mps2-an385-m0plus")
-    full = image_writer.compile_image(model, (), core)
+    full = ptm_writer.compile_ptm(model, (), core)
     (method, calls), = full.can_prepare.items()
-    some = image_writer.compile_image(model, (), core, {method: {min(calls)}})
-    wished = [wished_temp(load_with_exact_memories(open_program(file), method), core)
+    some = ptm_writer.compile_ptm(model, (), core, {method: {min(calls)}})
+    preferred = [preferred_temp(load_with_exact_memories(open_program(file), method), core)
               for file in (model, some.data, full.data)]
-    assert wished[0] == wished[1] > wished[2]
+    assert preferred[0] == preferred[1] > preferred[2]
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ def test_the_sum_of_the_instructions_is_what_execute_takes(name, board):
     plain, traced = (execute(name, load_board(board), executions) for executions in (0, 1))
     (events,) = traced.events
     total = sum(event.ticks for event in events)
-    least = -OFF * sum(event.calls for event in events)
-    assert least < plain.instructions["execute"] - total < CALL - least
+    minimum = -OFF * sum(event.calls for event in events)
+    assert minimum < plain.instructions["execute"] - total < CALL - minimum
     assert traced.heap_bytes_allocated == 0
     assert plain.pool == traced.pool and plain.events == []
     for output, expected in zip(traced.outputs, plain.outputs, strict=True):

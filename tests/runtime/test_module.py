@@ -83,11 +83,11 @@ def test_arrays_that_do_not_fit(inputs, name, words):
 
 def test_sizes_of_a_dynamic_input_are_those_of_the_array():
     fixture, made = fixture_store.load("dynamic_batch"), module("dynamic_batch")
-    (most,) = fixture.runs[0].inputs
+    (maximum,) = fixture.runs[0].inputs
     for rows in (1, 2):
-        assert made(np.ones((rows, *most.shape[1:]), np.float32)).sizes()[0] == rows
+        assert made(np.ones((rows, *maximum.shape[1:]), np.float32)).sizes()[0] == rows
     with pytest.raises(Error, match="NotSupported .*: input 0: sizes "):
-        made(np.ones((1000, *most.shape[1:]), np.float32))
+        made(np.ones((1000, *maximum.shape[1:]), np.float32))
 
 
 def test_strided_arrays_are_taken():
@@ -114,14 +114,14 @@ def temp():
     return Module("model.pte").load_method().memory_report()["temp"]
 
 found = temp()
-print(found["used"], found["wished"], found["size"])
+print(found["used"], found["preferred"], found["size"])
 found = None
 gc.collect()
 blocks = []
 while gc.mem_free() > 110000:
     blocks.append(bytearray(1000))
 found = temp()
-print(found["used"], found["wished"], found["size"])
+print(found["used"], found["preferred"], found["size"])
 """
 
 
@@ -136,7 +136,7 @@ def test_it_takes_the_temp_memory_that_its_kernels_wish_for(call, tmp_path):
     assert status == 0 and first[0] < first[1] == first[2]
     assert second == [*first[:2], first[0]]
     temp = Module(aligned(model.read_bytes())).load_method().memory_report()["temp"]
-    assert temp["used"] == temp["wished"] == temp["size"] == first[0]
+    assert temp["used"] == temp["preferred"] == temp["size"] == first[0]
 
 
 def test_method_names():

@@ -40,7 +40,7 @@ JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
 PREPARED_REF = 24  # offset of pt_method_record.prepared
 STAGES = ("check", "run")
-MOST_SCRATCH = 32768  # bytes, with which all kernels are at their best
+MAX_SCRATCH = 32768  # bytes, with which all kernels are at their best
 EXACTLY = 1 << 31  # beside bytes of scratch, as in tests/on_board/operators/main.c
 LAST = 128  # in place of a shift: at the end of what is accessible
 
@@ -129,7 +129,7 @@ class Case:
         for number, data, shift in images:
             rows += IMAGE.pack(number, start + len(body), len(data), shift)
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
-        given = MOST_SCRATCH if self.given is None else self.given
+        given = MAX_SCRATCH if self.given is None else self.given
         given = given if self.exactly is None else EXACTLY | self.exactly
         head = CASE.pack(start + len(body), call.record, self.prepare, given, len(images)) + rows
         return head.ljust(start, b"\0") + body

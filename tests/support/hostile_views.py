@@ -46,8 +46,8 @@ class Views:
         return self.draw.below(len(self.values)) if self.draw.chance(1) else self.draw.pick(
             self.of_kind[kind])
 
-    def some(self, kind, most):
-        return [self.draw.pick(self.of_kind[kind]) for _ in range(self.draw.below(most))]
+    def some(self, kind, maximum):
+        return [self.draw.pick(self.of_kind[kind]) for _ in range(self.draw.below(maximum))]
 
     def tensor(self, dynamic):
         draw = self.draw

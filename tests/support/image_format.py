@@ -3,7 +3,7 @@ shortcuts of calls, and constants prepared for each core. image.lock lists them 
 
     PYTHONPATH=tests .venv/bin/python -m support.image_format
 
-adds the lines of new fixtures, and writes all again where PT_IMAGE_MAGIC has changed.
+adds the lines of new fixtures, and writes all again where PT_PTM_MAGIC has changed.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from picotorch.host import twin
 from support import fixture_store
 
 LOCK = Path(__file__).resolve().parents[1] / "core" / "image.lock"
-VERSION = lib.PT_IMAGE_MAGIC.to_bytes(4, "little").decode()
+VERSION = lib.PT_PTM_MAGIC.to_bytes(4, "little").decode()
 CORES = ("cortex-m0plus", "cortex-m4")
 
 

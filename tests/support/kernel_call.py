@@ -89,7 +89,7 @@ class Variable:
     """A number that the operator writes: give one, find the number in what `call` returns."""
 
 
-MOST_PROGRAMS = 1000  # that are kept
+MAX_PROGRAMS = 1000  # that are kept
 PROGRAMS = {}  # that program_of built, by what is in them
 
 
@@ -105,7 +105,7 @@ def program_of(operator, values, sizes):
             "operators": [{"name": name, "overload": overload}],
         }]})
         assert records.verify(program) == -1
-        if len(PROGRAMS) >= MOST_PROGRAMS:
+        if len(PROGRAMS) >= MAX_PROGRAMS:
             PROGRAMS.clear()
         PROGRAMS[key] = program
     return PROGRAMS[key]

@@ -76,11 +76,11 @@ class Context:
         """`items` is a reference to as many references as `count` says."""
         self._put(VALUE, position, items, count, 0, 0, OTHER + kind, 0)
 
-    def check(self, prepares=False, core=lib.PT_CORE_PLAIN, wishing_core=lib.PT_CORE_PLAIN):
+    def check(self, prepares=False, core=lib.PT_CORE_PLAIN, preferring_core=lib.PT_CORE_PLAIN):
         """Checks the method: the code of the first error, or 0. core: for which it prepares;
-        wishing_core: for whose loops it wishes for scratch."""
+        preferring_core: for whose loops it prefers scratch."""
         self._c.packs, self._c.core, self._c.packed_needed = prepares, core, 0
-        self._c.wishing_core, self._c.scratch_wished = wishing_core, 0
+        self._c.preferring_core, self._c.preferred_scratch = preferring_core, 0
         return lib.pt_check_method(self._c)
 
     def prepared_bytes(self):
@@ -113,8 +113,8 @@ class Context:
     def scratch_needed(self):
         return self._c.scratch_needed
 
-    def scratch_wished(self):
-        return self._c.scratch_wished
+    def preferred_scratch(self):
+        return self._c.preferred_scratch
 
 
 def operator_number(name):

@@ -14,12 +14,12 @@ def overlap(a, b):
         return both / (areas[0] + areas[1] - both)
 
 
-def kept_boxes(boxes, scores, most):
+def kept_boxes(boxes, scores, maximum):
     """Indices of the boxes that torchvision's nms keeps."""
     left, kept = np.argsort(-scores, kind="stable").tolist(), []
     while left:
         kept.append(left.pop(0))
-        left = [one for one in left if not float(overlap(boxes[kept[-1]], boxes[one])) > most]
+        left = [one for one in left if not float(overlap(boxes[kept[-1]], boxes[one])) > maximum]
     return np.array(kept, "int64")
 
 

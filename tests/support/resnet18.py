@@ -15,17 +15,17 @@ PRODUCTS = sum(inputs * outputs * kernel**2 * size**2
 
 def resnet18():
     """The program: all inputs in the same memory, and all outputs; each has its own weights."""
-    most = 4 * 64 * 112**2  # bytes of an image
+    maximum = 4 * 64 * 112**2  # bytes of an image
     values = [int_value(n) for n in range(4)]
     values += [{"val": ("IntList", {"items": [n, n]})} for n in range(4)]
     values += [NULL_VALUE, bool_value(False)]
     one, zeros, ones, none, false = 1, 4, 5, 8, 9
-    calls, end = [], 2 * most
+    calls, end = [], 2 * maximum
     for inputs, outputs, kernel, stride, size in CONVOLUTIONS:
         first = len(values)
         values += [tensor([1, inputs, size * stride, size * stride], 0),
                    tensor([outputs, inputs, kernel, kernel], end),
-                   tensor([1, outputs, size, size], most)]
+                   tensor([1, outputs, size, size], maximum)]
         end += 4 * outputs * inputs * kernel**2
         calls.append(call(0, first, first + 1, none, zeros + stride, zeros + kernel // 2, ones, false,
                           zeros, one, first + 2, first + 2))

@@ -2,7 +2,7 @@
 follow from the steps of C++'s partial_sort, nth_element and sort as the GNU library takes them."""
 
 FEW = 64  # times k elements, or more: k of them are kept in a heap
-LEAST_PARTED = 17
+MIN_PARTED = 17
 
 
 def topk_indices(row, k, largest=True, is_sorted=True, counts=None):
@@ -42,12 +42,12 @@ def hard_to_select(n, k):
     return values
 
 
-def _most_parts(n):
+def _max_parts(n):
     return 2 * (max(n, 1).bit_length() - 1)
 
 
 def _select(v, k, before, counts):
-    first, last, parts = 0, len(v), _most_parts(len(v))
+    first, last, parts = 0, len(v), _max_parts(len(v))
     while last - first > 3:
         if parts == 0:
             counts.append("select")
@@ -61,15 +61,15 @@ def _select(v, k, before, counts):
 
 
 def _sort(v, n, before, counts):
-    left = [(0, n, _most_parts(n))]
+    left = [(0, n, _max_parts(n))]
     while left:
         first, last, parts = left.pop()
-        while last - first >= LEAST_PARTED and parts:
+        while last - first >= MIN_PARTED and parts:
             parts -= 1
             cut = _part(v, first, last, before)
             left.append((cut, last, parts))
             last = cut
-        if last - first >= LEAST_PARTED:
+        if last - first >= MIN_PARTED:
             counts.append("sort")
             _keep(v, first, last, last, before)
             _order_heap(v, first, last, before)

@@ -59,7 +59,7 @@ def repl(board: str, listen: str | None, romfs: Path | None, models: tuple[Path,
         start = load_board(board)
         if not start.full_firmware:
             raise click.UsageError(f"{board} has no room for a prompt")
-        with prompt.models_image(models) if models else nullcontext(romfs) as image:
+        with prompt.models_ptm(models) if models else nullcontext(romfs) as image:
             sys.exit(prompt.serve(start, listen, image) if listen else prompt.run(start, image))
 
 

@@ -11,7 +11,7 @@ from ..boards.chips import Chip
 from ..compile import compiling, summary
 from ..host import show
 from ..host.optimize import Optimize
-from ..host.twin import is_image
+from ..host.twin import is_ptm
 from ..run import running
 from . import options
 from .command import Choice, InputFile, OutputFile, command
@@ -108,5 +108,5 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
     for model in models:
-        if is_image(running.read_program(model)):
+        if is_ptm(running.read_program(model)):
             raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")

@@ -43,14 +43,14 @@ class Quantity(ParamType):
 class Bytes(Quantity):
     """65536, 64K, 1M: bytes, at most `most`."""
 
-    def __init__(self, most: int = LIMIT, parse: Callable[[str], int] = parse_bytes) -> None:
+    def __init__(self, maximum: int = LIMIT, parse: Callable[[str], int] = parse_bytes) -> None:
         super().__init__("BYTES", parse)
-        self.most = most
+        self.maximum = maximum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         count = int(super().convert(value, param, ctx))
-        if count > self.most:
-            self.fail(f"{value} is more than {self.most} bytes", param, ctx)
+        if count > self.maximum:
+            self.fail(f"{value} is more than {self.maximum} bytes", param, ctx)
         return count
 
 

@@ -25,11 +25,11 @@ from ..host.values import Values
 from ..inspect import memory_map
 from ..measure import fitting
 from ..measure.sizing import unplanned_bytes
-from ..package import c_project, end_names
+from ..package import c_project, io_names
 from ..run import running
 from ..run.parity import same_bits
 from . import preparing, rooms, summary
-from .image_writer import Image, compile_image
+from .ptm_writer import Image, compile_ptm
 from .report import Compiled, CompiledMethod, CompiledModel, Memories
 
 _DIRT = 0x7F  # a large number in every dtype
@@ -112,7 +112,7 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
     kept: list[str] = c_project.write([
         c_project.Model(name, image.data, note=f"{path.name} for {core}", board=board,
                         temp={method.method: method.after.temp for method in model.methods},
-                        end_names=end_names.of_program(program))
+                        io_names=io_names.of_program(program))
         for name, image, path, model, program in zip(names, images, job.models, models, programs,
                                                      strict=True)], job.folder)["kept"]
     return kept
@@ -142,12 +142,12 @@ class _Compiling:
             with steps.step("Planning memory"):
                 program, notes = _plan(model, name, job.int8_io)
         with steps.step("Loading, and storing what loading made"):
-            image = compile_image(program, data, None if pack == "none" else self.core)
-        least_temp, packed = self._has_least_temp(model, image, name, steps), None
+            image = compile_ptm(program, data, None if pack == "none" else self.core)
+        min_temp, packed = self._has_least_temp(model, image, name, steps), None
         if pack == "paying" and image.parts.prepared:
             with steps.step("Measuring with and without packed weights"):
                 room = functools.partial(self._room, self._program_bytes - len(model))
-                image, packed = preparing.choose(program, data, name, self.core, room, least_temp)
+                image, packed = preparing.choose(program, data, name, self.core, room, min_temp)
         methods = self._methods(model, image)
         with steps.step("Comparing the outputs of program and image"):
             for method in methods:
@@ -155,20 +155,20 @@ class _Compiling:
         self.images.append(image)
         self.models.append(CompiledModel(name, len(model) + sum(map(len, data)), self.core,
                                          len(image.data), dict(vars(image.parts)), packed, notes,
-                                         least_temp, methods))
+                                         min_temp, methods))
         return image
 
     def _methods(self, model: bytes, image: Image) -> list[CompiledMethod]:
         return [_method(model, image.data, self.data, method, self.core) for method in image.methods]
 
     def _has_least_temp(self, model: bytes, image: Image, name: str, steps: Steps) -> bool:
-        """Return whether the methods have the least temp memory: if the target has no room for more
+        """Return whether the methods have the minimum temp memory: if the target has no room for more
         beside the models before, or without a target if more gains little."""
         if self._scratch != "fitting":
             return self._scratch == "min"
         methods = self._methods(model, image)
         if self.has_room:
-            needs = [need for one in self.models for need in _preferred(one.methods, one.least_temp)]
+            needs = [need for one in self.models for need in _preferred(one.methods, one.min_temp)]
             return not self.has_room([*needs, *_preferred(methods, False)])
         with steps.step("Measuring with the temp memory that kernels use, and with more"):
             return not _gains_by_temp(image, name, self.core, methods)
@@ -176,8 +176,8 @@ class _Compiling:
     def _room(self, others: int, image: Image) -> int | None:
         """Return the most bytes of an image of this core, beside others; None if that is not known."""
         library = rooms.library_of([image.data], self.core)
-        most = rooms.most_bytes(self.job.target, bool(self.job.folder), library)
-        return most and most - others
+        maximum = rooms.max_bytes(self.job.target, bool(self.job.folder), library)
+        return maximum and maximum - others
 
 
 def _method(model: bytes, image: bytes, data: list[bytes], method: str, core: str) -> CompiledMethod:
@@ -208,36 +208,36 @@ def _need(program: Program, data: list[bytes], name: str) -> Memories:
                     report["temp"]["used"], unplanned_bytes(program.method_meta(name)))
 
 
-def fastest_temp(file: bytes, method: str, core: str | None, least: int,
+def fastest_temp(file: bytes, method: str, core: str | None, minimum: int,
                  data: Sequence[bytes] = ()) -> int:
     """Return the bytes of temp memory with which a method of an image, or of a program with its data
     files, is fastest; least: the default."""
     files = twin.open_data(list(data))
     loaded = load_with_exact_memories(twin.open_program(file), method, False, files)
-    return max(twin.wished_temp(loaded, core, False, files), least)
+    return max(twin.preferred_temp(loaded, core, False, files), minimum)
 
 
 def _gains_by_temp(image: Image, name: str, core: str, methods: list[CompiledMethod]) -> bool:
     """True where the temp memory with which methods are fastest saves _GAIN of their cycles, or no
     board can measure."""
-    if not any(method.temp_fastest > method.temp_least for method in methods):
+    if not any(method.temp_fastest > method.min_temp for method in methods):
         return False
     try:
-        least, fastest = (
-            sum(row["cycles"] for row in preparing.measured(image, name, core, least_temp).values())
-            for least_temp in (True, False))
+        minimum, fastest = (
+            sum(row["cycles"] for row in preparing.measured(image, name, core, min_temp).values())
+            for min_temp in (True, False))
     except Error:
         return True
-    return bool(fastest < (1 - _GAIN) * least)
+    return bool(fastest < (1 - _GAIN) * minimum)
 
 
 def _with_temp(models: list[CompiledModel], has_room: HasRoom | None) -> list[CompiledModel]:
-    """Let methods have the temp memory with which they are fastest, but for models with least_temp, and
+    """Let methods have the temp memory with which they are fastest, but for models with min_temp, and
     if the target has room for all of them then."""
     if has_room and not has_room([need for one in models
-                                  for need in _preferred(one.methods, one.least_temp)]):
+                                  for need in _preferred(one.methods, one.min_temp)]):
         return models
-    return [one if one.least_temp else
+    return [one if one.min_temp else
             dataclasses.replace(one, methods=list(map(_with_fastest_temp, one.methods)))
             for one in models]
 
@@ -250,9 +250,9 @@ def _with_fastest_temp(method: CompiledMethod) -> CompiledMethod:
                                after=dataclasses.replace(method.after, temp=method.temp_fastest))
 
 
-def _preferred(methods: Sequence[CompiledMethod], least_temp: bool) -> list[Memories]:
-    """List the needs of methods, with the least temp memory or that with which they are fastest."""
-    return [method.after if least_temp else _with_fastest_temp(method).after for method in methods]
+def _preferred(methods: Sequence[CompiledMethod], min_temp: bool) -> list[Memories]:
+    """List the needs of methods, with the minimum temp memory or that with which they are fastest."""
+    return [method.after if min_temp else _with_fastest_temp(method).after for method in methods]
 
 
 def _run(file: bytes, data: list[bytes], name: str, method: str, given: list[Any],

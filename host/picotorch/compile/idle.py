@@ -33,35 +33,35 @@ def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = (
     another way, which may need more. kept: state of other methods in planned buffers that they may
     share with this one."""
     wants = [_wants(one) for one in (method, *others)]
-    asked, wished = ([max(sizes) for sizes in zip(*kind, strict=True)]
+    asked, preferred = ([max(sizes) for sizes in zip(*kind, strict=True)]
                      for kind in zip(*wants, strict=True))
     places = _places(method, kept)
-    most = max(one.record.scratch for one in (method, *others))
-    least = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
+    maximum = max(one.record.scratch for one in (method, *others))
+    minimum = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
     # other calls have as much of the temp memory
-    larger = [place if min(max(need, wish), place[2]) > least else _NOWHERE
-              for need, wish, place in zip(asked, wished, places, strict=True)]
-    return Temp(least, larger) if any(size for _, _, size in larger) else Temp(most)
+    larger = [place if min(max(need, wish), place[2]) > minimum else _NOWHERE
+              for need, wish, place in zip(asked, preferred, places, strict=True)]
+    return Temp(minimum, larger) if any(size for _, _, size in larger) else Temp(maximum)
 
 
 def _wants(method: Loaded) -> tuple[list[int], list[int]]:
     """Bytes of temp memory that each instruction needs, and those with which it is at its best on any
     core."""
-    c, asked, wished = method.c, [], []
-    before = c.scratch_needed, c.scratch_wished, c.wishing_core
+    c, asked, preferred = method.c, [], []
+    before = c.scratch_needed, c.preferred_scratch, c.preferring_core
     lib.pt_start(c)
     for one, _ in method.instructions():
-        c.scratch_needed = c.scratch_wished = 0
+        c.scratch_needed = c.preferred_scratch = 0
         for core in (lib.PT_CORE_V6M, lib.PT_CORE_V7M, lib.PT_CORE_DSP):
-            c.wishing_core = core
+            c.preferring_core = core
             lib.pt_check_instruction(c, c.position)
         asked.append(c.scratch_needed)
-        wished.append(c.scratch_wished)
+        preferred.append(c.preferred_scratch)
         c.instruction += 1
         c.position += 4 + 4 * one.n_args
     lib.pt_start(c)
-    c.scratch_needed, c.scratch_wished, c.wishing_core = before
-    return asked, wished
+    c.scratch_needed, c.preferred_scratch, c.preferring_core = before
+    return asked, preferred
 
 
 def _places(method: Loaded, kept: Sequence[Area] = ()) -> list[Place]:

@@ -21,9 +21,9 @@ from . import idle, unwritten
 from .loaded import CData, Loaded, is_call, load, make_ref, memory_of
 
 _ALIGNMENT = 8
-_MOST_METHODS = 255
+_MAX_METHODS = 255
 _RECORD = struct.Struct("<IIIHBB")  # pt_value
-_INITIAL = struct.Struct("<III")  # pt_image_initial
+_INITIAL = struct.Struct("<III")  # pt_ptm_initial
 _Content = tuple[str, int, Any]  # of a constant: "number", "bytes", "records" or "entries"; type; value
 _Key = tuple[_Content, int]  # and its index
 _NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the program's
@@ -152,7 +152,7 @@ class _Method:
         return bool(self._left_out)
 
     def write(self) -> int:
-        """Position of its pt_image_method."""
+        """Position of its pt_ptm_method."""
         of, tables = self._of, self._tables
         self._left_out = self._find_left_out()
         self._keep()
@@ -294,7 +294,7 @@ class _Method:
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
         self._constants_by_index = {key[1]: number for key, number in self._constants.items()}
         self._indexes: dict[_Key, int] = {}
-        count = lib.pt_plan_count(self._of.plan, lib.PT_VALUES)
+        count = lib.pt_method_meta_count(self._of.plan, lib.PT_VALUES)
         for key in order:
             self._indexes[key] = key[1] if key[1] != _NO_INDEX else count
             count += key[1] == _NO_INDEX
@@ -304,8 +304,8 @@ class _Method:
 
     # ---- references of the image
 
-    def _image_ref(self, number: int) -> int:
-        return make_ref(lib.PT_MEMORY_IMAGE, self._first + _RECORD.size * number)
+    def _ptm_ref(self, number: int) -> int:
+        return make_ref(lib.PT_MEMORY_PTM, self._first + _RECORD.size * number)
 
     def _argument(self, ref: int) -> int:
         if not ref:
@@ -313,15 +313,15 @@ class _Method:
         if ref in self._variables:
             return make_ref(lib.PT_MEMORY_POOL, _RECORD.size * self._variables[ref])
         if ref in self._numbers:
-            return self._image_ref(self._numbers[ref])
-        return self._image_ref(self._constants[self._keys[ref]])
+            return self._ptm_ref(self._numbers[ref])
+        return self._ptm_ref(self._constants[self._keys[ref]])
 
     def _entry(self, index: int) -> int:
         """Return the entry of a list's item, by the index of the value."""
         if index in self._by_index:
             return self._argument(self._by_index[index])
         number = self._constants_by_index.get(index)
-        return 0 if number is None else self._image_ref(number)
+        return 0 if number is None else self._ptm_ref(number)
 
     # ---- records
 
@@ -335,24 +335,24 @@ class _Method:
                 data, sizes = what & 0xFFFFFFFF, what >> 32 & 0xFFFFFFFF
             elif kind == "bytes":
                 sizes, items = what
-                data = make_ref(lib.PT_MEMORY_IMAGE, self._tables.share(items))
+                data = make_ref(lib.PT_MEMORY_PTM, self._tables.share(items))
             else:
                 refs = [self._argument(one) if kind == "records" else self._entry(one)
                         for one in what]
                 items = self._tables.add(struct.pack(f"<{len(refs)}I", *refs))
-                data, sizes, flags = make_ref(lib.PT_MEMORY_IMAGE, items), len(refs), 0
+                data, sizes, flags = make_ref(lib.PT_MEMORY_PTM, items), len(refs), 0
             self._tables.put(self._first + _RECORD.size * number,
                              _RECORD.pack(data, sizes, 0, index, other, flags))
 
     def _write_tensor(self, position: int, ref: int, value: CData) -> None:
         rank = value.flags & lib.PT_VALUE_RANK
         tables = self._tables
-        dim_order = make_ref(lib.PT_MEMORY_IMAGE, tables.share(self._of.bytes(value.dim_order, rank)))
+        dim_order = make_ref(lib.PT_MEMORY_PTM, tables.share(self._of.bytes(value.dim_order, rank)))
         if value.flags & lib.PT_VALUE_DYNAMIC:
             sizes = make_ref(lib.PT_MEMORY_POOL, len(self._changing) + 4)
             self._changing += self._of.bytes(value.sizes - 1, 4 + 4 * rank)
         else:
-            sizes = make_ref(lib.PT_MEMORY_IMAGE, tables.share(self._of.bytes(value.sizes, 4 * rank)))
+            sizes = make_ref(lib.PT_MEMORY_PTM, tables.share(self._of.bytes(value.sizes, 4 * rank)))
         data, memory = value.data, memory_of(value.data)
         if value.flags & lib.PT_VALUE_CONSTANT:
             data = lib.PT_DATA_LEFT_OUT
@@ -377,7 +377,7 @@ class _Method:
         for one, args in rows:
             if one.op == lib.PT_OP_JUMP_FALSE:
                 to = args[2]
-                refs = [self._argument(args[0]), make_ref(lib.PT_MEMORY_IMAGE, starts[to]), to]
+                refs = [self._argument(args[0]), make_ref(lib.PT_MEMORY_PTM, starts[to]), to]
             else:
                 refs = [self._argument(arg) for arg in args]
             self._tables.add(struct.pack(f"<HBB{len(refs)}I", one.kernel, len(refs), one.op, *refs))
@@ -391,15 +391,15 @@ class _Method:
         for i, chunk in self._prepared.items():
             self._tables.put_later(at + 4 * i, self._data.add(chunk, "prepared"),
                                    lib.PT_MEMORY_PROGRAM)
-        return make_ref(lib.PT_MEMORY_IMAGE, at)
+        return make_ref(lib.PT_MEMORY_PTM, at)
 
     def _write_initial(self) -> int:
-        """Position of the vector of pt_image_initial."""
+        """Position of the vector of pt_ptm_initial."""
         zeros, values = unwritten.zeros(self._of), unwritten.initial_values(self._of)
         tables = self._tables
         at = tables.add(struct.pack("<I", len(zeros) + len(values)))
         for memory, start, end in zeros:
-            tables.add(_INITIAL.pack(make_ref(memory, start), lib.PT_IMAGE_ZEROS, end - (start & ~3)))
+            tables.add(_INITIAL.pack(make_ref(memory, start), lib.PT_PTM_ZEROS, end - (start & ~3)))
         for to, data in values:
             position = tables.add(_INITIAL.pack(to, 0, len(data)))
             tables.put_later(position + 4, self._data.add(data, "initial"))
@@ -417,7 +417,7 @@ class _Method:
         instructions = self._write_instructions()
         at = tables.add(struct.pack(
             "<HHIIIIII", len(self._kept), len(of.variables), record.n_instructions,
-            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, self._temp.bytes,
+            self._ptm_ref(0), make_ref(lib.PT_MEMORY_PTM, instructions), 0, self._temp.bytes,
             prepared))
         indexes = [[index for index, _ in of.signature(what)]
                    for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
@@ -440,7 +440,7 @@ class _Method:
         return tables.add(struct.pack("<14I", *fields))
 
 
-def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
+def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
                   keep: dict[str, set[int]] | None = None) -> Image:
     """The Image of all methods of a program's bytes, with those of its data files.
 
@@ -450,10 +450,10 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
     program, data_map = twin.open_program(model), twin.open_data(list(data))
     image = Image(b"", Part())
     count = program.num_methods()
-    if count > _MOST_METHODS:
-        raise fail(NOT_SUPPORTED, f"an image has at most {_MOST_METHODS} methods",
+    if count > _MAX_METHODS:
+        raise fail(NOT_SUPPORTED, f"an image has at most {_MAX_METHODS} methods",
                    remedy="export fewer in one program")
-    start = ffi.sizeof("pt_image_header") + 4 + 4 * count
+    start = ffi.sizeof("pt_ptm_header") + 4 + 4 * count
     tables, blocks = _Tables(start), _Data(image)
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
     names = [program.get_method_name(i) for i in range(count)]
@@ -473,9 +473,9 @@ def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = N
         image.can_prepare[name] = writer.can_prepare
         image.calls_prepared += writer.calls_prepared()
         if writer.is_for_one_core():
-            number |= lib.PT_IMAGE_OWN_CORE
+            number |= lib.PT_PTM_OWN_CORE
         image.methods.append(name)
-    header = ffi.sizeof("pt_image_header")
+    header = ffi.sizeof("pt_ptm_header")
     tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
     image.data = _finish(tables.finish(), blocks.finish(), number, count)
     if len(image.data) > LIMIT:
@@ -497,8 +497,8 @@ def sums(data: bytes) -> tuple[int, int]:
 def _finish(tables: bytes, data: bytes, core: int, count: int) -> bytes:
     """Header, tables and data in one."""
     rest = struct.pack("<HBB", lib.pt_operator_count(), core, count)
-    start = ffi.offsetof("pt_image_header", "operators")
+    start = ffi.offsetof("pt_ptm_header", "operators")
     tables = tables[:start] + rest + tables[start + len(rest) :]
-    head = struct.pack("<III", lib.PT_IMAGE_MAGIC, len(tables) + len(data), len(tables))
+    head = struct.pack("<III", lib.PT_PTM_MAGIC, len(tables) + len(data), len(tables))
     head += struct.pack("<4I", *sums(tables[start:]), *sums(data))
     return head + tables[len(head) :] + data

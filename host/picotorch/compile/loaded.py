@@ -48,7 +48,7 @@ def position_of(reference: int) -> int:
 
 
 class Loaded:
-    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_plan, pt_method_record;
+    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_method_meta, pt_method_record;
     tensors, variables: a pt_value by its reference; named: names of mutable buffers by the index of the
     value."""
 
@@ -91,7 +91,7 @@ class Loaded:
         return first <= memory_of(value.data) < self.externals
 
     def value(self, index: int) -> CData:
-        """The pt_item of a value of the program."""
+        """The pt_evalue of a value of the program."""
         return self.meta.program.library.value(self.meta.plan, lib.PT_VALUES, index)[1]
 
     def planned_sizes(self) -> list[int]:
@@ -141,9 +141,9 @@ class Loaded:
     # ---- inputs and outputs
 
     def signature(self, what: int) -> list[tuple[int, CData]]:
-        """(index, pt_item) of each input or output."""
+        """(index, pt_evalue) of each input or output."""
         library, plan = self.meta.program.library, self.meta.plan
-        return [library.value(plan, what, i) for i in range(lib.pt_plan_count(self.plan, what))]
+        return [library.value(plan, what, i) for i in range(lib.pt_method_meta_count(self.plan, what))]
 
     def entries(self, what: int) -> list[int]:
         """Indexes of the inputs or outputs, of a list of tensors those of its items."""

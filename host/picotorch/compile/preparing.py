@@ -16,41 +16,41 @@ from ..host.inputs import random_inputs
 from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import fitting, profiling
-from .image_writer import Image, compile_image
+from .ptm_writer import Image, compile_ptm
 from .report import Cost, PackedWeights
 
 Rows = dict[tuple[str, int], dict[str, Any]]  # of a profile, by method and instruction
 
-LEAST_GAIN = 0.03  # of the cycles of a call, and of a whole run
+MIN_GAIN = 0.03  # of the cycles of a call, and of a whole run
 
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
-           room: Callable[[Image], int | None], least_temp: bool,
-           least_gain: float = LEAST_GAIN) -> tuple[Image, PackedWeights]:
+           room: Callable[[Image], int | None], min_temp: bool,
+           min_gain: float = MIN_GAIN) -> tuple[Image, PackedWeights]:
     """Return the image of a program whose calls have prepared weights if these save more than
-    least_gain of their cycles, and together that much of a run; and which it is.
+    min_gain of their cycles, and together that much of a run; and which it is.
 
-    least_temp: measure with the default temp memory, not with all that the board has.
+    min_temp: measure with the default temp memory, not with all that the board has.
     room: most bytes that there are for an image, given one without prepared weights; None if that is
     not known. If no board can measure, all calls have them that may.
     """
-    full, plain = compile_image(program, data, core), compile_image(program, data)
-    most = room(plain)
+    full, plain = compile_ptm(program, data, core), compile_ptm(program, data)
+    maximum = room(plain)
     try:
-        rows = [measured(image, name, core, least_temp) for image in (full, plain)]
+        rows = [measured(image, name, core, min_temp) for image in (full, plain)]
     except Error as error:
-        image = plain if most is not None and len(full.data) > most else full
+        image = plain if maximum is not None and len(full.data) > maximum else full
         return image, _report(image, full, plain, ({}, {}), str(error))
     cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _places(full)}
-    gainful = {key for key, gain in gains.items() if gain > least_gain * cycles[1][key]}
+    gainful = {key for key, gain in gains.items() if gain > min_gain * cycles[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
     kept = sorted(gainful, key=lambda key: (gains[key] / _places(full)[key], key))
     image = plain
-    while kept and sum(gains[key] for key in kept) >= least_gain * sum(cycles[1].values()):
-        image = compile_image(program, data, core, {
+    while kept and sum(gains[key] for key in kept) >= min_gain * sum(cycles[1].values()):
+        image = compile_ptm(program, data, core, {
             method: {i for one, i in kept if one == method} for method in full.methods})
-        if most is None or len(image.data) <= most:
+        if maximum is None or len(image.data) <= maximum:
             break
         kept, image = kept[1:], plain
     return image, _report(image, full, plain, rows, "")
@@ -62,7 +62,7 @@ def _places(image: Image) -> dict[tuple[str, int], int]:
             for i, size in chunks.items()}
 
 
-def measured(image: Image, name: str, core: str, least_temp: bool) -> Rows:
+def measured(image: Image, name: str, core: str, min_temp: bool) -> Rows:
     """{(method, instruction): its row of a profile on a board with the core}, of methods with any.
     Raises Error."""
     board = fitting.reference_board(core)
@@ -74,7 +74,7 @@ def measured(image: Image, name: str, core: str, least_temp: bool) -> Rows:
         meta = program.method_meta(method)
         if meta.num_instructions():
             request = Request(image.data, name, random_inputs(meta), method)
-            temp = _least_temp(program, method) if least_temp else None
+            temp = _least_temp(program, method) if min_temp else None
             found |= {(method, row["index"]): row
                       for row in profiling.profile(request, board.name, temp)[0]["instructions"]}
     return found

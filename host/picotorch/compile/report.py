@@ -55,7 +55,7 @@ class CompiledMethod(Report):
     """A method of an image.
 
     constant: it has no instructions. before: needs of the program's method, None if it has none of this
-    name. after: needs of the image's. temp_least, temp_fastest: bytes of temp memory that its kernels
+    name. after: needs of the image's. min_temp, temp_fastest: bytes of temp memory that its kernels
     use, and those with which it is fastest; the latter of the program are temp_before. time: see
     cycles.estimate. slowest: rows of a profile.
     """
@@ -64,7 +64,7 @@ class CompiledMethod(Report):
     constant: bool
     before: Memories | None
     after: Memories
-    temp_least: int
+    min_temp: int
     temp_fastest: int
     temp_before: int | None
     time: dict[str, Any] | None = None
@@ -76,7 +76,7 @@ class CompiledMethod(Report):
 class CompiledModel(Report):
     """An image of all methods of a program.
 
-    flash: bytes by part. prepared: None if there was nothing to choose. least_temp: with the temp
+    flash: bytes by part. prepared: None if there was nothing to choose. min_temp: with the temp
     memory that kernels use, not with more. measured_on: the emulated board that counted; message: why
     none did. output: the image, or its folder in the C project.
     """
@@ -88,7 +88,7 @@ class CompiledModel(Report):
     flash: dict[str, int]
     prepared: PackedWeights | None
     notes: list[str]
-    least_temp: bool
+    min_temp: bool
     methods: list[CompiledMethod]
     clock_hz: int | None = None
     measured_on: str | None = None

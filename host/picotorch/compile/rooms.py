@@ -44,7 +44,7 @@ def _is_static(program: Program, name: str) -> bool:
     return report["method_pool"]["used"] == 0 and only_calls(program.method_meta(name))
 
 
-def most_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
+def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
     """Return the bytes of flash that images can have, the most if those of the library are unknown;
     None if nothing is known."""
     if target is None:
@@ -105,7 +105,7 @@ def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool
 def _lacking(board: Board, library: dict[str, Any] | None, size: int,
              needs: Sequence[Memories]) -> str:
     """Say which memories of a board's firmware are too small for an image; "" if none is."""
-    room = most_bytes(board, False, library)
+    room = max_bytes(board, False, library)
     memories = [{"pool": (need.method_pool, board.arenas["pool"].size),
                  **sizing.planned_arenas(board, need.planned, [need.unplanned]),
                  "temp": (need.temp, board.arenas["temp"].size), "model": (size, room)}

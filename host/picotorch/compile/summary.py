@@ -11,7 +11,7 @@ from ..host.inputs import random_inputs
 from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import by_size, cycles, fitting, profiling
-from .image_writer import Image
+from .ptm_writer import Image
 from .report import (
     Compiled,
     CompiledMethod,
@@ -50,13 +50,13 @@ def measured(model: CompiledModel, image: Image, core: str, clock_hz: int | None
 
 def _conditions(method: CompiledMethod, image: Image, core: str, temp: int) -> cycles.RunConditions:
     return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
-        temp, method.temp_least, method.temp_fastest))
+        temp, method.min_temp, method.temp_fastest))
 
 
 def _other_temp(method: CompiledMethod) -> int | None:
     """Return the other size of temp memory, None where there is no choice."""
-    least, fastest = method.temp_least, method.temp_fastest
-    return None if least == fastest else fastest if method.after.temp == least else least
+    minimum, fastest = method.min_temp, method.temp_fastest
+    return None if minimum == fastest else fastest if method.after.temp == minimum else minimum
 
 
 def _by_size(meta: MethodMeta, method: CompiledMethod, image: Image, core: str,
@@ -183,8 +183,8 @@ def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> 
     show.heading(f"Time{of_method}")
     cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"
     if time["ms"] is not None and entry.clock_hz is not None:
-        cost += (f": {time['ms']:.3g} ms at {entry.clock_hz / 1e6:g} MHz ({time['least_ms']:.3g} to "
-                 f"{time['most_ms']:.3g})")
+        cost += (f": {time['ms']:.3g} ms at {entry.clock_hz / 1e6:g} MHz ({time['min_ms']:.3g} to "
+                 f"{time['max_ms']:.3g})")
     show.line(cost)
     if time["counted"]:
         show.line(f"Counted on {entry.measured_on}; cycles and milliseconds are estimates.")

@@ -131,7 +131,7 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     programs = {str(firmware): open_program(data)}
     needed_operators(programs)  # OperatorMissing
     if board in rp2.BOARDS:
-        rp2.check_images(board, {str(firmware): data})
+        rp2.check_ptms(board, {str(firmware): data})
     with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
         built = _wanted([Path(path) for path in _outputs(board)] if dry_run else
                         _built(programs, data, board, Path(folder)), _entries()[board], way)

@@ -32,14 +32,14 @@ def widen_scales(prepared: torch.fx.GraphModule) -> None:
             bias = bias.max().reshape(weights.max_val.shape)
         largest = torch.maximum(weights.max_val, -weights.min_val)
         # it takes long to compute a scale: first with one that is less for certain
-        if not hasattr(given, "max_val") or (largest < _least_weight(
+        if not hasattr(given, "max_val") or (largest < _min_weight(
                 bias, (given.max_val - given.min_val) / _STEPS / _CUT)).any():
             scale, _ = given.calculate_qparams()
-            least = _least_weight(bias, scale).to(weights.max_val).reshape(weights.max_val.shape)
-            weights.max_val.copy_(torch.maximum(weights.max_val, least))
+            minimum = _min_weight(bias, scale).to(weights.max_val).reshape(weights.max_val.shape)
+            weights.max_val.copy_(torch.maximum(weights.max_val, minimum))
 
 
-def _least_weight(bias: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+def _min_weight(bias: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return the largest weight whose scale is wide enough for a bias."""
     return bias / (scale.double() * 2**_BITS) * _STEPS
 

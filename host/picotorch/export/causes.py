@@ -108,12 +108,12 @@ class _Trial:
                       tuple(nodes), self._limits(nodes[0])) for source, nodes in found.items()]
 
     def _limits(self, node: torch.fx.Node) -> tuple[float, float, float]:
-        step, zero_point, least, most = (
+        step, zero_point, minimum, maximum = (
             preparing.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
             for one in _parameters(node))
         if isinstance(step, torch.Tensor):
             return (math.nan, math.nan, math.nan)
-        return ((least - zero_point) * step, (most - zero_point) * step, step)
+        return ((minimum - zero_point) * step, (maximum - zero_point) * step, step)
 
     def _run(self, known: dict[torch.fx.Node, Any],
              on: frozenset[torch.fx.Node]) -> dict[torch.fx.Node, Any]:

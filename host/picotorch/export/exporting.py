@@ -133,6 +133,6 @@ def show_text(entry: dict[str, Any]) -> None:
             click.echo()
         show.table(["memory", "before>", "now>", "least>"], [
             [f"planned buffer {i}", *row] for i, row in enumerate(zip(
-                method["planned_before"], method["planned"], method["planned_least"],
+                method["planned_before"], method["planned"], method["min_planned"],
                 strict=True))])
         show.line(f"On the twin, with random inputs: {method['checked']}")

@@ -159,8 +159,8 @@ class _Values:
             value = value.abs()
             large, rest = value[value >= _SENTINEL], value[value < _SENTINEL]
             if large.numel():
-                least, most = self.sentinels
-                self.sentinels = min(least, large.min().item()), max(most, large.max().item())
+                minimum, maximum = self.sentinels
+                self.sentinels = min(minimum, large.min().item()), max(maximum, large.max().item())
             if rest.numel():
                 self.rest = max(self.rest, rest.max().item())
 
@@ -170,9 +170,9 @@ class _Values:
 
     def has_sentinels(self) -> bool:
         """Return True for infinite values, and for one large value and others far below it."""
-        least, most = self.sentinels
-        is_one = least <= most and most - least <= _SPREAD * most
-        return not self.is_finite or (is_one and 0 <= self.rest * _GAP < least)
+        minimum, maximum = self.sentinels
+        is_one = minimum <= maximum and maximum - minimum <= _SPREAD * maximum
+        return not self.is_finite or (is_one and 0 <= self.rest * _GAP < minimum)
 
     def is_mask(self) -> bool:
         """Return True for numbers that can only be meant to be added to scores."""

@@ -181,7 +181,7 @@ def plan(places: dict[int, Place], blocks: list[Block], alignment: int) -> tuple
     return offsets, -(-extent // alignment) * alignment
 
 
-def least(blocks: list[Block], alignment: int) -> int:
+def minimum(blocks: list[Block], alignment: int) -> int:
     """Bytes that live at the same time: no plan needs fewer."""
     steps = range(-1, 1 + max((block.end for block in blocks), default=0))
     return max((sum(-(-block.size // alignment) * alignment for block in blocks

@@ -564,13 +564,13 @@ class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]
                 or not input_node.meta.get("input_qparams")):
             return found
         parameters = node.meta["output_qparams"][0]
-        scale, zero_point, least, most = (parameters.scale, parameters.zp, parameters.qmin,
+        scale, zero_point, minimum, maximum = (parameters.scale, parameters.zp, parameters.qmin,
                                           parameters.qmax)
         if not isinstance(scale, float):
             return None
         limits = [limit if bound is None else
-                  int(passes_utils.quantize_val(bound, scale, zero_point, least, most))
-                  for bound, limit in zip(bounds, (least, most), strict=True)]
+                  int(passes_utils.quantize_val(bound, scale, zero_point, minimum, maximum))
+                  for bound, limit in zip(bounds, (minimum, maximum), strict=True)]
         return {**parameters._asdict(), "qmin": limits[0], "qmax": limits[1]}
 
 

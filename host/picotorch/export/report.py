@@ -250,5 +250,5 @@ def _show_time(time: Entry | None) -> None:
     else:
         source = "" if time["counted"] else "the sizes of the tensors: "
         show.line(f"{time['core']} at {time['clock_hz'] // 1_000_000} MHz: about {time['ms']:.3g} ms "
-                  f"({time['least_ms']:.3g} to {time['most_ms']:.3g}), estimated from {source}"
+                  f"({time['min_ms']:.3g} to {time['max_ms']:.3g}), estimated from {source}"
                   f"{time['instructions']:,} instructions, {time['cycles']:,} cycles")

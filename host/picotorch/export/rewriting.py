@@ -207,7 +207,7 @@ class MethodEditor:
                 raise fail(NOT_SUPPORTED, "an input or output shares memory with other values",
                            self.plan.name, remedy="use the program as it is") from None
             offsets, size = planning.plan(places, blocks, _ALIGNMENT)
-            bounds.append(planning.least(blocks, _ALIGNMENT))
+            bounds.append(planning.minimum(blocks, _ALIGNMENT))
             for value, offset in offsets.items():
                 allocations[value].memory_offset_low = offset & 0xFFFFFFFF
                 allocations[value].memory_offset_high = offset >> 32
@@ -322,7 +322,7 @@ def rewrite(program: "schema.Program",
         for end in ends:
             added |= end.methods("" if plan.name == "forward" else f"{plan.name}_")
         done.append({"method": plan.name, "planned_before": before,
-                     "planned": plan.non_const_buffer_sizes[1:], "planned_least": bounds,
+                     "planned": plan.non_const_buffer_sizes[1:], "min_planned": bounds,
                      "quantized": [f"{end.kind} {end.index}" for end in ends]})
     if quantized_ends and not done:
         raise fail(INVALID_ARGUMENT, "no input goes into a quantize operator alone, and no output "

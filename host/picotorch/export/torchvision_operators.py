@@ -31,8 +31,8 @@ def register(torch: ModuleType) -> None:
 def _nms_for(torch: ModuleType) -> Callable[..., Any]:
     def nms(dets: "Tensor", scores: "Tensor", iou_threshold: float) -> "Tensor":
         boxes = dets.shape[0]
-        most = boxes if isinstance(boxes, int) else None
-        kept = torch.library.get_ctx().new_dynamic_size(min=0, max=most)
+        maximum = boxes if isinstance(boxes, int) else None
+        kept = torch.library.get_ctx().new_dynamic_size(min=0, max=maximum)
         torch._check(kept <= boxes)
         return dets.new_empty(kept, dtype=torch.int64)
     return nms

@@ -110,7 +110,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     opened = {name: open_program(data) for name, data in models}
-    native_module.check_images((room.arch,), programs | opened)
+    native_module.check_ptms((room.arch,), programs | opened)
     get = _make if selective.has_sources() else _prebuilt
     names, module, kernels = get(board, programs, opened, optimize)
     start = room.start + _whole(len(kernels), SECTOR)

@@ -21,8 +21,8 @@ from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 from ..host import quoting, show, twin
 from ..host.files import copy, read_file, write
 from ..host.operators import (
+    CONV_VARIANTS,
     FEATURES,
-    WIDE_FORMS,
     common_operators,
     known_operators,
     needed_features,
@@ -104,8 +104,8 @@ class Kind:
 
 def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
     """The module that takes what these are; .pte files where there are none."""
-    features = needed_features(programs) - WIDE_FORMS.keys()  # more code and temp memory: RAM, both
-    if selective.only_images(programs):
+    features = needed_features(programs) - CONV_VARIANTS.keys()  # more code and temp memory: RAM, both
+    if selective.only_ptms(programs):
         features -= {"programs"}
     return Kind(frozenset(features), small)
 
@@ -125,7 +125,7 @@ def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, .
     """The architectures that run all of them. NotSupported for an image that none runs."""
     found = tuple(arch for arch in ARCHES if runs(programs, arch, small))
     if not found:
-        check_images(tuple(ARCHES), programs, small)
+        check_ptms(tuple(ARCHES), programs, small)
     return found
 
 
@@ -144,10 +144,10 @@ def is_small(programs: dict[str, Program], optimize: Optimize = BALANCED) -> boo
     kernels, and for images that a small module runs: those have no weights packed for faster loops."""
     if optimize.small_module is not None:
         return optimize.small_module
-    return not programs or selective.only_images(programs) and runs_small(programs)
+    return not programs or selective.only_ptms(programs) and runs_small(programs)
 
 
-def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
+def check_ptms(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
     """Raises NotSupported for an image that a module would refuse to run."""
     for name, program in programs.items():
         wrong = [arch for arch in arches if not _runs(program, arch, small)]
@@ -184,7 +184,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
     not ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build
     fails.
     """
-    check_images(arches, programs, small)
+    check_ptms(arches, programs, small)
     check_package(output)
     names = needed_operators(programs) if programs else sorted(common_operators())
     kind = kind_for(programs, small)

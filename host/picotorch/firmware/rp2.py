@@ -116,7 +116,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
     output = output or default_output(board, models)
     is_replaced = is_default and output.exists()
     files = _on_board(models)
-    check_images(board, models)
+    check_ptms(board, models)
     check_output(output, make_folder=True)
     needed = needed_operators(programs)
     has_sources = selective.has_sources()
@@ -167,7 +167,7 @@ def _on_board(models: dict[str, bytes]) -> dict[str, bytes]:
     return files
 
 
-def check_images(board: str, models: dict[str, bytes]) -> None:
+def check_ptms(board: str, models: dict[str, bytes]) -> None:
     """Raises NotSupported for an image without the weights that the board's kernels take."""
     core = BOARDS[board].core
     for name, data in models.items():

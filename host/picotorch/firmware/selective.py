@@ -54,9 +54,9 @@ def selection(programs: dict[str, Program], optimize: Optimize = BALANCED) -> st
     return operator_file(needed_operators(programs), needed_features(programs) - optimize.left_out)
 
 
-def only_images(programs: dict[str, Program]) -> bool:
+def only_ptms(programs: dict[str, Program]) -> bool:
     """True where there are programs, and each is an image."""
-    return bool(programs) and all(twin.is_image(program.loader.buffer) for program in programs.values())
+    return bool(programs) and all(twin.is_ptm(program.loader.buffer) for program in programs.values())
 
 
 def needed_parts(programs: dict[str, Program]) -> set[str]:

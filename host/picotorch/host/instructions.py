@@ -44,8 +44,8 @@ def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
     """All instructions of a method. Raises InvalidProgram."""
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
     plan, found = values.program.library.plan(meta.plan), []
-    walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
-    while lib.pt_plan_walk_next(walk):
+    walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
+    while lib.pt_instruction_walk_next(walk):
         found.append(_instruction(meta, names, walk))
     if walk.bad:
         raise fail(INVALID_PROGRAM, "a part lies outside the file")
@@ -54,7 +54,7 @@ def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
 
 def _instruction(meta: MethodMeta, names: list[str], walk: Any) -> Instruction:
     index, kind, target, other = walk.index, walk.kind, walk.target, walk.other
-    arguments = [lib.pt_plan_walk_argument(walk, k) for k in range(walk.n_args)]
+    arguments = [lib.pt_instruction_walk_argument(walk, k) for k in range(walk.n_args)]
     if kind == KERNEL_CALL:
         if not 0 <= target < len(names):
             raise fail(INVALID_PROGRAM, "there is no such operator", "operator", target)

@@ -18,18 +18,18 @@ from picotorch.tensor import TensorInfo
 from . import program_schema as schema
 from .sources import ROOT
 from .tensors import numpy_dtype
-from .twin import is_image
+from .twin import is_ptm
 
 # What a build may be without beside single operators, and the switch that leaves it out: .ptm or .pte
 # files, mathematical functions of float64, complex tensors, 3-d convolutions and pools, and forms of
 # convolutions.
-FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
+FEATURES = {"images": "PT_NO_PTM", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
             "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
-            "pointwise": "PT_NO_POINTWISE", "neighbours": "PT_NO_NEIGHBOURS"}
+            "pointwise": "PT_NO_POINTWISE", "neighbours": "PT_NO_IM2ROW"}
 FEATURE_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64 functions",
                   "complex": "complex arithmetic", "volumes": "3-d convolutions"}
-WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
-              "neighbours": lib.PT_WIDE_NEIGHBOURS}
+CONV_VARIANTS = {"winograd": lib.PT_VARIANT_WINOGRAD, "pointwise": lib.PT_VARIANT_POINTWISE,
+              "neighbours": lib.PT_VARIANT_IM2ROW}
 LIST = ROOT / "kernels" / "core" / "registry" / "operators.def"
 _COMPLEX = (8, 9, 10)  # scalar types
 
@@ -115,12 +115,12 @@ def has_volumes(program: Program) -> bool:
     library = program.library
     for number in range(len(program.method_names)):
         meta, plan = MethodMeta(program, number), library.plan(number)
-        walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
+        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
         convolutions = [i for i in range(meta.num_operators())
                         if meta.operator_name(i) == "aten::convolution.out"]
-        while convolutions and lib.pt_plan_walk_next(walk):
+        while convolutions and lib.pt_instruction_walk_next(walk):
             if walk.kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL and walk.target in convolutions:
-                image = lib.pt_plan_walk_argument(walk, 0)
+                image = lib.pt_instruction_walk_argument(walk, 0)
                 if len(TensorInfo(library.tensor(number, _picotorch.VALUES, image)).sizes()) == 5:
                     return True
     return False
@@ -165,7 +165,7 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
     features = {"programs"}.union(*map(wide_forms, programs.values()))
     features |= subjects_of(name for program in programs.values() for method in program.method_names
                             for name in _operators_of(program, method)).intersection(FEATURES)
-    if any(is_image(program.loader.buffer) for program in programs.values()):
+    if any(is_ptm(program.loader.buffer) for program in programs.values()):
         features.add("images")
     if has_float64(programs):
         features.add("float64")
@@ -184,5 +184,5 @@ def wide_forms(program: Program, data_map: DataMap | None = None) -> set[str]:
         for name in program.method_names:
             forms |= load_with_exact_memories(program, name, False, data_map).library.wide_forms()
     except Error:
-        return set(WIDE_FORMS)
-    return {name for name, form in WIDE_FORMS.items() if forms >> form & 1}
+        return set(CONV_VARIANTS)
+    return {name for name, form in CONV_VARIANTS.items() if forms >> form & 1}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .operators import WIDE_FORMS
+from .operators import CONV_VARIANTS
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Optimize:
     scratch: bytes of scratch memory: "min" for what kernels need, "preferred" for those with which they
     are fastest, or "fitting" for the preferred ones where the target has room, and if no target is
     named, where they save cycles.
-    variants: the variants of int8 convolutions that a firmware may include, of operators.WIDE_FORMS. It
+    variants: the variants of int8 convolutions that a firmware may include, of operators.CONV_VARIANTS. It
     includes those that speed up one of its models.
     small_module: True for a native module with plain C loops and without texts of errors, False for the
     loops of each core, None for what the models need.
@@ -23,13 +23,13 @@ class Optimize:
 
     pack_weights: Literal["none", "paying", "all"] = "paying"
     scratch: Literal["min", "fitting", "preferred"] = "fitting"
-    variants: frozenset[str] = frozenset(WIDE_FORMS)
+    variants: frozenset[str] = frozenset(CONV_VARIANTS)
     small_module: bool | None = None
 
     @property
     def left_out(self) -> frozenset[str]:
         """The variants that a firmware does not include."""
-        return frozenset(WIDE_FORMS) - self.variants
+        return frozenset(CONV_VARIANTS) - self.variants
 
 
 BALANCED = Optimize()

@@ -8,7 +8,7 @@ import re
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _HERTZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
-_LEAST_MEMORY = 1 << 10  # bytes of RAM or flash of any core
+_MIN_MEMORY = 1 << 10  # bytes of RAM or flash of any core
 _CLOCKS = 10**3, 10**10  # hertz of any core, at least and at most
 _LONGEST = 86_400  # seconds
 _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
@@ -25,7 +25,7 @@ def parse_bytes(text: str) -> int:
 def parse_memory(text: str) -> int:
     """Bytes of a chip's RAM or flash. Raises ValueError, also for fewer than any chip has."""
     count = parse_bytes(text)
-    if 0 < count < _LEAST_MEMORY:
+    if 0 < count < _MIN_MEMORY:
         raise ValueError(f"{text!r} is {count} bytes, which no chip has: write {count}K or {count}M")
     return count
 
@@ -34,10 +34,10 @@ def parse_clock(text: str) -> int:
     """Hertz of 168MHz, 168M, 168e6, 32.768kHz. Raises ValueError, also for what no core runs at."""
     hertz = _parsed(text, rf"{_NUMBER}(?:e[0-9]{{1,2}})?", r"(?:hz)?", _HERTZ,
                     "is not a clock, such as 168MHz")
-    least, most = _CLOCKS
-    if hertz < least:
+    minimum, maximum = _CLOCKS
+    if hertz < minimum:
         raise ValueError(f"{text!r} is {hertz} Hz, and no core is that slow: write {hertz or 168}MHz")
-    if hertz > most:
+    if hertz > maximum:
         raise ValueError(f"{text!r} is {hertz // 10**9} GHz, and no core is that fast: write it in "
                          "MHz, such as 168MHz")
     return hertz

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from _picotorch import CORES, WISHING_CORES
+from _picotorch import CORES, PREFERRING_CORES
 from _picotorch_c import ffi, lib
 
 from picotorch import schema
@@ -31,32 +31,32 @@ _TENSOR = schema.KERNEL_TYPES_TENSOR
 def open_program(model: Any) -> Program:
     """The verified program of a .pte file's or an image's bytes; of an image its data, too."""
     program = Program.load(BufferDataLoader(aligned_copy(model)))
-    if is_image(model):
+    if is_ptm(model):
         program.library.check_data()
     return program
 
 
-def is_image(model: Any) -> bool:
+def is_ptm(model: Any) -> bool:
     """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
-    return bytes(model[:3]) == int(lib.PT_IMAGE_MAGIC).to_bytes(4, "little")[:3]
+    return bytes(model[:3]) == int(lib.PT_PTM_MAGIC).to_bytes(4, "little")[:3]
 
 
 def runs_on(model: bytes, core: int) -> bool:
     """False for an image without the weights that the loops of this core, PT_CORE_..., need."""
-    if not is_image(model):
+    if not is_ptm(model):
         return True
     made_for = _core_of(model)
-    own: int = lib.PT_IMAGE_OWN_CORE
+    own: int = lib.PT_PTM_OWN_CORE
     return not made_for & own or made_for & ~own == core
 
 
 def has_prepared(model: bytes, core: str) -> bool:
     """True for an image with weights prepared for the loops of a core, as board.toml names it."""
-    return is_image(model) and core in CORES and _core_of(model) & ~lib.PT_IMAGE_OWN_CORE == CORES[core]
+    return is_ptm(model) and core in CORES and _core_of(model) & ~lib.PT_PTM_OWN_CORE == CORES[core]
 
 
 def _core_of(image: bytes) -> int:
-    return int(ffi.cast("pt_image_header *", ffi.from_buffer(image)).core)
+    return int(ffi.cast("pt_ptm_header *", ffi.from_buffer(image)).core)
 
 
 def open_data(files: Sequence[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
@@ -107,20 +107,20 @@ def _run(request: Request, result: Result) -> None:
 def prepare_for(method: Method, core: str | None) -> None:
     """Let load prepare what the kernels of a core do, as board.toml names it, and state the temp memory
     that they prefer."""
-    method.library.core = WISHING_CORES.get(core, 0)
+    method.library.core = PREFERRING_CORES.get(core, 0)
 
 
-def wished_temp(method: Method, core: str | None, prepare: bool = False,
+def preferred_temp(method: Method, core: str | None, prepare: bool = False,
                 data_map: DataMap | None = None) -> int:
     """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
     program, name = method.method_meta().program, method.name
     method.unload()
     prepare_for(method, core)
     method.load(program, name, prepare, data_map)
-    return int(method.memory_report()["temp"]["wished"])
+    return int(method.memory_report()["temp"]["preferred"])
 
 
-def least_temp(method: Method, prepare: bool = False, data_map: DataMap | None = None) -> int:
+def min_temp(method: Method, prepare: bool = False, data_map: DataMap | None = None) -> int:
     """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
     that works."""
     program, name = method.method_meta().program, method.name

@@ -18,7 +18,7 @@ LEFT_OUT = "left out"
 TENSOR = schema.KERNEL_TYPES_TENSOR
 _NUMBERS = (schema.KERNEL_TYPES_INT, schema.KERNEL_TYPES_BOOL, schema.KERNEL_TYPES_DOUBLE)
 _PLAIN_LISTS = (schema.KERNEL_TYPES_DOUBLE_LIST, schema.KERNEL_TYPES_BOOL_LIST)
-_MOST_ITEMS = 256  # of a list that are shown: many instructions may name one long list
+_MAX_ITEMS = 256  # of a list that are shown: many instructions may name one long list
 _TENSOR_LISTS = (schema.KERNEL_TYPES_TENSOR_LIST, schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
 _KIND_NAMES = ("unknown", "None", "Int", "Bool", "Double", "Tensor", "String", "ListInt", "ListDouble",
                "ListBool", "ListTensor", "ListOptionalTensor")
@@ -90,19 +90,19 @@ class Values:
         if kind == schema.KERNEL_TYPES_STRING:
             return repr(self.string(index))
         items = self._items(index, kind)
-        if len(items) > _MOST_ITEMS:
-            items[_MOST_ITEMS:] = ["..."]
+        if len(items) > _MAX_ITEMS:
+            items[_MAX_ITEMS:] = ["..."]
         return "[" + ", ".join(items) + "]"
 
     def string(self, index: int) -> str:
         """The text of a string."""
         return text_of(self._constant(index))
 
-    def _entries(self, index: int, most: int) -> list[Any]:
+    def _entries(self, index: int, maximum: int) -> list[Any]:
         """The first items, `most` at most, of a list: indexes of values, bools, or floats."""
         _, item = self._library.value(self.plan, _picotorch.VALUES, index)
         plan = self._library.plan(self.plan)
-        found = [lib.pt_list_entry(plan, item, k) for k in range(min(item.count, most))]
+        found = [lib.pt_list_entry(plan, item, k) for k in range(min(item.count, maximum))]
         if item.type == schema.KERNEL_TYPES_DOUBLE_LIST:
             return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
         return [entry != 0 for entry in found] if item.type == schema.KERNEL_TYPES_BOOL_LIST else found
@@ -122,21 +122,21 @@ class Values:
     def _items(self, index: int, kind: int) -> list[str]:
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
             return [kind_name(kind)]
-        items = self._entries(index, _MOST_ITEMS + 1)
+        items = self._entries(index, _MAX_ITEMS + 1)
         if kind == schema.KERNEL_TYPES_INT_LIST and not self._has_numbers(index):
             return [self.text(i) if self.is_number(i) else f"%{i}" for i in items]
         if kind in _TENSOR_LISTS:
             return [f"%{i}" if i >= 0 and self.kind(i) == TENSOR else "None" for i in items]
         return [str(item) for item in items]
 
-    def tensors(self, index: int, most: int = LIMIT) -> list[int]:
+    def tensors(self, index: int, maximum: int = LIMIT) -> list[int]:
         """The tensor itself, or the tensors among the first items, `most` at most, of a list of them,
         by their indexes; of others none."""
         if index < 0 or self.kind(index) == TENSOR:
             return [] if index < 0 else [index]
         if self.kind(index) not in _TENSOR_LISTS:
             return []
-        return [i for i in self._entries(index, most) if i >= 0 and self.kind(i) == TENSOR]
+        return [i for i in self._entries(index, maximum) if i >= 0 and self.kind(i) == TENSOR]
 
     def location(self, index: int) -> tuple[str, int]:
         """Return the memory of a tensor's data and the byte in it: ("planned buffer 0", 64),
@@ -156,9 +156,9 @@ class Values:
         """Tell of each instruction of an image whether weights are prepared for it; [] if none are."""
         plan = self._library.plan(self.plan)
         start = ffi.cast("uint8_t *", plan.program.data)
-        if ffi.cast("uint32_t *", start)[0] != lib.PT_IMAGE_MAGIC:
+        if ffi.cast("uint32_t *", start)[0] != lib.PT_PTM_MAGIC:
             return []
-        method = ffi.cast("pt_image_method *", start + plan.position)
+        method = ffi.cast("pt_ptm_method *", start + plan.position)
         record = ffi.cast("pt_method_record *", start + method.record)
         position = (record.packed & (1 << lib.PT_REF_OFFSET_BITS) - 1) << 2
         table = ffi.cast("pt_ref *", start + position)

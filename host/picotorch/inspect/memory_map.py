@@ -23,7 +23,7 @@ _KINDS = {INPUT: "#e15759", STATE: "#7f7f7f", SCRATCH: "#d4d0cb"}
 
 _LEFT, _RIGHT, _TOP = 92, 24, 56  # margins
 _PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
-_LEAST = 2  # height of a box
+_MIN = 2  # height of a box
 _CHARACTER = 6.1  # width of one at 11 px
 _TITLE_CHARACTER = 8.4  # at 15 px, bold
 _SLANT = 100  # room for the names of instructions
@@ -131,7 +131,7 @@ class _Drawing:
     def _panel(self, buffer: int, size: int, top: float) -> None:
         bottom, right = top + _PANEL, self._x(self.columns - 1)
         boxes = self.boxes_of[buffer]
-        peak, most = max(live_bytes(boxes), key=lambda live: live[1], default=(-1, 0))
+        peak, maximum = max(live_bytes(boxes), key=lambda live: live[1], default=(-1, 0))
         for mark in _marks(size):
             y = bottom - mark / size * _PANEL
             self._line(_LEFT, y, right, y, "grid")
@@ -147,7 +147,7 @@ class _Drawing:
         self._text(14, middle, "bytes", "dim",
                    f' text-anchor="middle" transform="rotate(-90 14 {middle})"')
         self._text(_LEFT, top - 8, f"planned buffer {buffer}: {size:,} bytes", "panel")
-        self._text(right, top - 8, f"peak: {most:,} bytes live at {self._step_name(peak)}",
+        self._text(right, top - 8, f"peak: {maximum:,} bytes live at {self._step_name(peak)}",
                    "peak-text", ' text-anchor="end"')
 
     def _step_name(self, instruction: int) -> str:
@@ -159,7 +159,7 @@ class _Drawing:
 
     def _rectangle_of(self, box: Box, size: int, top: float) -> tuple[float, float, float, float]:
         """(x, y, width, height)"""
-        height = max(_LEAST, box.nbytes / size * _PANEL)
+        height = max(_MIN, box.nbytes / size * _PANEL)
         y = top + _PANEL - box.offset / size * _PANEL - height
         return self._x(box.first), y, (box.last - box.first + 1) * self.step, height
 

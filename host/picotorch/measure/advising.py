@@ -11,7 +11,7 @@ from picotorch import MethodMeta
 
 from ..host import show
 from ..host.instructions import DELEGATE_CALL, Instruction, read_instructions
-from ..host.twin import is_image, open_program
+from ..host.twin import is_ptm, open_program
 from ..host.values import LEFT_OUT, TENSOR, Values
 from ..inspect.description import constant_bytes, partitioners
 from ..inspect.lifetimes import Box, lifetimes
@@ -170,7 +170,7 @@ def advise(model: bytes, name: str, method: str) -> dict[str, Any]:
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
             "advice": [one.entry() for one in advice if one.remedy],
-            "memory": _fullest(found), "layers": _most_macs(found)}
+            "memory": _fullest(found), "layers": _max_macs(found)}
 
 
 def _read(meta: MethodMeta) -> _Method:
@@ -225,7 +225,7 @@ def _float_share(method: _Method, rows: list[by_size.Row]) -> float:
 def _int8_is_no_gain(model: bytes, meta: MethodMeta, found: _Method) -> Iterator[Advice]:
     """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
     those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
-    if is_image(model) or not found.is_int8() or found.backends:
+    if is_ptm(model) or not found.is_int8() or found.backends:
         return
     rows = by_size.by_instruction(meta, _CORE)
     if not any(row[3] for row in rows):  # no call of it has a form in float32
@@ -520,7 +520,7 @@ def _shape(method: _Method, box: Box) -> str:
     return f"{info.dtype} {'x'.join(map(str, info.sizes()))}"
 
 
-def _most_macs(method: _Method) -> list[dict[str, Any]]:
+def _max_macs(method: _Method) -> list[dict[str, Any]]:
     found = [(macs_of(one, method.values), one) for one in method.instructions]
     total = sum(macs for macs, _ in found)
     rows = sorted((row for row in found if row[0]), key=lambda row: -row[0])

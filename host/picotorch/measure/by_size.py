@@ -70,7 +70,7 @@ def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
     if operators is None:
         return None
     found = cycles.estimate(core, clock_hz, sum(operators.values()), operators, run)
-    ranged = {"least_ms": 1 / FACTOR, "most_ms": FACTOR}
+    ranged = {"min_ms": 1 / FACTOR, "max_ms": FACTOR}
     return found | {"counted": False} | {
         key: found[key] and round(found[key] * factor, 3) for key, factor in ranged.items()}
 

@@ -24,9 +24,9 @@ from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import load_board
 from ..host.instructions import Instruction, read_instructions
-from ..host.operators import WIDE_FORMS, wide_forms
+from ..host.operators import CONV_VARIANTS, wide_forms
 from ..host.request import Request, Result
-from ..host.twin import has_prepared, is_image, open_data, open_program, wished_temp
+from ..host.twin import has_prepared, is_ptm, open_data, open_program, preferred_temp
 from ..host.values import Values
 from ..run import running
 
@@ -43,17 +43,17 @@ CYCLES_PER_INSTRUCTION = json.loads(
 
 class RunConditions(NamedTuple):
     """The conditions of a run on which factors depend. is_prepared: with prepared constants.
-    has_less_temp: less temp memory than preferred. of_image: the method is an image's. lacks: forms
+    has_less_temp: less temp memory than preferred. of_ptm: the method is an image's. lacks: forms
     of convolutions that it gains by, which the firmware is built without."""
 
     is_prepared: bool = False
     has_less_temp: bool = False
-    of_image: bool = False
+    of_ptm: bool = False
     lacks: frozenset[str] = frozenset()
 
     def mode(self) -> str:
         """Name the part of the JSON."""
-        less = ", image with less temp" if self.of_image else ", less temp"
+        less = ", image with less temp" if self.of_ptm else ", less temp"
         return ("pool" if self.is_prepared else "none") + (less if self.has_less_temp else "")
 
 
@@ -62,7 +62,7 @@ PLAIN = RunConditions()
 
 def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> RunConditions:
     """Return those of a run on a core. prepared: bytes in the pool."""
-    return RunConditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_image(model))
+    return RunConditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_ptm(model))
 
 
 def conditions_of(request: Request, result: Result, core: str) -> RunConditions:
@@ -77,23 +77,23 @@ def _lacking_forms(request: Request, result: Result, core: str) -> frozenset[str
     if CORES.get(core) != lib.PT_CORE_DSP:
         return frozenset()
     firmware = emulated.firmware_of(request, load_board(result.board))
-    linked = emulator.symbols_in(firmware, [f"pt_{form}" for form in WIDE_FORMS])
-    lacking = {form for form in WIDE_FORMS if f"pt_{form}" not in linked}
+    linked = emulator.symbols_in(firmware, [f"pt_{form}" for form in CONV_VARIANTS])
+    lacking = {form for form in CONV_VARIANTS if f"pt_{form}" not in linked}
     return frozenset(lacking and lacking & wide_forms(open_program(request.model),
                                                       open_data(request.data)))
 
 
-def has_less_temp(size: int, used: int, wished: int) -> bool:
+def has_less_temp(size: int, used: int, preferred: int) -> bool:
     """Return whether calls run other loops than with the preferred temp memory: with the default, and
     with less than a quarter of the preferred. In between most calls run the loops of the preferred."""
-    return size < wished and (size <= used or 4 * size < wished)
+    return size < preferred and (size <= used or 4 * size < preferred)
 
 
 def _has_less_temp(request: Request, result: Result, core: str) -> bool:
     if result.temp is None:
         return False
     try:
-        return has_less_temp(result.temp.size, result.temp.used, wished_by(request, core))
+        return has_less_temp(result.temp.size, result.temp.used, preferred_by(request, core))
     except Error:  # the twin cannot load it: it has delegates, say
         return False
 
@@ -106,11 +106,11 @@ def used_by(request: Request) -> int:
     return used
 
 
-def wished_by(request: Request, core: str) -> int:
+def preferred_by(request: Request, core: str) -> int:
     """Return the bytes of temp memory with which a method is fastest on a core. Raises Error."""
     data, pack = open_data(request.data), request.pack_weights
     method = load_with_exact_memories(open_program(request.model), request.method, pack, data)
-    return wished_temp(method, core, pack, data)
+    return preferred_temp(method, core, pack, data)
 
 
 def factors(core: str, operator: str, run: RunConditions = PLAIN) -> list[float]:
@@ -136,7 +136,7 @@ def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunCondit
         return operator, run
     if kind == " 3 wide":
         return _with_other_loops(name, run)
-    return operator, run._replace(has_less_temp=True, of_image=kind == " 1x1")
+    return operator, run._replace(has_less_temp=True, of_ptm=kind == " 1x1")
 
 
 def operator_of(instruction: Instruction, values: Values) -> str:
@@ -167,7 +167,7 @@ def _kind_of(instruction: Instruction, values: Values) -> str:
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
              run: RunConditions = PLAIN) -> dict[str, Any]:
-    """Return {"instructions", "cycles", "ms": None without a clock, "least_ms", "most_ms", "counted":
+    """Return {"instructions", "cycles", "ms": None without a clock, "min_ms", "max_ms", "counted":
     True, which by_size.estimate has not}.
 
     instructions: all of an execution, which its operators share as `operators` has them.
@@ -179,8 +179,8 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
             sums[i] += factor * share
     cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
-    return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "least_ms": ms[0],
-            "most_ms": ms[2], "counted": True}
+    return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "min_ms": ms[0],
+            "max_ms": ms[2], "counted": True}
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:

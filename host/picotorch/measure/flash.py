@@ -40,15 +40,15 @@ _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
 # What the registry refers to in a build with the feature.
 _FEATURES: dict[str | int, str] = {
-             "pt_image_description": "images", "pt_all_float64": "float64",
+             "pt_ptm_description": "images", "pt_all_float64": "float64",
              "pt_winograd": "winograd", "pt_pointwise": "pointwise",
              "pt_neighbours": "neighbours"}
 _WITH = " with "
 # What a C project of an image calls of the library, and what is not in it: the reader of .pte files,
 # and checks of images.
-_PROJECT = ("pt_image_open", "pt_plan_at", "pt_load", "pt_unload", "pt_execute", "pt_give_input",
+_PROJECT = ("pt_ptm_open", "pt_method_meta_at", "pt_load", "pt_unload", "pt_execute", "pt_give_input",
             "pt_output")
-_NOT_IN_PROJECTS = ("pt_pte_description", "pt_walk_image", "pt_check_calls")
+_NOT_IN_PROJECTS = ("pt_pte_description", "pt_walk_ptm", "pt_check_calls")
 _CHECKS = "checks"  # a project has those of kernels if its method is not static
 _CHECK = "pt_check_instruction"
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number

@@ -16,7 +16,7 @@ from ..host.values import TENSOR, Values
 from .etdump import Computed, Execution, Stored
 
 _ALIGNMENT = 64  # as in ExecuTorch's buffers
-_MOST_STEPS = 1_000_000  # instructions of an execution: seconds
+_MAX_STEPS = 1_000_000  # instructions of an execution: seconds
 _PRIM = "executorch_prim::"  # ExecuTorch does not keep what these compute
 
 
@@ -75,13 +75,13 @@ def execute(method: Method, instructions: list[Instruction], values: Values,
     computed: list[Computed] = []
     method.reset_execution()
     try:
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if (index := library.instruction()) >= len(instructions):
                 break
             method.step()
             computed += _computed(library, instructions[index], values, buffer)
         else:
-            raise fail(NOT_SUPPORTED, f"recording more than {_MOST_STEPS:,} instructions",
+            raise fail(NOT_SUPPORTED, f"recording more than {_MAX_STEPS:,} instructions",
                        "debug buffer", remedy="leave debug_buffer_size 0")
     finally:
         method.reset_execution()

@@ -19,8 +19,8 @@ def show_text(need: dict[str, Any]) -> None:
         ["method pool", need["method_pool"]],
         *([["  packed in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
-        ["temp memory, minimum", need["temp_least"]],
-        *([["  default", need["temp"]]] if need["temp"] > need["temp_least"] else []),
+        ["temp memory, minimum", need["min_temp"]],
+        *([["  default", need["temp"]]] if need["temp"] > need["min_temp"] else []),
         *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
@@ -45,13 +45,13 @@ def show_text(need: dict[str, Any]) -> None:
 def _show_temp(need: dict[str, Any], entries: list[dict[str, Any]]) -> None:
     """Print what kernels gain by more temp memory."""
     used = need["temp"]
-    gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > used]
+    gaining = [entry for entry in entries if entry["temp"]["preferred"]["bytes"] > used]
     if len(entries) == 1:
         _show_sizes(entries[0]["temp"])
     elif gaining:
         show.heading("Temp memory: default and preferred size")
         _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
-            [_name(entry), *_speed(entry["temp"]["used"]), *_speed(entry["temp"]["wished"])]
+            [_name(entry), *_speed(entry["temp"]["used"]), *_speed(entry["temp"]["preferred"])]
             for entry in gaining])
     if gaining:
         click.echo("RAM and ms above are with the preferred temp memory, where it fits.")
@@ -59,17 +59,17 @@ def _show_temp(need: dict[str, Any], entries: list[dict[str, Any]]) -> None:
         if smaller:
             show.line(f"With the default, since the preferred does not fit: {', '.join(smaller)}")
     elif entries:
-        few = "minimum" if used == need["temp_least"] else "default"
+        few = "minimum" if used == need["min_temp"] else "default"
         show.line(f"More temp memory than the {few} gains nothing there.")
-    least = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
-    if least:
-        show.line(f"With the minimum, since the default does not fit: {', '.join(least)}")
+    minimum = [_name(entry) for entry in entries if entry["temp"]["taken"] < used]
+    if minimum:
+        show.line(f"With the minimum, since the default does not fit: {', '.join(minimum)}")
 
 
 def _show_sizes(temp: dict[str, Any]) -> None:
     """Print how fast one board or chip is with each size."""
     names: dict[int, tuple[str, str]] = {}
-    for name, word in (("least", "minimum"), ("used", "default"), ("wished", "preferred")):
+    for name, word in (("least", "minimum"), ("used", "default"), ("preferred", "preferred")):
         names.setdefault(temp[name]["bytes"], (name, word))
     if len(names) > 1:
         show.heading("Temp memory: minimum, default and preferred size")
@@ -161,7 +161,7 @@ def _show_parts(chip: dict[str, Any]) -> None:
 
 def _show_time(time: dict[str, Any] | None, board: str | None) -> None:
     if time:
-        ms = "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
+        ms = "" if time["ms"] is None else f", {time['min_ms']:.3g} to {time['max_ms']:.3g} ms"
         counted = f"counted on {board}" if time["counted"] else "by the sizes of the tensors"
         show.line(f"{_about(time)}{time['instructions']:,} instructions, {counted}; about "
                   f"{time['cycles']:,} cycles{ms}")

@@ -29,7 +29,7 @@ from ..host.elf import flash_bytes
 from ..host.inputs import random_inputs
 from ..host.operators import needed_features
 from ..host.request import Request
-from ..host.twin import least_temp, open_data, open_program, planned_sizes, runs_on, wished_temp
+from ..host.twin import min_temp, open_data, open_program, planned_sizes, preferred_temp, runs_on
 from ..host.values import TENSOR, Values
 from ..inspect.description import constant_bytes, delegate_list, operator_list
 from ..run import emulator, running
@@ -39,7 +39,7 @@ from .flash import flash_of_operators
 from .stack import FREE, bound_on
 
 OTHER_CORE = "is an image for another core; compile it for this one, or with --optimize size"
-_MOST_BACKENDS = 64  # each registration looks at all before it
+_MAX_BACKENDS = 64  # each registration looks at all before it
 _PAUSE = 0.01  # seconds
 
 
@@ -56,9 +56,9 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
         report = loaded.memory_report()
         cores = {board.core for board in emulated} | {chip.core for chip in chips}
         refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
-        wished = {core: report["temp"]["used"] if core in refused
-                  else wished_temp(loaded, core, pack_weights, files) for core in cores}
-        least = least_temp(loaded, pack_weights, files)
+        preferred = {core: report["temp"]["used"] if core in refused
+                  else preferred_temp(loaded, core, pack_weights, files) for core in cores}
+        minimum = min_temp(loaded, pack_weights, files)
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
@@ -66,9 +66,9 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
         "method_pool": report["method_pool"]["used"],
         "prepared": report["prepared"],
         "planned": planned,
-        "temp_least": least,
+        "min_temp": minimum,
         "temp": report["temp"]["used"],
-        "temp_wished": wished,
+        "preferred_temp": preferred,
         "unplanned": unplanned_bytes(meta),
         "stack_free": FREE,
         "program_bytes": len(model),
@@ -82,7 +82,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
     measured = _Measured(need, request, placed, refused)
     on_boards = [(board, _temp_on_board(measured, board)) for board in emulated]
     on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
-    slow = [least] if len(boards) + len(chips) == 1 else []
+    slow = [minimum] if len(boards) + len(chips) == 1 else []
     runs = [(board, temp) for board, taken in on_boards
             for temp in [taken, *slow, *measured.temps(board.core)]
             if not _refused(measured, board.core) and _fits(measured, board, temp) is not False]
@@ -111,10 +111,10 @@ class Placed(NamedTuple):
 @contextlib.contextmanager
 def _stand_ins(meta: MethodMeta) -> Iterator[None]:
     """Registers backends that do nothing in place of those that a method needs and that are not there:
-    what these would allocate is not known. Raises NotSupported for more than _MOST_BACKENDS."""
+    what these would allocate is not known. Raises NotSupported for more than _MAX_BACKENDS."""
     missing = meta.missing_backends()
-    if len(missing) > _MOST_BACKENDS:
-        raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MOST_BACKENDS} at most",
+    if len(missing) > _MAX_BACKENDS:
+        raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MAX_BACKENDS} at most",
                    "backends", remedy="register those that there are, with --backend")
     for name in missing:
         register_backend(name, _StandIn())
@@ -151,7 +151,7 @@ class _Measured:
 
     def temps(self, core: str) -> list[int]:
         """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
-        return sorted({self.need["temp"], self.need["temp_wished"][core]})
+        return sorted({self.need["temp"], self.need["preferred_temp"][core]})
 
     def run_all(self, runs: list[tuple[Board, int]]) -> None:
         """Run the method on boards with so much temp memory, on as many at a time as this computer has
@@ -192,7 +192,7 @@ class _Measured:
         board could count; None for a board, or for temp memory with which nothing was to be counted."""
         result, message = (self._runs.get((board.name, temp), (None, "")) if board
                            else (None, "no board"))
-        has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["temp_wished"][chip.core])
+        has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["preferred_temp"][chip.core])
         conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
         if result:
             return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
@@ -204,9 +204,9 @@ class _Measured:
         return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
     def choices(self, board: Board | None, chip: Board | Chip, taken: int) -> dict[str, Any]:
-        """Return {"least", "used", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
-        sizes = {"least": self.need["temp_least"], "used": self.need["temp"],
-                 "wished": self.temps(chip.core)[-1]}
+        """Return {"least", "used", "preferred": {"bytes", "time"}, "taken": bytes} of temp memory."""
+        sizes = {"least": self.need["min_temp"], "used": self.need["temp"],
+                 "preferred": self.temps(chip.core)[-1]}
         return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
                 for name, temp in sizes.items()} | {"taken": taken}
 
@@ -278,14 +278,14 @@ def _refused(measured: _Measured, core: str) -> str:
 def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
     """Return the most bytes of temp memory with which the same ways fit as with the default. Where
     none does, return the minimum if one fits then, else the default."""
-    least: int = measured.need["temp_least"]
+    minimum: int = measured.need["min_temp"]
     used: int = measured.need["temp"]
-    sizes = [least, *measured.temps(chip.core)]
+    sizes = [minimum, *measured.temps(chip.core)]
     fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
              for temp in sizes}
     if len(fails[used]) < len(fitting.WAYS):
         return max(temp for temp in sizes if fails[temp] == fails[used])
-    return used if fails[least] == fails[used] else least
+    return used if fails[minimum] == fails[used] else minimum
 
 
 def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
@@ -296,11 +296,11 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
         _, message = measured.run(board, temp)
     else:
         message = f"not measured: no firmware is built; {fitting.how_to_measure(chip.core)}"
-    ways, least = (measured.ways(chip, size) for size in (temp, measured.need["temp_least"]))
+    ways, minimum = (measured.ways(chip, size) for size in (temp, measured.need["min_temp"]))
     for name, way in ways.items():
         if refused:
             way |= {"fits": False, "lacks": refused}
-        elif way["fits"] is False and least[name]["fits"]:
+        elif way["fits"] is False and minimum[name]["fits"]:
             way["lacks"] += "; with the minimum of temp memory there is room"
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
@@ -358,9 +358,9 @@ def _fits(measured: _Measured, board: Board, temp: int) -> bool | None:
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
     """Return the most bytes of temp memory that fit, else the default."""
-    least: int = measured.need["temp_least"]
+    minimum: int = measured.need["min_temp"]
     used: int = measured.need["temp"]
-    return max((temp for temp in [least, *measured.temps(board.core)]
+    return max((temp for temp in [minimum, *measured.temps(board.core)]
                 if _fits(measured, board, temp) is not False), default=used)
 
 
@@ -400,8 +400,8 @@ def _room_for_job(board: Board, flash: dict[str, int | None], model: int) -> int
     if not board.job_follows_code:
         return board.job.size
     firmware = [flash[part] for part in ("core and kernels", "MicroPython, runtime")]
-    most = board.job.size - sum(filter(None, firmware))
-    return most if None not in firmware or model > most else None
+    maximum = board.job.size - sum(filter(None, firmware))
+    return maximum if None not in firmware or model > maximum else None
 
 
 def planned_arenas(board: Board, planned: Iterable[int],

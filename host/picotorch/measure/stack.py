@@ -23,8 +23,8 @@ def read_bounds(firmware: Path) -> dict[str, Any]:
 def execute_bound(bounds: dict[str, Any], operators: list[str]) -> int:
     """Most bytes that executing a method takes whose delegates, if any, are not counted."""
     kernels = [max(bounds["kernels"][name].values()) for name in operators]
-    most: int = bounds["execute"] + max([bounds["called_back"], *kernels])
-    return most
+    maximum: int = bounds["execute"] + max([bounds["called_back"], *kernels])
+    return maximum
 
 
 def bound_on(board: Board, operators: list[str]) -> int | None:

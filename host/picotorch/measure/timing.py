@@ -7,7 +7,7 @@ from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
 from ..host.request import Request
-from ..host.twin import open_program, wished_temp
+from ..host.twin import open_program, preferred_temp
 from ..run import running
 from . import by_size, cycles, fitting
 
@@ -15,7 +15,7 @@ _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 
 
 def estimated(program: bytes, core: str) -> dict[str, Any]:
-    """Return {"core", "clock_hz", "instructions", "cycles", "ms", "least_ms", "most_ms", "message"},
+    """Return {"core", "clock_hz", "instructions", "cycles", "ms", "min_ms", "max_ms", "message"},
     with the temp memory that kernels use, as the RAM of the report has it. "counted" is False if no
     board of the core is built: then see by_size.estimate. If a board cannot run the program, "message"
     states why, and the figures are None."""
@@ -27,7 +27,7 @@ def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], li
     method; an empty list if no board did."""
     board = fitting.reference_board(core)
     entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
-        ("instructions", "cycles", "ms", "least_ms", "most_ms")), "message": ""}
+        ("instructions", "cycles", "ms", "min_ms", "max_ms")), "message": ""}
     try:
         opened = open_program(program)
         if board is None:
@@ -49,6 +49,6 @@ def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], li
 def _by_size(program: Program, core: str) -> dict[str, Any] | None:
     method = load_with_exact_memories(program, "forward")
     used = method.memory_report()["temp"]["used"]
-    has_less = cycles.has_less_temp(used, used, wished_temp(method, core))
+    has_less = cycles.has_less_temp(used, used, preferred_temp(method, core))
     return by_size.estimate(program.method_meta("forward"), core, _CLOCK_HZ,
                             cycles.PLAIN._replace(has_less_temp=has_less))

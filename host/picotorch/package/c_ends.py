@@ -52,7 +52,7 @@ class Owner(Protocol):
 
 
 class End:
-    """An input or output. called: its name or index, as end_names has it."""
+    """An input or output. called: its name or index, as io_names has it."""
 
     def __init__(self, method: Owner, i: int, kind: str, called: str, tag: int, info: TensorInfo | None,
                  quantization: tuple[float, int] | None) -> None:

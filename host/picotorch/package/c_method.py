@@ -16,7 +16,7 @@ from picotorch.module import load_with_exact_memories
 from ..host import program_schema, quoting
 from ..host.instructions import KERNEL_CALL, read_instructions
 from ..host.values import Values
-from . import end_names
+from . import io_names
 from .c_ends import NUMBERS, Input, Output
 from .identifiers import Identifiers, spelled
 
@@ -41,7 +41,7 @@ def only_calls(meta: MethodMeta) -> bool:
 class CMethod:
     """A method, number `index` of its program, and what it needs in C. prefix: what its identifiers
     begin with, where those of the project leave it free. temp: bytes of temp memory, where that is more
-    than it needs. names: of its inputs and outputs, see end_names.of_program."""
+    than it needs. names: of its inputs and outputs, see io_names.of_program."""
 
     def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str,
                  identifiers: Identifiers, temp: int = 0,
@@ -57,7 +57,7 @@ class CMethod:
         self.prefix = identifiers.claim(prefix, *self._patterns())
         method = loaded.library.c
         self.memories = 1 + max(method.end_external, lib.PT_MEMORY_PLANNED + len(self.planned))
-        inputs, outputs = map(end_names.identifiers, names, (meta.num_inputs(), meta.num_outputs()))
+        inputs, outputs = map(io_names.identifiers, names, (meta.num_inputs(), meta.num_outputs()))
         self.inputs = [Input(self, i, called) for i, called in enumerate(inputs)]
         self.outputs = [Output(self, i, called) for i, called in enumerate(outputs)]
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
@@ -115,7 +115,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
              f"#ifndef {guard}", f"#define {guard}", "", '#include <picotorch/picotorch.h>',
              *(["#include <math.h>"] if needs_math else []), "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
-             f"#define {name.upper()}_IMAGE_BYTES {size}u",
+             f"#define {name.upper()}_PTM_BYTES {size}u",
              f"extern const uint32_t {name}_image[];", ""]
     lines += [*defined, ""] if defined else []
     lines += body
@@ -161,8 +161,8 @@ def _declare(method: CMethod) -> list[str]:
 
 _CONSTANT = """// An input that is not a tensor.
 static int set_constant(pt_method *method, uint32_t i, pt_error *error) {
-    pt_item item;
-    PT_TRY(pt_plan_item(&method->plan, PT_INPUTS, i, NULL, &item, error));
+    pt_evalue item;
+    PT_TRY(pt_method_meta_evalue(&method->plan, PT_INPUTS, i, NULL, &item, error));
     return pt_set_constant_input(method, i, &item, error);
 }
 """
@@ -170,7 +170,7 @@ static int set_constant(pt_method *method, uint32_t i, pt_error *error) {
 _GIVE = """// An input with sizes of its own.
 static int give(pt_method *method, uint32_t i, void *data, uint8_t dtype, uint8_t rank,
                 const int32_t *sizes, pt_error *error) {
-    pt_given given = {.data = {data, pt_product(sizes, rank) * pt_element_size(dtype), false},
+    pt_input_buffer given = {.data = {data, pt_product(sizes, rank) * pt_element_size(dtype), false},
                       .has_shape = true,
                       .dtype = dtype,
                       .rank = rank,
@@ -255,15 +255,15 @@ def _open(name: str, method: CMethod) -> list[str]:
     if method.temp:
         fields.append(f".temp = {_span('temp_memory')}")
     lines += ["    const pt_memories memories = {", *(f"        {field}," for field in fields),
-              "    };", "    const pt_options options = {0};", "    pt_plan plan;",
+              "    };", "    const pt_options options = {0};", "    pt_method_meta plan;",
               f"    pt_unload(&{prefix}_method);",
-              f"    PT_TRY(pt_image_open(&program, {name}_image, {name.upper()}_IMAGE_BYTES, "
+              f"    PT_TRY(pt_ptm_open(&program, {name}_image, {name.upper()}_PTM_BYTES, "
               "PT_VERIFY_STRICT, error));",
-              f"    PT_TRY(pt_plan_at(&plan, &program, {method.index}, error));",
+              f"    PT_TRY(pt_method_meta_at(&plan, &program, {method.index}, error));",
               f"    PT_TRY(pt_load(&{prefix}_method, &plan, &memories, &options, error));"]
     attach = [line for end in method.inputs for line in end.attach()]
     for call, memory, size in method.unplanned:
-        lines += ["    {", f"        pt_given given = {{.data = {{{memory}, {size}, false}}}};",
+        lines += ["    {", f"        pt_input_buffer given = {{.data = {{{memory}, {size}, false}}}};",
                   f"        PT_TRY({call}, &given, error));", "    }"]
     lines += [*attach, "    return PT_ERROR_OK;", "}", "",
               f"int {prefix}_run(pt_error *error) {{",

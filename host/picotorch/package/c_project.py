@@ -52,7 +52,7 @@ class Model:
     """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
     by method, of those that main.c runs; random ones otherwise. note: a line for the comments. board:
     an emulated one that runs the image. temp: bytes of temp memory by method, where that is more than
-    it needs. end_names: of inputs and outputs by method, see end_names.of_program."""
+    it needs. io_names: of inputs and outputs by method, see io_names.of_program."""
 
     name: str
     image: bytes
@@ -60,7 +60,7 @@ class Model:
     note: str = ""
     board: str = "mps2-an386"
     temp: dict[str, int] = field(default_factory=dict)
-    end_names: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+    io_names: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
 
 
 class _Part:
@@ -80,7 +80,7 @@ class _Part:
         header = c_method.header(name, len(self.image), self.methods, self.constants, self.note,
                                  self.identifiers)
         texts = (header, c_method.source(name, self.methods, shared_temp),
-                 image_source(name, self.image),
+                 ptm_source(name, self.image),
                  c_sample.data(name, self.methods, self.samples, self.identifiers))
         return dict(zip(_paths(name), texts, strict=True))
 
@@ -110,7 +110,7 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
     check([model.name for model in models], folder)
     identifiers = Identifiers(*_OF_MAIN)
     for model in models:
-        _claim(model.name, identifiers, "{}_image", "{}_image_bytes")
+        _claim(model.name, identifiers, "{}_image", "{}_ptm_bytes")
     parts = [_Part(model, identifiers) for model in models]
     methods = [method for part in parts for method in part.methods]
     programs = {part.name: part.program for part in parts}
@@ -173,7 +173,7 @@ def _methods(program: Program, model: Model,
         name = meta.name()
         prefix = model.name if len(running) == 1 else f"{model.name}_{spelled(name)}"
         methods.append(CMethod(program, i, meta, prefix, identifiers, model.temp.get(name, 0),
-                               model.end_names.get(name, ([], []))))
+                               model.io_names.get(name, ([], []))))
         if len(running) == 1 and methods[0].prefix != prefix:
             raise _is_of_two(model.name)
     return methods, {method: number for method, number in constants.items() if number is not None}
@@ -184,7 +184,7 @@ def _sample(meta: MethodMeta, given: list[Any] | None) -> list[Any]:
     return checked_inputs(meta, values)
 
 
-def image_source(name: str, image: bytes) -> str:
+def ptm_source(name: str, image: bytes) -> str:
     """The image as a C array: words, at a multiple of 16 bytes."""
     words = np.frombuffer(image + bytes(-len(image) % 4), "<u4")
     lines = [f"// The image of {name}: its words, little-endian. {MARK}.", f'#include "{name}.h"', "",
@@ -217,7 +217,7 @@ def _config(methods: list[CMethod]) -> str:
               *(["#define PT_NO_DYNAMIC"] if all(method.is_static() for method in methods) else []),
               *(f"#ifndef PT_WITH_{part}\n#define PT_NO_{part}\n#endif"
                 for part in ("TEXTS", "CHECKS")),
-              f"#define PT_MOST_MEMORIES {memories}", f"#define PT_MOST_INPUTS {inputs}", "",
+              f"#define PT_MAX_MEMORIES {memories}", f"#define PT_MAX_INPUTS {inputs}", "",
               "// A build whose loops take no prepared weights, for this computer or with clang,",
               "// restores plain ones as it runs.",
               "#if !defined(__ARM_FEATURE_DSP) && !defined(__ARM_ARCH_7M__) && "

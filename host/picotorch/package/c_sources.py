@@ -14,7 +14,7 @@ from ..host.sources import ROOT
 
 KERNELS = ROOT / "kernels"
 # Of the core what reads .pte and .ptd files, and what measures.
-_NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
+_NOT_FOR_PTM = {f"core/{name}.c" for name in (
     "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
 _PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in images are packed
@@ -34,7 +34,7 @@ _PASTED = re.compile(r"\w+(?:##\w+)+")
 def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES)) -> list[str]:
     """The files of kernels/ for images with these operators and features, headers included, sorted."""
     known = known_operators()
-    found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_IMAGES
+    found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_PTM
     left_out = _PACKING | {path for name, path in _FEATURES.items() if name not in features}
     symbols = {known[name].symbol for name in operators}
     for name in features:

@@ -41,7 +41,7 @@ def _check_romfs(board: Board, image: Path | None) -> None:
 
 
 @contextmanager
-def models_image(models: Iterable[Path]) -> Iterator[Path]:
+def models_ptm(models: Iterable[Path]) -> Iterator[Path]:
     """A ROMFS image of programs, each a file of its name; says where the board has them. Raises Error
     where two have the same name or one cannot be read."""
     files = {}

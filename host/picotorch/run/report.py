@@ -111,7 +111,7 @@ def _estimate(connected: Connected, label: str) -> list[list[str]]:
     """The row below a measured time or count of cycles."""
     found = connected.estimated or {}
     if label == "time" and found.get("ms") is not None:
-        text = f"{found['ms']:,} ms ({found['least_ms']:,} to {found['most_ms']:,})"
+        text = f"{found['ms']:,} ms ({found['min_ms']:,} to {found['max_ms']:,})"
     elif label == "cycles" and found:
         text = f"{found['cycles']:,}"
     else:

@@ -51,26 +51,26 @@ def run(request: Request, board: str) -> Result:
 
     with named_errors(board, None):
         found = boards.load_board(board)
-    most = {name: found.arenas[name].size for name in ("pool", "temp")}
-    request = _with_memories(request, most["pool"], most["temp"])
+    maximum = {name: found.arenas[name].size for name in ("pool", "temp")}
+    request = _with_memories(request, maximum["pool"], maximum["temp"])
     remedy = (f"{found.build_command(request.bare)} in picotorch's repository, or --firmware with one "
               "that was built there")
     with named_errors(board, None if request.firmware else remedy):
         result = emulated.run(request, found)
     if result.code == MEMORY_ALLOCATION_FAILED:
-        _drop_advice(result, request, most)
+        _drop_advice(result, request, maximum)
     if result.code == OPERATOR_MISSING and not found.full_firmware and request.firmware is None:
         result.message = (f"{result.message.partition(';')[0]}; the firmware is for other models: "
                           f"{found.build_command(request.bare).replace('MODEL.pte', request.name)}")
     return result
 
 
-def _drop_advice(result: Result, request: Request, most: dict[str, int]) -> None:
+def _drop_advice(result: Result, request: Request, maximum: dict[str, int]) -> None:
     """Drop the advice to make a memory larger if the board has no more of it, and the subject, since no
     option helps."""
     subject = SUBJECTS[result.subject]
     sizes = {"method pool": (request.pool_size, "pool"), "temp memory": (request.temp_size, "temp")}
-    if subject in sizes and sizes[subject][0] == most[sizes[subject][1]]:
+    if subject in sizes and sizes[subject][0] == maximum[sizes[subject][1]]:
         result.subject = 0
         result.message = result.message.replace("; make it larger",
                                                 "; the board has no more, see picotorch boards")

@@ -22,7 +22,7 @@ class Verdict:
     max_relative_error: float | None = None
 
 
-_LEAST_DIVISOR = np.float64(np.float32(1e-8))
+_MIN_DIVISOR = np.float64(np.float32(1e-8))
 
 
 def verify(case: Case, outputs: list[np.ndarray], rtol: float, atol: float) -> Verdict:
@@ -73,7 +73,7 @@ def _compare(wanted: np.ndarray, output: np.ndarray, rtol: float, atol: float, v
         same = ~np.isfinite(wanted) & ~np.isfinite(output) & ((wanted > 0) == (output > 0)) & (
             np.isnan(wanted) == np.isnan(output))
         divisor = np.maximum(np.abs(wanted), np.abs(output)).astype(np.float64)
-        relative = difference / np.maximum(divisor, _LEAST_DIVISOR)
+        relative = difference / np.maximum(divisor, _MIN_DIVISOR)
     finite = np.isfinite(difference)
     for name, errors in (("max_absolute_error", difference), ("max_relative_error", relative)):
         largest = max(getattr(verdict, name) or 0.0, float(errors[finite].max(initial=0.0)))

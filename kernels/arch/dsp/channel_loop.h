@@ -6,7 +6,7 @@
 #include "arch/offsets.h"
 #include "arch/gemm_s8.h"
 
-static inline int32_t pt_whole_depth(const pt_layer *layer) {
+static inline int32_t pt_whole_depth(const pt_gemm_s8 *layer) {
     return (layer->depth + 3) & ~3;
 }
 
@@ -33,7 +33,7 @@ typedef struct pt_loop {
 enum { PT_STEPS = 8 }; // that are unrolled
 
 // `steps` of `bytes` of code.
-pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+pt_loop pt_begin_loop(const pt_gemm_s8 *layer, int32_t channels, int32_t steps, uint32_t bytes,
                       int8_t *out);
 
 #endif

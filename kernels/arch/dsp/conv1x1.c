@@ -2,7 +2,7 @@
 // of a channel, and the rest in pairs.
 #include "arch/gemm_s8.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dot.h"
 #include "arch/dsp/channel_loop.h"
@@ -83,7 +83,7 @@ static void pack_doubled(uint32_t *to, const int8_t *values, int32_t count, uint
 enum { STEP_BYTES = 72 };
 
 // Six packed patches, channel by channel. The first step adds to the bias.
-static void multiply_6(const pt_layer *layer, const int8_t *w, int32_t bias, const finish *channel,
+static void multiply_6(const pt_gemm_s8 *layer, const int8_t *w, int32_t bias, const finish *channel,
                        const finish *end_of_channels, int8_t *out) {
     const uint32_t *start = layer->block, *a, *end = start + layer->depth / 4 * (2 * PATCHES);
     int32_t steps = layer->depth / 4 - 1, s0, s1, s2, s3, s4, even, odd;
@@ -132,14 +132,14 @@ static void multiply_6(const pt_layer *layer, const int8_t *w, int32_t bias, con
 // clang-format on
 
 // Channels whose table the scratch holds behind six patches.
-static int32_t channels_at_a_time(const pt_layer *layer) {
+static int32_t channels_at_a_time(const pt_gemm_s8 *layer) {
     int32_t bytes = layer->capacity_bytes - PATCHES * 2 * layer->depth;
     bool best = !layer->packed || pt_dsp_prefers_six(layer->depth, layer->channels);
     bool possible = bytes > 0 && best && !layer->in_parts && layer->depth % 4 == 0;
     return !possible ? 0 : bytes < PT_TABLE_BYTES ? bytes / 16 : PT_TABLE_BYTES / 16;
 }
 
-static void make_table(const pt_layer *layer, int32_t first, int32_t n, finish *table) {
+static void make_table(const pt_gemm_s8 *layer, int32_t first, int32_t n, finish *table) {
     const pt_channels *output = &layer->output;
     const int32_t *multipliers = output->multipliers + first, *shifts = output->shifts + first;
     const int32_t *bias = output->bias ? output->bias + first : NULL;
@@ -153,19 +153,19 @@ static void make_table(const pt_layer *layer, int32_t first, int32_t n, finish *
 }
 
 // n patches, or up to four less; how many.
-static int32_t multiply_sixes(const pt_layer *layer, const int8_t *patches, int32_t stride,
+static int32_t multiply_sixes(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride,
                               int32_t n, int8_t *out) {
-    int32_t most = channels_at_a_time(layer), depth = layer->depth, channels;
+    int32_t max = channels_at_a_time(layer), depth = layer->depth, channels;
     int32_t last = n % PATCHES == PATCHES - 1 ? n - PATCHES : n / PATCHES * PATCHES - PATCHES;
     uint32_t *block = layer->block, offsets = (uint32_t)pt_pair_of(2 * layer->offset);
     finish *table = (finish *)(void *)(block + depth * PATCHES / 2);
-    if (most < FEWEST_CHANNELS || last < 0) {
+    if (max < FEWEST_CHANNELS || last < 0) {
         return 0;
     }
     for (int32_t first = 0; first < layer->channels; first += channels) {
         int32_t left = layer->channels - first;
         int32_t bias = (int32_t)(2 * (uint32_t)pt_bias_of(&layer->output, first));
-        channels = left < most ? left : most;
+        channels = left < max ? left : max;
         make_table(layer, first, channels, table);
         for (int32_t i = 0; i < last + PATCHES; i += PATCHES) {
             int32_t at = i < last ? i : last; // five are six with one that is done already
@@ -180,7 +180,7 @@ static int32_t multiply_sixes(const pt_layer *layer, const int8_t *patches, int3
     return last + PATCHES;
 }
 
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     int32_t done = multiply_sixes(layer, patches, stride, n, out);
     n -= done;

@@ -11,7 +11,7 @@
 // One of weights and values is doubled: the weights where they are packed.
 #include "arch/conv_variants.h"
 
-#if PT_HAS_WIDE
+#if PT_HAS_CONV_VARIANTS
 
 #include "arch/dsp/im2row_band.h"
 #include "arch/dsp/tile_3x2.h"
@@ -42,18 +42,18 @@ static int32_t whole_groups(int32_t pixels) {
 
 // Pixels at a time of n, in bands of about the same size, as many as gain.
 static int32_t pixels_of(const pt_geometry *g, int32_t n) {
-    const int32_t room = pixels_in(g, PT_WIDE_SCRATCH); // 0: channels are too many to multiply them
+    const int32_t room = pixels_in(g, PT_VARIANT_SCRATCH); // 0: channels are too many to multiply them
     const bool few = room && ENOUGH * g->channels < FEWEST_VALUES;
     const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
-    const int32_t most = room < enough ? room : enough;
-    if (n <= most || most == 0) {
-        return most == 0 ? 0 : whole_groups(n);
+    const int32_t max = room < enough ? room : enough;
+    if (n <= max || max == 0) {
+        return max == 0 ? 0 : whole_groups(n);
     }
-    const int32_t bands = (n + most - 1) / most, pixels = whole_groups((n + bands - 1) / bands);
-    return pixels * g->channels < FEWEST_VALUES ? most : pixels;
+    const int32_t bands = (n + max - 1) / max, pixels = whole_groups((n + bands - 1) / bands);
+    return pixels * g->channels < FEWEST_VALUES ? max : pixels;
 }
 
-static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
+static uint32_t scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     const int32_t n = g->out[0] * g->out[1];
     if (!pt_is_pointwise(g) || g->channels % 4 || !pt_suits_bands(g, layer) || n < PIXELS ||
         n * g->channels < FEWEST_VALUES) {
@@ -63,7 +63,7 @@ static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
     return pixels ? fixed_bytes(g) + 2 * (uint32_t)(pixels * g->channels) : 0;
 }
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dot.h"
 #include "arch/dsp/tile_2x2.h"
@@ -182,7 +182,7 @@ static void pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offse
 }
 
 // Two channels of which `o` is the first.
-static void make_pair(const pt_layer *layer, int32_t o, uint32_t *pair) {
+static void make_pair(const pt_gemm_s8 *layer, int32_t o, uint32_t *pair) {
     for (int32_t i = 0; i < 2; i++) {
         pair[i] = 2 * (uint32_t)pt_bias_of(&layer->output, o + i);
         pt_put_parameters(layer, o + i, pair + 2 + layer->depth + 3 * i);
@@ -190,12 +190,12 @@ static void make_pair(const pt_layer *layer, int32_t o, uint32_t *pair) {
     widen(layer->weights + o * layer->depth, layer->depth, pair + 2);
 }
 
-static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
     const uint32_t *packed = layer->channels % 2 == 0 ? layer->packed : NULL;
-    const int32_t n = g->out[0] * g->out[1], most = pixels_in(g, room);
-    if (most == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
-        !(layer->packed || pt_layer_scales_fast(layer))) {
+    const int32_t n = g->out[0] * g->out[1], max = pixels_in(g, room);
+    if (max == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
+        !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
     uint32_t *const values = (uint32_t *)block + fixed_bytes(g) / 4 - 2;
@@ -203,7 +203,7 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
     const uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
     walk at = {.next = in, .left = g->out[1]};
     for (int32_t first = 0, some; first < n; first += some, out += some * stride) {
-        some = n - first < most ? n - first : most;
+        some = n - first < max ? n - first : max;
         const int32_t again = some < PIXELS ? PIXELS - some : 0;
         const pt_threes threes = {.values = values,
                                   .steps = layer->depth / 4,
@@ -226,6 +226,6 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
 
 #endif
 
-const pt_wide pt_pointwise = {scratch, PT_BAND_FORM(convolve)};
+const pt_conv_variant pt_pointwise = {scratch, PT_BAND_FORM(convolve)};
 
 #endif

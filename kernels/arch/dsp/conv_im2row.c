@@ -10,7 +10,7 @@
 // Where pixels are no words the band has values without the offset, and the bias has it.
 #include "arch/conv_variants.h"
 
-#if PT_HAS_WIDE
+#if PT_HAS_CONV_VARIANTS
 
 #include "arch/dsp/im2row_band.h"
 #include "arch/dsp/tile_3x2.h"
@@ -56,7 +56,7 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
 // channels where bands have to widen theirs, or where patches share little. Else where a row of
 // four takes two blocks, if pixels are words, which those loops pack quickly. Not where loads issue
 // beside products.
-static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
+static bool suits_blocks(const pt_geometry *g, const pt_gemm_s8 *layer) {
 #ifdef PT_LOADS_BESIDE
     (void)g, (void)layer;
     return false;
@@ -72,17 +72,17 @@ static bool suits_blocks(const pt_geometry *g, const pt_layer *layer) {
 #endif
 }
 
-static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
+static uint32_t scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     if (pt_is_pointwise(g) || suits_blocks(g, layer) || g->out[1] < PATCHES ||
         g->stride[1] > g->kernel[1] || !pt_suits_bands(g, layer)) {
         return 0;
     }
     pt_band b = band_of(g, false);
-    int32_t rows = outputs_of(&b, PT_WIDE_SCRATCH);
+    int32_t rows = outputs_of(&b, PT_VARIANT_SCRATCH);
     return rows ? pt_band_bytes(&b, rows) : 0;
 }
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dot.h"
 #include "arch/dsp/tile_2x2.h"
@@ -120,7 +120,7 @@ static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
 }
 
 // Channel o, the first or second of a pair.
-static void widen_channel(const pt_band *b, const pt_layer *layer, int32_t o, int32_t second,
+static void widen_channel(const pt_band *b, const pt_gemm_s8 *layer, int32_t o, int32_t second,
                           uint32_t *pair) {
     const pt_geometry *g = b->g;
     const int32_t n = g->kernel[1] * g->channels;
@@ -184,12 +184,12 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 
 // ---- layers
 
-static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
     const bool by_words = g->channels % 4 == 0;
     const uint8_t *packed = by_words && layer->channels % 2 == 0 ? layer->packed : NULL;
     if (scratch(g, layer) == 0 || !(packed || layer->weights) ||
-        !(layer->packed || pt_layer_scales_fast(layer))) {
+        !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
     pt_band b = band_of(g, packed);
@@ -228,6 +228,6 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
 
 #endif
 
-const pt_wide pt_neighbours = {scratch, PT_BAND_FORM(convolve)};
+const pt_conv_variant pt_neighbours = {scratch, PT_BAND_FORM(convolve)};
 
 #endif

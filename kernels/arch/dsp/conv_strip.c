@@ -2,7 +2,7 @@
 // neighbours in a row share the six columns of the input that they see, packed like six patches.
 #include "arch/conv_geometry.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dsp/channel_loop.h"
 
@@ -10,7 +10,7 @@ enum { PATCHES = 4, COLUMNS = PATCHES + 2 };
 
 typedef struct strip {
     const pt_geometry *g;
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     const int8_t *in;
 } strip;
 
@@ -78,7 +78,7 @@ static void pack_column(const strip *s, int32_t i, int32_t y, int32_t x) {
     COLUMN                                      \
     TAP("s3", "even2", "odd2")
 
-static void multiply_strip(const pt_layer *layer, int32_t rows, int32_t channels, int8_t *out) {
+static void multiply_strip(const pt_gemm_s8 *layer, int32_t rows, int32_t channels, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, layer->channels, 0, 0, out);
     const uint32_t *end = (const uint32_t *)layer->block + rows * (channels / 2) * COLUMNS;
     const int8_t *w = layer->weights, *row_end = w + channels;
@@ -141,7 +141,7 @@ static void multiply_strip(const pt_layer *layer, int32_t rows, int32_t channels
 
 // ---- images
 
-bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                  uint32_t room) {
     uint32_t needed = 2 * COLUMNS * (uint32_t)(g->kernel[0] * g->channels);
     strip s = {g, layer, in};

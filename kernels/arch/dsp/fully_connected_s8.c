@@ -276,7 +276,7 @@ static __attribute__((noinline)) void multiply_packed(const loop *given, int32_t
 // clang-format on
 
 static __attribute__((noinline)) void pack_row(const pt_linear *p, const int8_t *x, void *scratch) {
-    pt_layer row;
+    pt_gemm_s8 row;
     row.offset = p->x_offset;
     row.block = scratch;
     row.width = row.capacity_bytes = 1;

@@ -1,7 +1,7 @@
 // Products of patches on cores with the DSP extension, see gemm_s8.h beside it.
 #include "arch/gemm_s8.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dot.h"
 #include "arch/dsp/channel_loop.h"
@@ -12,18 +12,18 @@ typedef int16_t __attribute__((may_alias)) half;
 // ---- layers
 
 // Channels whose weights the room for parts holds as pairs.
-static int32_t channels_of_part(const pt_layer *layer) {
+static int32_t channels_of_part(const pt_gemm_s8 *layer) {
     return (PT_CHANNEL_ROOM * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
 
-void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
+void pt_begin_layer(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
     layer->block = scratch;
     layer->capacity_bytes = (int32_t)bytes;
     layer->in_parts = false;
     if (layer->packed) {
         return;
     }
-    if (!pt_layer_scales_fast(layer)) {
+    if (!pt_gemm_s8_scales_fast(layer)) {
         layer->capacity_bytes = 0;
     } else if (layer->depth & 3) {
         layer->in_parts = channels_of_part(layer) > 0;
@@ -31,12 +31,12 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     }
 }
 
-void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    int32_t most = channels_of_part(layer);
+void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
+    int32_t max = channels_of_part(layer);
     if (!layer->in_parts) {
         return;
     }
-    layer->channels = layer->channels < most ? layer->channels : most;
+    layer->channels = layer->channels < max ? layer->channels : max;
     layer->packed = room;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
         room = pt_widen_pair(layer->weights + o * layer->depth, layer->depth, room);
@@ -45,7 +45,7 @@ void pt_take_channels(pt_layer *layer, uint32_t *room) {
 
 // ---- packing
 
-static inline uint32_t *place(const pt_layer *layer, int32_t i, int32_t k) {
+static inline uint32_t *place(const pt_gemm_s8 *layer, int32_t i, int32_t k) {
     return (uint32_t *)layer->block + (k >> 2) * 2 * layer->width + 2 * i;
 }
 
@@ -97,7 +97,7 @@ pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) 
 }
 
 // The patch of a 3x3 kernel with three channels.
-void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step) {
+void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     uint32_t *to = place(layer, i, 0);
 #pragma GCC unroll 6
@@ -110,7 +110,7 @@ void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t
 }
 
 // The patch of a 3x3 kernel with one channel.
-void pt_pack_3x3(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step) {
+void pt_pack_3x3(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     const int8_t *second = values + step, *third = second + step;
     uint32_t *to = place(layer, i, 0);
@@ -124,12 +124,12 @@ void pt_pack_3x3(const pt_layer *layer, int32_t i, const int8_t *values, int32_t
     to[1] = 0;
 }
 
-static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t value) {
+static void pack_value(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t value) {
     half *halves = (half *)(place(layer, i, k) + (k & 1));
     halves[k >> 1 & 1] = (int16_t)value;
 }
 
-void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+void pt_pack_words(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
                    int32_t rows, int32_t step) {
     uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
     uint32_t *to = place(layer, i, k);
@@ -138,7 +138,7 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     }
 }
 
-void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+void pt_pack_bytes(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
                    int32_t count) {
     if (layer->capacity_bytes == 0) {
         memcpy((int8_t *)layer->block + k, values, (size_t)count);
@@ -163,7 +163,7 @@ void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
 enum { SHORT_PATCH = 64 };
 
 // Side by side first, then by words.
-static __attribute__((noinline)) void pack_short_patch(const pt_layer *layer, int32_t i,
+static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, int32_t i,
                                                        const int8_t *values, int32_t count,
                                                        int32_t rows, int32_t step) {
     uint32_t words[SHORT_PATCH / 4];
@@ -181,7 +181,7 @@ static __attribute__((noinline)) void pack_short_patch(const pt_layer *layer, in
                (uint32_t)pt_pair_of(layer->offset), 8 * layer->width);
 }
 
-void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
+void pt_pack_byte_rows(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t count,
                        int32_t rows, int32_t step) {
     if (layer->capacity_bytes > 0 && layer->depth <= SHORT_PATCH) {
         pack_short_patch(layer, i, values, count, rows, step);
@@ -192,7 +192,7 @@ void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, i
     }
 }
 
-void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     if (layer->capacity_bytes == 0) {
         memset((int8_t *)layer->block + k, -layer->offset, (size_t)count);
         return;
@@ -209,7 +209,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 
 // ---- products
 
-pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+pt_loop pt_begin_loop(const pt_gemm_s8 *layer, int32_t channels, int32_t steps, uint32_t bytes,
                       int8_t *out) {
     static const int32_t no_bias = 0;
     const pt_channels *output = &layer->output;
@@ -282,7 +282,7 @@ pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, ui
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
 // With one patch alone, the second's outputs are written first and then overwritten by the patch's.
-static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+static void multiply_2(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
@@ -332,7 +332,7 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_
     [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
         [out] "+m"(x.out)
 
-static void multiply_packed(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+static void multiply_packed(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->packed;
     const uint32_t *a;
@@ -355,7 +355,7 @@ static void multiply_packed(const pt_layer *layer, int32_t channels, int32_t n, 
 }
 
 // The same with the weights alone packed.
-static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->packed;
     const uint32_t *a;
@@ -384,7 +384,7 @@ static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, in
 // clang-format on
 
 // Channel o alone: the last of an odd number.
-static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t *out) {
+static void multiply_channel(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;
         const half *values = (const half *)place(layer, i, 0);
@@ -399,7 +399,7 @@ static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t
     }
 }
 
-void pt_limit(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_limit(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const pt_range *range = &layer->output.range;
     for (; n > 0 && pt_narrows(range); n--, out += layer->out_stride) {
         for (int32_t o = 0; o < layer->channels; o++) {
@@ -408,7 +408,7 @@ void pt_limit(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
-static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     int32_t even = layer->channels & ~1;
     if (even > 0 && layer->in_parts) {
         multiply_part(layer, even, n, out);
@@ -422,7 +422,7 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (layer->capacity_bytes == 0) {
         pt_multiply_patch(layer, layer->block, out);
         return;

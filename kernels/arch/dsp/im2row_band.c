@@ -1,6 +1,6 @@
 #include "arch/dsp/im2row_band.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 void pt_begin_band(pt_band *b, int32_t outputs, void *block) {
     b->blocks = pt_band_blocks(b);

@@ -46,7 +46,7 @@ static inline int32_t pt_band_seen(const pt_geometry *g, int32_t n) {
 
 // Rows of outputs at a time, `most` or less, in as few bands of about the same size as `room` bytes
 // allow; 0 for too little room.
-static inline int32_t pt_band_outputs(const pt_band *b, uint32_t room, int32_t most) {
+static inline int32_t pt_band_outputs(const pt_band *b, uint32_t room, int32_t max) {
     const pt_geometry *g = b->g;
     uint32_t fixed = pt_band_fixed(b);
     int32_t rows = room < fixed ? 0 : (int32_t)((room - fixed) / pt_band_row(b));
@@ -54,7 +54,7 @@ static inline int32_t pt_band_outputs(const pt_band *b, uint32_t room, int32_t m
         return 0;
     }
     rows = (rows - g->kernel[0]) / g->stride[0] + 1;
-    rows = rows < most ? rows : most;
+    rows = rows < max ? rows : max;
     rows = rows < g->out[0] ? rows : g->out[0];
     int32_t bands = (g->out[0] + rows - 1) / rows;
     return (g->out[0] + bands - 1) / bands;
@@ -72,12 +72,12 @@ void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
 
 // The convolution itself. A build for another core only computes the scratch of a board with the
 // extension.
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 #define PT_BAND_FORM(convolve) convolve
 #else
 #define PT_BAND_FORM(convolve) pt_no_band
 
-static inline bool pt_no_band(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+static inline bool pt_no_band(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                               void *block, uint32_t room) {
     (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
     return false;

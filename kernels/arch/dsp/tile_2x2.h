@@ -117,7 +117,7 @@ static inline uint32_t pt_spare_code(int32_t steps, int32_t unrolled, uint32_t b
 }
 
 // The multiplier, right shift and rounding of channel o.
-static inline void pt_put_parameters(const pt_layer *layer, int32_t o, uint32_t *to) {
+static inline void pt_put_parameters(const pt_gemm_s8 *layer, int32_t o, uint32_t *to) {
     const int32_t shift = layer->output.shifts[o];
     to[0] = (uint32_t)layer->output.multipliers[o];
     to[1] = (uint32_t)-shift;

@@ -1,7 +1,7 @@
 #include "arch/dsp/tile_3x2.h"
 #include "arch/gemm_s8.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 #include "arch/dsp/tile_2x2.h"
 

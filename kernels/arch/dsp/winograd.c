@@ -11,11 +11,11 @@
 // with m in the order 1, 2, 0, 3. So a sum is over values and weights that lie in a row.
 #include "arch/conv_variants.h"
 
-#if PT_HAS_WIDE
+#if PT_HAS_CONV_VARIANTS
 
 #include "arch/dsp/im2row_band.h"
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 #include "arch/dot.h"
 #include "arch/dsp/tile_2x2.h"
 #endif
@@ -56,17 +56,17 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
     return rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
-static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
+static uint32_t scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     if (g->kernel[1] != 3 || g->stride[1] != 1 || g->channels % 4 || g->out[1] < PATCHES ||
         !pt_suits_bands(g, layer)) {
         return 0;
     }
     pt_band b = band_of(g);
-    int32_t rows = outputs_of(&b, PT_WIDE_SCRATCH);
+    int32_t rows = outputs_of(&b, PT_VARIANT_SCRATCH);
     return rows ? pt_band_bytes(&b, rows) : 0;
 }
 
-#if defined(PT_PATCHES_DSP)
+#if defined(PT_IM2COL_DSP)
 
 // ---- weights
 
@@ -158,7 +158,7 @@ static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth,
 }
 
 // Two channels, of which `o` is the first, from their weights.
-static void make_pair(const pt_geometry *g, const pt_layer *layer, int32_t o, uint32_t *to) {
+static void make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, int32_t o, uint32_t *to) {
     const int8_t *w = layer->weights + o * layer->depth;
     const int32_t step = depth_of(g);
     for (int32_t i = 0; i < 2; i++) {
@@ -271,7 +271,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "strb %[s3], [r2, #1]\n\t"
 
 // Some rows of outputs of two channels, with their transformed weights.
-static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
+static void multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
     const int32_t depth = depth_of(b->g), block = b->rows * b->words;
     const uint32_t *w = pair + PARAMETERS, *a;
@@ -344,9 +344,9 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
 
 // clang-format on
 
-static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                      uint32_t room) {
-    if (scratch(g, layer) == 0 || !(layer->packed || pt_layer_scales_fast(layer))) {
+    if (scratch(g, layer) == 0 || !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
     pt_band b = band_of(g);
@@ -378,6 +378,6 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
 
 #endif
 
-const pt_wide pt_winograd = {scratch, PT_BAND_FORM(convolve)};
+const pt_conv_variant pt_winograd = {scratch, PT_BAND_FORM(convolve)};
 
 #endif

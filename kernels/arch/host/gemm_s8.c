@@ -19,13 +19,13 @@ static int32_t padded_depth(int32_t depth, int32_t lanes) {
 
 // Returns the number of patches, of n, that are taken together.
 static int32_t patches_of(int32_t padded, int32_t n) {
-    int32_t most = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_ROOM / padded;
-    return n < most ? n : most;
+    int32_t max = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_ROOM / padded;
+    return n < max ? n : max;
 }
 
 // Copies the last rows of weights, behind which a whole vector would not end inside of them, with
 // zeros up to `padded`. Returns the number of the first.
-static int32_t copy_last_rows(const pt_layer *layer, int32_t padded, int8_t *to) {
+static int32_t copy_last_rows(const pt_gemm_s8 *layer, int32_t padded, int8_t *to) {
     int32_t depth = layer->depth, rows = (padded - 1) / depth;
     int32_t inside = layer->channels > rows ? layer->channels - rows : 0;
     for (int32_t row = inside; row < layer->channels; row++, to += padded) {
@@ -35,7 +35,7 @@ static int32_t copy_last_rows(const pt_layer *layer, int32_t padded, int8_t *to)
     return inside;
 }
 
-static void finish_channels(const pt_layer *layer, int32_t o, int32_t n, const int32_t *sums,
+static void finish_channels(const pt_gemm_s8 *layer, int32_t o, int32_t n, const int32_t *sums,
                             int8_t *out) {
     for (int32_t j = 0; j < n; j++) {
         int32_t sum = pt_add_int32(sums[j], pt_bias_of(&layer->output, o + j));
@@ -90,7 +90,7 @@ int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t
                                             x, offset, w, stride, n, sums);
 }
 
-static void multiply_rows(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+static void multiply_rows(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out) {
     const int vectors = layer->depth <= PT_ROOM / 2 - 16 ? pt_vectors() : PT_VECTORS_NONE;
     if (PT_HAS_ANY_CORE && layer->packed) {
@@ -106,12 +106,12 @@ static void multiply_rows(const pt_layer *layer, const int8_t *patches, int32_t 
     }
 }
 
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     multiply_rows(layer, patches, stride, n, out);
 }
 
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     multiply_rows(layer, layer->block, layer->depth, n, out);
 }
 

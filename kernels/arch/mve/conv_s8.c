@@ -20,7 +20,7 @@ enum {
 
 typedef struct convolution {
     const pt_geometry *g;
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     const int8_t *in;
     int8_t *block;
     int32_t row, column; // of the next patch
@@ -284,7 +284,7 @@ static void pack_pixels(const convolution *x, uint32x4_t numbers) {
 // ---- channels
 
 // The bias with the input's offset times the sum of the weights.
-static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
+static void fold_offset(const pt_gemm_s8 *layer, int32_t first, int32_t n, int32_t *bias) {
     int32_t depth = layer->depth, offset = layer->offset;
     const int8_t *weights = layer->weights + first * depth;
     const int32_t *from = layer->output.bias ? layer->output.bias + first : NULL;
@@ -326,7 +326,7 @@ static bool is_pointwise(const pt_geometry *g) {
 
 // ---- windows of 3 x 3
 
-static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *out) {
+static bool has_windows(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *out) {
     int32_t c = g->channels, stride = g->stride[0];
     return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
            (g->dilation[0] | g->dilation[1]) == 1 && g->out[1] >= PATCHES &&
@@ -440,7 +440,7 @@ static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out)
 static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out,
                                        int32_t *bias) {
     const pt_geometry *g = x->g;
-    const pt_layer *layer = x->layer;
+    const pt_gemm_s8 *layer = x->layer;
     fold_offset(layer, first, n, bias);
     pt_quads quads = {.bias = bias,
                       .multipliers = layer->output.multipliers + first,
@@ -478,10 +478,10 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
 }
 
 // At most `most` channels at a time, and at least four.
-static void convolve_parts(convolution *x, int32_t most, int8_t *out, int32_t *bias) {
+static void convolve_parts(convolution *x, int32_t max, int8_t *out, int32_t *bias) {
     for (int32_t first = 0, n; first < x->layer->channels; first += n) {
         int32_t rest = x->layer->channels - first;
-        n = rest <= most ? rest : rest < most + 4 ? (most / 2) & ~3 : most & ~3;
+        n = rest <= max ? rest : rest < max + 4 ? (max / 2) & ~3 : max & ~3;
         convolve_channels(x, first, n, out + first, bias);
     }
 }
@@ -513,7 +513,7 @@ static int32_t multiply_packed(const int8_t *patch, const int8_t *weights, int32
 
 // Any parameters, one output after the other, in the least scratch at any address.
 static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
-    const pt_layer *layer = x->layer;
+    const pt_gemm_s8 *layer = x->layer;
     for (x->row = 0; x->row < x->g->out[0]; x->row++) {
         for (x->column = 0; x->column < x->g->out[1]; x->column++, out += layer->out_stride) {
             const int8_t *weights = layer->weights;
@@ -528,7 +528,7 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
     }
 }
 
-bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
                  uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
@@ -567,10 +567,10 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
 }
 
 // One input channel after the other, as convolutions of their own.
-bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                             void *block, uint32_t room) {
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
-    if (rows + pt_least_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
+    if (rows + pt_min_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
         return false;
     }
     int32_t outputs = layer->channels, n = g->channels;

@@ -28,7 +28,7 @@ typedef struct walk {
 } walk;
 
 typedef struct depthwise {
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     walk along, across;
     int32_t stride;
     int32_t column;            // bytes of a column of interleaved lines
@@ -380,7 +380,7 @@ static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
 // Outputs from `begin` on, n of them along, of channels from `first` on.
 static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin,
                                  int32_t n, int32_t first, int32_t channels) {
-    const pt_layer *layer = x->layer;
+    const pt_gemm_s8 *layer = x->layer;
     int32_t lines = x->stride == 1 ? 2 : 1, end = x->across.out;
     windows w = {.one = 1, .offset = layer->output.range.offset};
     place_windows(x, n, &w);
@@ -422,7 +422,7 @@ typedef struct spans {
 
 typedef struct image {
     const pt_geometry *g;
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     const int8_t *in;
     spans along[2];
     lanes *record;
@@ -551,7 +551,7 @@ static NOINLINE void make_biases(const image *x, const int32_t *bias) {
 }
 
 static NOINLINE void make_lanes(const image *x, int32_t first) {
-    const pt_layer *layer = x->layer;
+    const pt_gemm_s8 *layer = x->layer;
     const pt_channels *output = &layer->output;
     const int8_t *weights = layer->weights + first;
     const int32_t *bias = output->bias ? output->bias + first : NULL;
@@ -762,25 +762,25 @@ void pt_run_lanes(const pt_lanes_run *x) {
 
 // True where channels in lanes take fewer cycles than windows.
 static bool is_small(const pt_geometry *g) {
-    int32_t most = (g->stride[0] | g->stride[1]) == 1 ? 64 : 256; // pixels of the output
-    return g->out[1] <= most && g->out[0] * g->out[1] <= most;
+    int32_t max = (g->stride[0] | g->stride[1]) == 1 ? 64 : 256; // pixels of the output
+    return g->out[1] <= max && g->out[0] * g->out[1] <= max;
 }
 
-static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
                                     int8_t *out, void *block, uint32_t room) {
     image x = {.g = g, .layer = layer, .in = in, .record = block};
     int32_t channels = layer->channels, columns = g->out[1];
-    int32_t most =
+    int32_t max =
         ((int32_t)room - (int32_t)sizeof(lanes)) / (columns * (int32_t)sizeof(pt_lanes_pixel));
-    if (channels < PT_LANES || !is_small(g) || most < 1 || !find_spans(g, 0, &x.along[0]) ||
+    if (channels < PT_LANES || !is_small(g) || max < 1 || !find_spans(g, 0, &x.along[0]) ||
         !find_spans(g, 1, &x.along[1])) {
         return false;
     }
     x.pixels = (pt_lanes_pixel *)(void *)(x.record + 1);
     x.record->one = 1;
     x.record->offset = layer->output.range.offset;
-    for (int32_t i = 0; i < g->out[0]; i += most) {
-        int32_t rows = g->out[0] - i < most ? g->out[0] - i : most;
+    for (int32_t i = 0; i < g->out[0]; i += max) {
+        int32_t rows = g->out[0] - i < max ? g->out[0] - i : max;
         list_pixels(&x, i, rows);
         for (int32_t first = 0; first < channels; first += PT_LANES) {
             int32_t begin = first + PT_LANES <= channels ? first : channels - PT_LANES;
@@ -806,7 +806,7 @@ static int32_t count_times(const pt_geometry *g, uint32_t along) {
     return g->stride[0] == 1 ? (n + 3) / 4 * ((m + 1) / 2) : (n + 7) / 8 * m;
 }
 
-static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim) {
+static walk make_walk(const pt_geometry *g, const pt_gemm_s8 *layer, uint32_t dim) {
     int32_t pixels = dim == 0 ? g->in[1] : 1, outputs = dim == 0 ? g->out[1] : 1;
     return (walk){.in = g->in[dim],
                   .out = g->out[dim],
@@ -816,7 +816,7 @@ static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim)
                   .weight_step = (dim == 0 ? 3 : 1) * layer->channels};
 }
 
-static bool is_3x3(const pt_geometry *g, const pt_layer *layer) {
+static bool is_3x3(const pt_geometry *g, const pt_gemm_s8 *layer) {
     return g->kernel[0] == 3 && g->kernel[1] == 3 && (g->dilation[0] | g->dilation[1]) == 1 &&
            g->channels == 1 && pt_have_fast_scales(&layer->output, layer->channels);
 }
@@ -827,7 +827,7 @@ static bool has_windows(const pt_geometry *g) {
            g->out[1] >= 3 - stride;
 }
 
-static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
                                       int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
     if (!has_windows(g)) {
@@ -843,18 +843,18 @@ static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *laye
                    .records = block,
                    .columns = (int8_t *)block + n * RECORD};
     int32_t size = (int32_t)room - n * RECORD - 64; // behind the last column there may be junk
-    int32_t most = (size / x.column - 3) / x.stride + 1;
-    if (size < STAGE || most < OUTPUTS ||
+    int32_t max = (size / x.column - 3) / x.stride + 1;
+    if (size < STAGE || max < OUTPUTS ||
         x.across.out_step + OUTPUTS * x.along.out_step > MAX_OFFSET) {
         return false;
     }
     for (int32_t first = 0; first < channels; first += n) {
         int32_t begin = first + n <= channels ? first : channels - n;
         make_records(&x, begin, n);
-        for (int32_t i = 0; i < x.along.out; i += most) {
+        for (int32_t i = 0; i < x.along.out; i += max) {
             int32_t rest = x.along.out - i;
-            if (rest >= most) {
-                run_segment(&x, in, out, i, most, begin, n);
+            if (rest >= max) {
+                run_segment(&x, in, out, i, max, begin, n);
             } else {
                 int32_t last = rest < OUTPUTS && i > 0 ? OUTPUTS : rest;
                 run_segment(&x, in, out, x.along.out - last, last, begin, n);
@@ -869,7 +869,7 @@ static bool pays_by_input(const pt_geometry *g) {
     return g->channels >= (g->pixel == 1 ? 4 : 32);
 }
 
-static bool convolve_3x3(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
+static bool convolve_3x3(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                          void *block, uint32_t room, bool pads) {
     if (!is_3x3(g, layer) || ((uint32_t)block & 3)) {
         return false;
@@ -883,7 +883,7 @@ static bool convolve_3x3(const pt_geometry *g, const pt_layer *layer, const int8
     return done;
 }
 
-void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+void pt_convolve_depthwise(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                            void *block, uint32_t room) {
     bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
     if (g->channels == 1) {

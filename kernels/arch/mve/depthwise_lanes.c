@@ -14,7 +14,7 @@ enum { PIXELS = 8 }; // listed together
 // Some channels: 16 neighbours, or up to eight.
 typedef struct group {
     const pt_geometry *g;
-    const pt_layer *layer;
+    const pt_gemm_s8 *layer;
     int32_t first, n;
     pt_window_lanes lanes;
 } group;
@@ -145,7 +145,7 @@ static NOINLINE void run_row(group *x, int32_t i, const int8_t *in, int8_t *out)
     }
 }
 
-void pt_convolve_any_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+void pt_convolve_any_depthwise(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
                                int8_t *out) {
     group x = {.g = g, .layer = layer};
     const bool fast = pt_have_fast_scales(&layer->output, layer->channels);

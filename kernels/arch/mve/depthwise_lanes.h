@@ -68,7 +68,7 @@ PT_OFFSET(pt_lanes_run, record, 28);
 void pt_run_lanes(const pt_lanes_run *x);
 
 // A depthwise convolution of any window with any parameters. It needs no scratch.
-void pt_convolve_any_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+void pt_convolve_any_depthwise(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
                                int8_t *out);
 
 #endif

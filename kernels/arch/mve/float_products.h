@@ -208,13 +208,13 @@ PT_INLINE void pt_store_rows(const pt_products *p, const pt_sums_of_rows *s, con
     vstrwq_f32(out + 3 * row, vaddq_n_f32(s->s3, bias[3]));
 }
 
-PT_INLINE uint32x4_t pt_places(int32_t step) {
+PT_INLINE uint32x4_t pt_idle_scratch(int32_t step) {
     return vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)step);
 }
 
 PT_INLINE void pt_scatter_rows(const pt_products *p, const pt_sums_of_rows *s, const float *bias,
                                float *out) {
-    const uint32x4_t to = pt_places(p->columns.out_step);
+    const uint32x4_t to = pt_idle_scratch(p->columns.out_step);
     const int32_t row = p->out_row;
     vstrwq_scatter_shifted_offset_f32(out, to, vaddq_n_f32(s->s0, bias[0]));
     vstrwq_scatter_shifted_offset_f32(out + row, to, vaddq_n_f32(s->s1, bias[1]));
@@ -230,7 +230,7 @@ PT_INLINE void pt_scatter_rows(const pt_products *p, const pt_sums_of_rows *s, c
 // `unit` if columns are neighbours in b and out.
 PT_INLINE void pt_sum_quad(const pt_products *p, pt_quad_walk *w, const float *a, const float *b,
                            const float *bias, float *out, const bool unit) {
-    const uint32x4_t at = pt_places(p->columns.b_step);
+    const uint32x4_t at = pt_idle_scratch(p->columns.b_step);
     pt_sums_of_rows s = pt_no_sums();
     for (int32_t n = w->groups; n > 0; n--) {
         w->runs.a = a;
@@ -300,7 +300,7 @@ PT_INLINE float32x4_t pt_gather_next(uint32x4_t *at) {
 PT_BLOCK(pt_sum_column) {
     (void)edges;
     const pt_tap_walk *w = walk;
-    uint32x4_t at = vaddq_n_u32(pt_places(4 * p->a_row), (uint32_t)(a - 1));
+    uint32x4_t at = vaddq_n_u32(pt_idle_scratch(4 * p->a_row), (uint32_t)(a - 1));
     float32x4_t sum = vdupq_n_f32(0);
     int32_t middle = w->middle;
     for (int32_t n = w->count; n > 0; n--) {
@@ -315,14 +315,14 @@ PT_BLOCK(pt_sum_column) {
         b += wraps ? w->b_jump + w->b_wrap : w->b_jump;
         at = vaddq_n_u32(at, 4 * (uint32_t)(wraps ? w->a_jump + w->a_wrap : w->a_jump));
     }
-    vstrwq_scatter_shifted_offset_f32(out, pt_places(p->out_row), vaddq_f32(sum, vldrwq_f32(bias)));
+    vstrwq_scatter_shifted_offset_f32(out, pt_idle_scratch(p->out_row), vaddq_f32(sum, vldrwq_f32(bias)));
 }
 
 // Columns of one row, `vectors` times four of them.
 PT_INLINE void pt_sum_row(const pt_products *p, const pt_tap_walk *w, const float *a,
                           const float *b, const float *bias, float *out, const int vectors,
                           const bool unit) {
-    const uint32x4_t at = pt_places(p->columns.b_step);
+    const uint32x4_t at = pt_idle_scratch(p->columns.b_step);
     float32x4_t sum[4];
     for (int i = 0; i < vectors; i++) {
         sum[i] = vdupq_n_f32(0);
@@ -346,7 +346,7 @@ PT_INLINE void pt_sum_row(const pt_products *p, const pt_tap_walk *w, const floa
         b += wraps ? w->b_jump + w->b_wrap : w->b_jump;
         a += wraps ? w->a_jump + w->a_wrap : w->a_jump;
     }
-    const uint32x4_t to = pt_places(p->columns.out_step);
+    const uint32x4_t to = pt_idle_scratch(p->columns.out_step);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         sum[v] = vaddq_n_f32(sum[v], *bias);
@@ -404,9 +404,9 @@ PT_BLOCK(pt_sum_row_gathered) {
 // Four columns, or one.
 PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const float *a,
                             const float *b, const float *bias, float *out, const bool four) {
-    const uint32x4_t rows = pt_places(p->b_row);
+    const uint32x4_t rows = pt_idle_scratch(p->b_row);
     const int32_t next = 4 * p->columns.b_step, back = 4 * w->b_inner - (four ? 3 * next : 0);
-    uint32x4_t at = vaddq_n_u32(pt_places(4 * p->a_row), (uint32_t)(a - 1));
+    uint32x4_t at = vaddq_n_u32(pt_idle_scratch(4 * p->a_row), (uint32_t)(a - 1));
     pt_sums_of_rows s = pt_no_sums();
     for (int32_t count = w->count; count > 0; count -= w->middle) {
         float32x4_t x, weights;
@@ -421,7 +421,7 @@ PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const fl
         at = vaddq_n_u32(at, 4 * (uint32_t)w->a_wrap);
     }
     const float32x4_t add = vldrwq_f32(bias);
-    const uint32x4_t to = pt_places(p->out_row);
+    const uint32x4_t to = pt_idle_scratch(p->out_row);
     const int32_t column = p->columns.out_step;
     vstrwq_scatter_shifted_offset_f32(out, to, vaddq_f32(s.s0, add));
     if (four) {

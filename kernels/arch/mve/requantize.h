@@ -13,15 +13,15 @@ static inline bool pt_has_fast_scale(int32_t multiplier, int32_t shift) {
 
 static inline bool pt_have_fast_scales(const pt_channels *output, int32_t channels) {
     const int32_t *multipliers = output->multipliers, *shifts = output->shifts;
-    int32_t least = 0;
+    int32_t min = 0;
     uint32_t halvings = 0;
     for (int32_t i = 0; i < channels; i += 4) {
         mve_pred16_t p = vctp32q((uint32_t)(channels - i));
-        least = vminvq_p_s32(least, vldrwq_z_s32(multipliers + i, p), p);
+        min = vminvq_p_s32(min, vldrwq_z_s32(multipliers + i, p), p);
         halvings = vmaxvq_p_u32(halvings,
                                 vreinterpretq_u32_s32(vmvnq_s32(vldrwq_z_s32(shifts + i, p))), p);
     }
-    return least >= 0 && halvings <= 30;
+    return min >= 0 && halvings <= 30;
 }
 
 // n pixels, `stride` bytes apart, of outputs that are so far only saturated.

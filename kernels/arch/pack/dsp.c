@@ -4,7 +4,7 @@
 
 // Writes for each two channels the doubled biases, the widened weights, then for each channel
 // multiplier, right shift and rounding. Leaves out the last of an odd number.
-void pt_pack_layer_dsp(const pt_layer *layer, void *to) {
+void pt_pack_layer_dsp(const pt_gemm_s8 *layer, void *to) {
     const pt_channels *output = &layer->output;
     uint32_t *words = to;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {

@@ -10,13 +10,13 @@
 
 #if PT_HAS_PACKING
 
-// pt_layer_bytes of a layer, whose channels are all of it or of a group.
-void pt_pack_layer_v6m(const pt_layer *layer, void *to);
-void pt_pack_layer_dsp(const pt_layer *layer, void *to);
+// pt_gemm_s8_bytes of a layer, whose channels are all of it or of a group.
+void pt_pack_layer_v6m(const pt_gemm_s8 *layer, void *to);
+void pt_pack_layer_dsp(const pt_gemm_s8 *layer, void *to);
 // pt_packed_rows bytes of the rows of w.
 void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
 
-static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) {
+static inline void pt_pack_layer(uint8_t core, const pt_gemm_s8 *layer, void *to) {
     switch (pt_packs_for(core)) {
     case PT_CORE_V6M:
         pt_pack_layer_v6m(layer, to);
@@ -37,7 +37,7 @@ static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *
 
 #else
 
-static inline void pt_pack_layer(uint8_t core, const pt_layer *layer, void *to) {
+static inline void pt_pack_layer(uint8_t core, const pt_gemm_s8 *layer, void *to) {
     (void)core, (void)layer, (void)to;
 }
 
@@ -51,19 +51,19 @@ static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *
 
 // Returns the form of a layer that the loops of a core read. in_rows: patches lie in a row in the
 // input.
-pt_packed_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows);
+pt_packed_use pt_gemm_s8_use(uint8_t core, const pt_gemm_s8 *layer, bool in_rows);
 // The same of rows, whose addends are read all the same; `constant` when these cannot change.
 pt_packed_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
 // The products of n patches, `stride` bytes apart, with packed weights.
-void pt_multiply_unpacked(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_unpacked(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out);
 
 // Makes a layer plain, if the context has memory for what is unpacked. A later run finds it there.
-void pt_unpack_layer(pt_context *c, pt_layer *layer, int32_t groups);
+void pt_unpack_layer(pt_context *c, pt_gemm_s8 *layer, int32_t groups);
 
 // Keeps room at the end of the scratch to unpack a channel where there is something packed.
-// Returns the bytes that are left of at least pt_least_scratch.
-static inline uint32_t pt_keep_room(pt_layer *layer, void *scratch, uint32_t bytes) {
+// Returns the bytes that are left of at least pt_min_scratch.
+static inline uint32_t pt_keep_room(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
 #if PT_HAS_ANY_CORE
     bytes -= layer->packed ? (uint32_t)layer->depth : 0;
     layer->unpacked = (int8_t *)scratch + bytes;

@@ -6,7 +6,7 @@
 // ---- forms of packed weights
 
 // True where two weights that v6m's loops take together are -128.
-static bool has_lowest_pair(const pt_layer *layer) {
+static bool has_lowest_pair(const pt_gemm_s8 *layer) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         for (int32_t k = 0; k + 1 < layer->depth; k += 2) {
@@ -18,7 +18,7 @@ static bool has_lowest_pair(const pt_layer *layer) {
     return false;
 }
 
-pt_packed_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows) {
+pt_packed_use pt_gemm_s8_use(uint8_t core, const pt_gemm_s8 *layer, bool in_rows) {
     const pt_range *range = &layer->output.range;
     int32_t depth = layer->depth;
     bool takes;
@@ -72,7 +72,7 @@ static const uint32_t *unpack_pairs(const uint32_t *words, int32_t depth, int8_t
     return words;
 }
 
-static channel unpack_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
+static channel unpack_v6m(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
     const uint32_t *words = layer->packed;
     uint32_t sum = 0;
     words = unpack_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, weights, &sum);
@@ -80,7 +80,7 @@ static channel unpack_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
                      (int32_t)words[1]};
 }
 
-static channel unpack_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
+static channel unpack_dsp(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
     int32_t whole = (layer->depth + 3) & ~3;
     const uint32_t *words = (const uint32_t *)layer->packed + o / 2 * (whole + 8);
     const int16_t *halves = (const int16_t *)(const void *)(words + 2 + o % 2 * 2);
@@ -92,7 +92,7 @@ static channel unpack_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
 }
 
 // The last of an odd number of channels is not packed with DSP.
-static channel unpack(const pt_layer *layer, int32_t o, int8_t *weights) {
+static channel unpack(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
     const pt_channels *output = &layer->output;
     if (layer->core == PT_CORE_DSP && o == (layer->channels & ~1)) {
         memcpy(weights, layer->weights + o * layer->depth, (size_t)layer->depth);
@@ -109,7 +109,7 @@ typedef struct unpacked {
     uint32_t instruction, bytes;
 } unpacked;
 
-static void unpack_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *multipliers,
+static void unpack_all(pt_gemm_s8 group, int32_t groups, int32_t *bias, int32_t *multipliers,
                        int32_t *shifts, int8_t *weights) {
     group.channels /= groups;
     for (; groups > 0; groups--, pt_skip_channels(&group)) {
@@ -122,7 +122,7 @@ static void unpack_all(pt_layer group, int32_t groups, int32_t *bias, int32_t *m
     }
 }
 
-void pt_unpack_layer(pt_context *c, pt_layer *layer, int32_t groups) {
+void pt_unpack_layer(pt_context *c, pt_gemm_s8 *layer, int32_t groups) {
     const int32_t channels = layer->channels;
     uint64_t bytes = sizeof(unpacked) + (uint64_t)channels * (12 + (uint64_t)layer->depth);
     uint32_t at = 0;
@@ -151,7 +151,7 @@ void pt_unpack_layer(pt_context *c, pt_layer *layer, int32_t groups) {
     layer->output.shifts = shifts;
 }
 
-void pt_multiply_unpacked(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_unpacked(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out) {
     for (int32_t o = 0; o < layer->channels; o++) {
         channel one = unpack(layer, o, layer->unpacked);

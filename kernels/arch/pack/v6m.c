@@ -3,7 +3,7 @@
 #if PT_HAS_PACKING
 
 // The last word of the first channel: whether all fit.
-void pt_pack_layer_v6m(const pt_layer *layer, void *to) {
+void pt_pack_layer_v6m(const pt_gemm_s8 *layer, void *to) {
     uint32_t *words = to, all_fit = 1;
     for (int32_t o = 0; o < layer->channels; o++) {
         words = pt_pair_channel_v6m(layer, o, words, &all_fit);

@@ -26,7 +26,7 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
 
 // Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
 // become parts of their own.
-static void fold_offset(pt_layer *layer, int32_t *folded) {
+static void fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         bool fits;
@@ -41,24 +41,24 @@ static void fold_offset(pt_layer *layer, int32_t *folded) {
 }
 
 // They fit, and patches are long or cannot be taken in larger blocks.
-static bool takes_packed(const pt_layer *layer) {
+static bool takes_packed(const pt_gemm_s8 *layer) {
     const uint32_t *words = layer->packed;
     return words && pt_v6m_takes_packed(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
 // Packs as many channels as there is room for, and all of which fit. False: none, or too few of
 // them or of patches to pay for it.
-static bool pack_some(pt_layer *layer) {
+static bool pack_some(pt_gemm_s8 *layer) {
     enum { FEWEST = 8, FEWEST_PATCHES = 48 };
-    const uint32_t channel = pt_layer_bytes(layer->depth, 2) / 2;
+    const uint32_t channel = pt_gemm_s8_bytes(layer->depth, 2) / 2;
     uint32_t *words = layer->spare, fit = 1;
-    int32_t most = (int32_t)(layer->spare_bytes / channel), n = 0;
-    most = most < layer->channels ? most : layer->channels;
+    int32_t max = (int32_t)(layer->spare_bytes / channel), n = 0;
+    max = max < layer->channels ? max : layer->channels;
     if (!pt_v6m_takes_packed(layer->depth) || layer->patches < FEWEST_PATCHES ||
-        (most < FEWEST && most < layer->channels)) {
+        (max < FEWEST && max < layer->channels)) {
         return false;
     }
-    while (n < most && fit) {
+    while (n < max && fit) {
         words = pt_pair_channel_v6m(layer, n, words, &fit);
         n += (int32_t)fit;
     }
@@ -69,12 +69,12 @@ static bool pack_some(pt_layer *layer) {
     return n > 0;
 }
 
-void pt_take_channels(pt_layer *layer, uint32_t *room) {
+void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
     if (layer->uses_spare) {
         layer->packed = NULL;
     }
     layer->scales_fast = !pt_narrows(&layer->output.range) &&
-                         (layer->packed || pt_layer_scales_fast(layer)) &&
+                         (layer->packed || pt_gemm_s8_scales_fast(layer)) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
     layer->by_depth = layer->scales_fast && takes_packed(layer);
     layer->uses_spare = layer->scales_fast && !layer->by_depth && pack_some(layer);
@@ -211,7 +211,7 @@ static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, 
     return to;
 }
 
-void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step) {
     uint32_t *to = pt_pair_at(layer, i, k);
     for (; rows > 0; rows--, values += step) {
@@ -245,7 +245,7 @@ static void pad_by_depth(uint32_t *block, int32_t i, int32_t k, uint32_t value, 
     }
 }
 
-void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     const int32_t value = -layer->offset;
     if (layer->by_depth) {
         pad_by_depth(layer->block, i, k, (uint32_t)value, count);
@@ -260,7 +260,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 // ---- blocks
 
 // A pair, of which n patches are there, in plain C for any parameters and weights.
-static void multiply_plainly(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++) {
         uint32_t first = (uint32_t)layer->folded[o], second = first;
@@ -278,7 +278,7 @@ static void multiply_plainly(const pt_layer *layer, int32_t n, int8_t *out) {
 }
 
 // A full block or a pair, both of whose patches are there.
-static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const pt_channels *p = &layer->output;
     pt_pairs pairs = {.bias = layer->folded,
                       .multipliers = p->multipliers,
@@ -302,7 +302,7 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
-static void multiply_packed(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply_packed(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     int32_t offset = layer->output.range.offset, bytes = 2 * ((layer->depth + 3) & ~3);
     const uint8_t *w = layer->packed;
     pt_pairs pairs = {.center = (2 * offset + 1) * (1 << 20) - PT_ERROR,
@@ -320,7 +320,7 @@ static void multiply_packed(const pt_layer *layer, int32_t n, int8_t *out) {
 }
 
 // Makes the second patch of a pair a copy of the first.
-static void double_first(const pt_layer *layer) {
+static void double_first(const pt_gemm_s8 *layer) {
     int16_t *values = layer->block;
     uint32_t *words = layer->block;
     for (int32_t k = 0; k < layer->depth; k++) {
@@ -328,7 +328,7 @@ static void double_first(const pt_layer *layer) {
     }
 }
 
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (layer->by_depth) {
         multiply_packed(layer, n, out);
         return;
@@ -361,7 +361,7 @@ static void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8
 }
 
 // The last block takes rows of the one before it again.
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     int32_t taken = pt_begin_block(layer, n);
     for (int32_t done = 0; done < n; done += taken) {

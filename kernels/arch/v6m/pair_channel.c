@@ -27,7 +27,7 @@ static uint32_t pair_weights(const int8_t *w, int32_t depth, uint32_t **words, u
     return (uint32_t)sum;
 }
 
-uint32_t *pt_pair_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit) {
+uint32_t *pt_pair_channel_v6m(const pt_gemm_s8 *layer, int32_t o, uint32_t *words, uint32_t *fit) {
     const pt_channels *output = &layer->output;
     uint32_t sum = pair_weights(layer->weights + o * layer->depth, layer->depth, &words, fit);
     *words++ = (uint32_t)pt_bias_of(output, o) + (uint32_t)layer->offset * sum;

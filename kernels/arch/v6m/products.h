@@ -366,12 +366,12 @@ static __attribute__((noinline)) void pt_multiply_packed(pt_pairs *p, const void
 // The sum of `count` weights, a multiple of 4; it ends before one that is -128.
 static inline int32_t pt_sum_weights(const int8_t **weights, int32_t count) {
     const int8_t *end = *weights + count;
-    int32_t sum = 0, k = -count, w, least = INT8_MIN;
+    int32_t sum = 0, k = -count, w, min = INT8_MIN;
     __asm__ volatile("b 2f\n"
                      "1:\n\t"
                      ".rept 4\n\t"
                      "ldrsb %[w], [%[end], %[k]]\n\t"
-                     "cmp %[w], %[least]\n\t"
+                     "cmp %[w], %[min]\n\t"
                      "beq 3f\n\t"
                      "adds %[sum], %[sum], %[w]\n\t"
                      "adds %[k], #1\n\t"
@@ -381,7 +381,7 @@ static inline int32_t pt_sum_weights(const int8_t **weights, int32_t count) {
                      "bne 1b\n"
                      "3:"
                      : [sum] "+l"(sum), [w] "=&l"(w), [k] "+l"(k)
-                     : [end] "l"(end), [least] "h"(least)
+                     : [end] "l"(end), [min] "h"(min)
                      : "cc", "memory");
     *weights = end + k;
     return sum;

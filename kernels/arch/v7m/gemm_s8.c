@@ -37,13 +37,13 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
 }
 
 // Folds the layer's offset into the bias, of more channels where the block leaves room.
-void pt_take_channels(pt_layer *layer, uint32_t *room) {
+void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
-    int32_t most = room == pt_room_behind(layer) ? (int32_t)(layer->spare_bytes / sizeof *room)
+    int32_t max = room == pt_room_behind(layer) ? (int32_t)(layer->spare_bytes / sizeof *room)
                                                  : PT_CHANNEL_ROOM;
-    layer->channels = layer->channels < most ? layer->channels : most;
-    layer->scales_fast = !pt_narrows(&output->range) && pt_layer_scales_fast(layer);
+    layer->channels = layer->channels < max ? layer->channels : max;
+    layer->scales_fast = !pt_narrows(&output->range) && pt_gemm_s8_scales_fast(layer);
     layer->folded = (int32_t *)room;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         uint32_t offset = (uint32_t)layer->offset * (uint32_t)sum_weights(w, layer->depth);
@@ -116,7 +116,7 @@ static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
     *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
 }
 
-void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step) {
     uint32_t *to = pt_pair_at(layer, i, k);
     const int32_t words = layer->width;
@@ -175,7 +175,7 @@ static inline void pack_both(uint32_t **to, const int8_t **values, int32_t next,
 #undef PT_TWO_OF_BOTH
 }
 
-void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t next,
+void pt_pack_two(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t next,
                  int32_t count, int32_t rows, int32_t step) {
     uint32_t *to = pt_pair_at(layer, i, 0);
     const int32_t words = layer->width;
@@ -197,7 +197,7 @@ void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t
     }
 }
 
-void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     uint32_t *to = pt_pair_at(layer, i, k);
     const int32_t value = -layer->offset, words = layer->width;
     if (k & 1 && count > 0) {
@@ -217,7 +217,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 // ---- blocks
 
 // A pair and the channels from o on, for any parameters; n of its patches are there.
-static void multiply_plainly(const pt_layer *layer, int32_t o, int32_t n, int8_t *out) {
+static void multiply_plainly(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights + o * layer->depth;
     for (; o < layer->channels; o++) {
         const int32_t *words = layer->block;
@@ -235,7 +235,7 @@ static void multiply_plainly(const pt_layer *layer, int32_t o, int32_t n, int8_t
 }
 
 // Makes the second patch of a pair a copy of the first.
-static void double_first(const pt_layer *layer) {
+static void double_first(const pt_gemm_s8 *layer) {
     int16_t *values = layer->block;
     uint32_t *words = layer->block;
     for (int32_t k = 0; k < layer->depth; k++) {
@@ -243,7 +243,7 @@ static void double_first(const pt_layer *layer) {
     }
 }
 
-static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
+static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const pt_channels *p = &layer->output;
     bool full = layer->width == PT_PATCHES;
     int32_t channels = full ? layer->channels : layer->channels & ~1;
@@ -266,7 +266,7 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
-void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (!layer->scales_fast) {
         multiply_plainly(layer, 0, n, out);
         return;
@@ -283,7 +283,7 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
 // ---- rows
 
 // Two rows, to a block of one pair.
-static inline void pack_pair(const pt_layer *layer, const int8_t *first, const int8_t *second) {
+static inline void pack_pair(const pt_gemm_s8 *layer, const int8_t *first, const int8_t *second) {
     uint32_t *to = layer->block;
     const int8_t *end = first + layer->depth;
 #pragma GCC unroll 4
@@ -293,7 +293,7 @@ static inline void pack_pair(const pt_layer *layer, const int8_t *first, const i
 }
 
 // Six rows, `stride` bytes apart, to a full block, by twos of values.
-static void pack_six(const pt_layer *layer, const int8_t *rows, int32_t stride) {
+static void pack_six(const pt_gemm_s8 *layer, const int8_t *rows, int32_t stride) {
 #define PT_TWO_ROWS(first, second, at)  \
     "ldrsb.w r10, [" first "], #1\n\t"  \
     "ldrsb.w r11, [" second "], #1\n\t" \
@@ -334,7 +334,7 @@ static void pack_six(const pt_layer *layer, const int8_t *rows, int32_t stride) 
 }
 
 // The last block takes rows of the one before it again, where pairs would take longer.
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     int32_t taken, pairs = layer->depth < 64 ? 2 : 4;
     for (int32_t done = 0; done < n; done += taken) {

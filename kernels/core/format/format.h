@@ -9,12 +9,12 @@
 // alone.
 typedef struct pt_format {
     uint8_t number; // of its description: PT_FORMAT_...
-    int (*find)(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,
+    int (*find)(pt_method_meta *plan, const pt_program *program, const char *name, uint32_t length,
                 pt_error *error);
     // Counts instructions, or arguments of delegates.
-    uint32_t (*count)(const pt_plan *plan, pt_what what);
-    int (*item)(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error);
-    int (*tensor)(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
+    uint32_t (*count)(const pt_method_meta *plan, pt_section what);
+    int (*item)(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error);
+    int (*tensor)(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info, pt_error *error);
     int (*load)(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error);
 } pt_format;
@@ -23,24 +23,24 @@ typedef struct pt_description {
     bool (*begins)(const void *data, uint32_t size);
     int (*open)(pt_program *program, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error);
-    int (*at)(pt_plan *plan, const pt_program *program, uint32_t i, pt_error *error);
-    pt_text (*name)(const pt_plan *plan);
-    int64_t (*entry)(const pt_plan *plan, const pt_item *list, uint32_t i);
-    bool (*has_name)(const pt_plan *plan, const pt_item *item);
-    bool (*find_attribute)(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value);
-    int (*find_operator)(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+    int (*at)(pt_method_meta *plan, const pt_program *program, uint32_t i, pt_error *error);
+    pt_text (*name)(const pt_method_meta *plan);
+    int64_t (*entry)(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
+    bool (*has_name)(const pt_method_meta *plan, const pt_evalue *item);
+    bool (*find_attribute)(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value);
+    int (*find_operator)(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                          int32_t *number, pt_error *error);
-    bool (*walk_next)(pt_plan_walk *walk);
-    int32_t (*walk_argument)(const pt_plan_walk *walk, uint32_t k);
-    int32_t (*walk_view)(const pt_plan_walk *walk);
+    bool (*walk_next)(pt_instruction_walk *walk);
+    int32_t (*walk_argument)(const pt_instruction_walk *walk, uint32_t k);
+    int32_t (*walk_view)(const pt_instruction_walk *walk);
     // Gives tensors, and numbers that instructions write, what they had after load.
     int (*reset)(pt_method *m, pt_error *error);
 } pt_description;
 
-enum { PT_FORMAT_IMAGE, PT_FORMAT_PTE, PT_FORMAT_END }; // in which order they are looked for
+enum { PT_FORMAT_PTM, PT_FORMAT_PTE, PT_FORMAT_END }; // in which order they are looked for
 
-extern const pt_format pt_pte_format, pt_image_format;
-extern const pt_description pt_pte_description, pt_image_description;
+extern const pt_format pt_pte_format, pt_ptm_format;
+extern const pt_description pt_pte_description, pt_ptm_description;
 
 // By number; NULL for a format that this build does not take. See registry.c.
 extern const pt_description *const pt_descriptions[];

@@ -41,7 +41,7 @@ uint32_t pt_program_methods(const pt_program *p) {
     return pt_length(&r, p->plans);
 }
 
-int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
+int pt_method_meta_at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_error *error) {
     if (i >= pt_program_methods(p)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
                          "does not exist; count from 0");
@@ -49,18 +49,18 @@ int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) 
     return pt_describe(p)->at(plan, p, i, error);
 }
 
-int pt_plan_find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
+int pt_method_meta_find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
                  pt_error *error) {
     return p->format->find(plan, p, name, length, error);
 }
 
-pt_text pt_plan_name(const pt_plan *plan) {
+pt_text pt_method_meta_name(const pt_method_meta *plan) {
     return pt_describe(plan->program)->name(plan);
 }
 
 // ---- how many there are
 
-uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
+uint32_t pt_method_meta_count(const pt_method_meta *plan, pt_section what) {
     pt_reader r = pt_program_reader(plan->program);
     uint32_t n;
     switch (what) {
@@ -82,12 +82,12 @@ uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
     }
 }
 
-int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error) {
+int pt_method_meta_buffer(const pt_method_meta *plan, uint32_t i, uint32_t *size, pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
-    if (i >= pt_plan_count(plan, PT_PLANNED_BUFFERS)) {
+    if (i >= pt_method_meta_count(plan, PT_PLANNED_BUFFERS)) {
         return no_such(error, PT_SUBJECT_PLANNED_BUFFER, i);
     }
-    int64_t bytes = pt_i64_at(&r, pt_item_at(&r, plan->planned, i + 1, 8));
+    int64_t bytes = pt_i64_at(&r, pt_evalue_at(&r, plan->planned, i + 1, 8));
     if (r.bad) {
         return pt_report_outside(error);
     }
@@ -101,7 +101,7 @@ int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *er
 
 // ---- values
 
-int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
+int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
                    pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     uint32_t n = pt_length(&r, plan->values);
@@ -124,7 +124,7 @@ int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *inde
                                   (int32_t)*index, "there is no such value");
 }
 
-int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
+int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_evalue *item,
                  pt_error *error) {
     uint32_t found;
     PT_TRY(pt_value_index(plan, what, i, &found, error));
@@ -134,11 +134,11 @@ int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
     return plan->program->format->item(plan, found, item, error);
 }
 
-int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+int64_t pt_list_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
     return pt_describe(plan->program)->entry(plan, list, i);
 }
 
-int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
                    pt_error *error) {
     if (item->type != PT_TYPE_TENSOR) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
@@ -147,11 +147,11 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
     return plan->program->format->tensor(plan, item, info, error);
 }
 
-bool pt_has_name(const pt_plan *plan, const pt_item *item) {
+bool pt_has_name(const pt_method_meta *plan, const pt_evalue *item) {
     return pt_describe(plan->program)->has_name(plan, item);
 }
 
-int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value,
+int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value,
                       pt_error *error) {
     bool is_found = pt_describe(plan->program)->find_attribute(plan, name, length, value);
     return is_found ? PT_ERROR_OK
@@ -162,32 +162,32 @@ int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, ui
 
 // ---- operators and instructions
 
-int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                      int32_t *number, pt_error *error) {
-    if (i >= pt_plan_count(plan, PT_OPERATORS)) {
+    if (i >= pt_method_meta_count(plan, PT_OPERATORS)) {
         return no_such(error, PT_SUBJECT_OPERATOR, i);
     }
     return pt_describe(plan->program)->find_operator(plan, i, name, overload, number, error);
 }
 
-pt_plan_walk pt_plan_walk_start(const pt_plan *plan) {
-    return (pt_plan_walk){.plan = plan, .index = UINT32_MAX};
+pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *plan) {
+    return (pt_instruction_walk){.plan = plan, .index = UINT32_MAX};
 }
 
-bool pt_plan_walk_next(pt_plan_walk *w) {
+bool pt_instruction_walk_next(pt_instruction_walk *w) {
     return pt_describe(w->plan->program)->walk_next(w);
 }
 
-int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
+int32_t pt_instruction_walk_argument(const pt_instruction_walk *w, uint32_t k) {
     return pt_describe(w->plan->program)->walk_argument(w, k);
 }
 
-int32_t pt_plan_walk_view(const pt_plan_walk *w) {
+int32_t pt_instruction_walk_view(const pt_instruction_walk *w) {
     return pt_describe(w->plan->program)->walk_view(w);
 }
 
-int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i) {
-    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_plan_walk_next(&walk);) {
+int32_t pt_method_meta_called_operator(const pt_method_meta *plan, uint32_t i) {
+    for (pt_instruction_walk walk = pt_instruction_walk_start(plan); pt_instruction_walk_next(&walk);) {
         if (walk.index == i) {
             return walk.kind == PT_INSTRUCTION_KERNEL_CALL ? walk.target : -1;
         }

@@ -81,7 +81,7 @@ static int find_constants(pt_program *p, pt_reader *r, const pt_table *root, pt_
     pt_table constants = pt_table_at(r, pt_field_follow(r, root, PT_SLOT_PROGRAM_CONSTANT_SEGMENT));
     p->constant_buffer = pt_field_follow(r, root, PT_SLOT_PROGRAM_CONSTANT_BUFFER);
     p->constant_offsets = pt_field_follow(r, &constants, PT_SLOT_SUBSEGMENT_OFFSETS_OFFSETS);
-    pt_items(r, p->constant_offsets, 8, &p->n_constants);
+    pt_evalues(r, p->constant_offsets, 8, &p->n_constants);
     if (p->n_constants == 0) {
         p->constant_offsets = 0;
         return PT_ERROR_OK;
@@ -162,7 +162,7 @@ int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t
     uint32_t storage =
         pt_follow_slot(r, pt_table_item(r, p->constant_buffer, index), PT_SLOT_BUFFER_STORAGE);
     uint32_t length;
-    pt_items(r, storage, 1, &length);
+    pt_evalues(r, storage, 1, &length);
     if (size > length) {
         return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "has too few bytes");
     }
@@ -183,7 +183,7 @@ int pt_find_initial_value(const pt_program *p, pt_reader *r, uint32_t entry, uin
     if (index >= pt_length(r, offsets)) {
         return bad(error, PT_SUBJECT_VALUE, (int32_t)index, "there is no such initial value");
     }
-    int64_t offset = pt_i64_at(r, pt_item_at(r, offsets, index, 8));
+    int64_t offset = pt_i64_at(r, pt_evalue_at(r, offsets, index, 8));
     uint32_t start, length;
     if (!segment_at(p, r, segment, &start, &length)) {
         return pt_report_outside(error);

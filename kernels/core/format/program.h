@@ -33,9 +33,9 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
                     pt_error *error);
 
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
-int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_error *error);
+int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_error *error);
 // Number of the value with this fully qualified name. NotFound.
-int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value,
+int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value,
                       pt_error *error);
 
 // The fields of a tensor's table and of that with more about it, and what they come to.
@@ -67,7 +67,7 @@ typedef struct pt_values {
     pt_tensor_layout other_tensor;
 } pt_values;
 
-void pt_start_values(pt_values *values, pt_reader *r, const pt_plan *plan);
+void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *plan);
 // Checks the vtable of the EValue at a position and keeps it; 0 where it leads outside.
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position);
 
@@ -126,7 +126,7 @@ int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, ui
 // The fully qualified name in the table with more about a tensor; 0 where there is none.
 uint32_t pt_name_position(pt_reader *r, uint32_t extra);
 // Reads instruction number `next` of the chain that a walk is in.
-void pt_read_instruction(pt_reader *r, pt_plan_walk *walk);
+void pt_read_instruction(pt_reader *r, pt_instruction_walk *walk);
 // 4 for data of a dtype that lies at no multiple of 4, 8 for elements of 8 bytes or more at no
 // multiple of 8; else 0.
 static inline uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {

@@ -4,7 +4,7 @@
 #include "core/report.h"
 #include <string.h>
 
-enum { MOST_VISITS = 1 << 20 }; // keys that all searches of one load look at
+enum { MAX_VISITS = 1 << 20 }; // keys that all searches of one load look at
 
 static pt_reader reader_of(const pt_data *file) {
     return (pt_reader){file->data, file->tables, false};
@@ -268,7 +268,7 @@ static int bad_tensor(pt_error *error, uint32_t value, const char *what) {
 static bool same_items(pt_reader *a, uint32_t a_vector, pt_reader *b, uint32_t b_vector,
                        uint32_t size) {
     uint32_t n, m;
-    const uint8_t *x = pt_items(a, a_vector, size, &n), *y = pt_items(b, b_vector, size, &m);
+    const uint8_t *x = pt_evalues(a, a_vector, size, &n), *y = pt_evalues(b, b_vector, size, &m);
     return n == m && (n == 0 || memcmp(x, y, n * size) == 0);
 }
 
@@ -298,7 +298,7 @@ static int find_key(pt_data_search *search, pt_text key, uint32_t value, uint32_
                     uint32_t *found, pt_error *error) {
     for (uint32_t i = 0; i < search->n_files; i++) {
         int32_t number = find_next(search, search->files[i], key);
-        if (search->visits > MOST_VISITS) {
+        if (search->visits > MAX_VISITS) {
             return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_EXTERNAL_TENSOR,
                              (int32_t)value, "too many key lookups (limit 1,048,576)");
         }

@@ -15,10 +15,10 @@ static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
 
 // ---- which method
 
-static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t index) {
+static void read_plan(pt_method_meta *plan, const pt_program *p, pt_reader *r, uint32_t index) {
     uint32_t position = pt_table_item(r, p->plans, index);
     pt_table t = pt_table_at(r, position);
-    *plan = (pt_plan){
+    *plan = (pt_method_meta){
         .program = p,
         .index = index,
         .position = position,
@@ -32,13 +32,13 @@ static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t
     };
 }
 
-static int at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
+static int at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
     read_plan(plan, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
+static int find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
                 pt_error *error) {
     pt_reader r = pt_program_reader(p);
     uint32_t n = pt_length(&r, p->plans);
@@ -53,18 +53,18 @@ static int find(pt_plan *plan, const pt_program *p, const char *name, uint32_t l
     return r.bad ? pt_report_outside(error) : pt_report_no_method(error);
 }
 
-static pt_text name_of(const pt_plan *plan) {
+static pt_text name_of(const pt_method_meta *plan) {
     pt_reader r = pt_program_reader(plan->program);
     return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
 }
 
 // ---- how many there are
 
-static uint32_t instructions_of(const pt_plan *plan, pt_reader *r, uint32_t chain) {
+static uint32_t instructions_of(const pt_method_meta *plan, pt_reader *r, uint32_t chain) {
     return pt_follow_slot(r, pt_table_item(r, plan->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
 }
 
-static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
+static uint32_t count_instructions(const pt_method_meta *plan, pt_reader *r) {
     uint32_t n = 0, chains = pt_length(r, plan->chains);
     for (uint32_t i = 0; i < chains && !r->bad; i++) {
         n += pt_length(r, instructions_of(plan, r, i));
@@ -72,24 +72,24 @@ static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
     return n;
 }
 
-static uint32_t delegate_arguments(const pt_plan *plan) {
-    uint32_t most = 0;
-    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_pte_walk_next(&walk);) {
-        if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > most) {
-            most = walk.n_args;
+static uint32_t delegate_arguments(const pt_method_meta *plan) {
+    uint32_t max = 0;
+    for (pt_instruction_walk walk = pt_instruction_walk_start(plan); pt_pte_walk_next(&walk);) {
+        if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > max) {
+            max = walk.n_args;
         }
     }
-    return most;
+    return max;
 }
 
-static uint32_t count(const pt_plan *plan, pt_what what) {
+static uint32_t count(const pt_method_meta *plan, pt_section what) {
     pt_reader r = pt_program_reader(plan->program);
     return what == PT_DELEGATE_ARGUMENTS ? delegate_arguments(plan) : count_instructions(plan, &r);
 }
 
 // ---- values
 
-static void read_number(pt_reader *r, pt_table *member, pt_item *item) {
+static void read_number(pt_reader *r, pt_table *member, pt_evalue *item) {
     // slot 0 is the only one that each of them has
     item->number.type = item->type;
     item->number.as.i =
@@ -109,11 +109,11 @@ static uint32_t list_item_size(uint8_t type) {
     }
 }
 
-static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *item) {
+static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_evalue *item) {
     uint32_t type = 0, position = pt_read_value(r, values, index, &type);
     uint32_t table = pt_value_member(r, values, position);
     pt_table member = pt_table_at(r, table);
-    *item = (pt_item){.type = (uint8_t)type, .table = table};
+    *item = (pt_evalue){.type = (uint8_t)type, .table = table};
     switch (item->type) {
     case PT_TYPE_NONE:
     case PT_TYPE_NULL:
@@ -129,11 +129,11 @@ static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *
         break;
     default:
         item->items = pt_field_follow(r, &member, 0);
-        pt_items(r, item->items, list_item_size(item->type), &item->count);
+        pt_evalues(r, item->items, list_item_size(item->type), &item->count);
     }
 }
 
-static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error) {
+static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values;
     pt_start_values(&values, &r, plan);
@@ -144,9 +144,9 @@ static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_erro
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+static int64_t entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
     pt_reader r = pt_program_reader(plan->program);
-    uint32_t size = list_item_size(list->type), at = pt_item_at(&r, list->items, i, size);
+    uint32_t size = list_item_size(list->type), at = pt_evalue_at(&r, list->items, i, size);
     switch (size) {
     case 8:
         return pt_i64_at(&r, at);
@@ -159,7 +159,7 @@ static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
 
 // ---- tensors
 
-static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
                        pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values = {.n = 0};
@@ -188,13 +188,13 @@ static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info 
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static bool has_name(const pt_plan *plan, const pt_item *item) {
+static bool has_name(const pt_method_meta *plan, const pt_evalue *item) {
     pt_reader r = pt_program_reader(plan->program);
     uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
     return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
 }
 
-static bool find_attribute(const pt_plan *plan, const char *name, uint32_t length,
+static bool find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
                            uint32_t *value) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values;
@@ -213,7 +213,7 @@ static bool find_attribute(const pt_plan *plan, const char *name, uint32_t lengt
 
 // ---- operators and delegates
 
-int pt_pte_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+int pt_pte_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                     int32_t *number, pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     pt_table t = pt_table_at(&r, pt_table_item(&r, plan->operators, i));
@@ -231,7 +231,7 @@ int pt_pte_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *ove
 }
 
 // Where the processed data of a delegate lies.
-static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
+static int find_processed(const pt_method_meta *plan, pt_reader *r, uint32_t reference,
                           pt_delegate_info *info, pt_error *error) {
     pt_table t = pt_table_at(r, reference);
     uint32_t location = pt_field_u8(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_LOCATION);
@@ -253,13 +253,13 @@ static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
     }
     uint32_t vector = pt_follow_slot(r, pt_table_item(r, entries, index),
                                      PT_SLOT_BACKEND_DELEGATE_INLINE_DATA_DATA);
-    uint8_t *data = (uint8_t *)(uintptr_t)pt_items(r, vector, 1, &info->processed.size);
+    uint8_t *data = (uint8_t *)(uintptr_t)pt_evalues(r, vector, 1, &info->processed.size);
     info->processed.data = data ? data : (uint8_t *)(uintptr_t)r->data;
     info->processed.is_constant = true;
     return PT_ERROR_OK;
 }
 
-int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
+int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     if (i >= pt_length(&r, plan->delegates)) {
         return no_such(error, PT_SUBJECT_BACKEND, i);
@@ -278,24 +278,24 @@ int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-pt_text pt_plan_backend(const pt_plan *plan, uint32_t i) {
+pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i) {
     pt_reader r = pt_program_reader(plan->program);
     return pt_text_at(
         &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
 }
 
-void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
+void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
                      pt_span *value) {
     pt_reader r = pt_program_reader(plan->program);
     pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
     uint32_t size;
     *key = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_KEY));
     const uint8_t *data =
-        pt_items(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
+        pt_evalues(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
     *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
 }
 
-bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
+bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value) {
     for (uint32_t i = 0; i < info->n_specs; i++) {
         pt_text found;
@@ -309,7 +309,7 @@ bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char 
 
 // ---- instructions
 
-bool pt_pte_walk_next(pt_plan_walk *w) {
+bool pt_pte_walk_next(pt_instruction_walk *w) {
     pt_reader r = pt_program_reader(w->plan->program);
     w->index++;
     w->next++;
@@ -319,7 +319,7 @@ bool pt_pte_walk_next(pt_plan_walk *w) {
             return false;
         }
         w->instructions = instructions_of(w->plan, &r, w->chain++);
-        pt_items(&r, w->instructions, 4, &w->length);
+        pt_evalues(&r, w->instructions, 4, &w->length);
         w->first = w->index;
         w->next = 0;
         if (w->length > 0) {
@@ -330,11 +330,11 @@ bool pt_pte_walk_next(pt_plan_walk *w) {
     return true;
 }
 
-static int32_t walk_argument(const pt_plan_walk *w, uint32_t k) {
+static int32_t walk_argument(const pt_instruction_walk *w, uint32_t k) {
     return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
 }
 
-static int32_t walk_view(const pt_plan_walk *w) {
+static int32_t walk_view(const pt_instruction_walk *w) {
     pt_text name, overload;
     int32_t number;
     uint32_t n_args;

@@ -5,29 +5,29 @@
 #include "core/report.h"
 #include <string.h>
 
-enum { METHODS = sizeof(pt_image_header), SUMMED = offsetof(pt_image_header, operators) };
+enum { METHODS = sizeof(pt_ptm_header), SUMMED = offsetof(pt_ptm_header, operators) };
 
 static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
 }
 
 static int damaged(pt_error *error, const char *what) {
-    return bad(error, PT_SUBJECT_IMAGE, (uint32_t)PT_NO_INDEX, what);
+    return bad(error, PT_SUBJECT_PTM, (uint32_t)PT_NO_INDEX, what);
 }
 
 // ---- opening
 
-bool pt_begins_image(const void *data, uint32_t size) {
+bool pt_begins_ptm(const void *data, uint32_t size) {
     const uint8_t *id = data; // the file may not be aligned
-    return size >= 3 && (id[0] | id[1] << 8 | id[2] << 16) == (PT_IMAGE_MAGIC & 0xFFFFFF);
+    return size >= 3 && (id[0] | id[1] << 8 | id[2] << 16) == (PT_PTM_MAGIC & 0xFFFFFF);
 }
 
 static bool is_this_version(const void *data, uint32_t size) {
     const uint8_t *id = data;
-    return size >= 4 && id[3] == PT_IMAGE_MAGIC >> 24;
+    return size >= 4 && id[3] == PT_PTM_MAGIC >> 24;
 }
 
-void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]) {
+void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]) {
     const uint32_t *word = (const uint32_t *)(const void *)(image->data + start),
                    *last = (const uint32_t *)(const void *)(image->data + end);
     uint32_t sum = 0, sum_of_sums = 0;
@@ -45,9 +45,9 @@ void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_
 }
 
 static int check_header(const pt_program *image, pt_error *error) {
-    const pt_image_header *header = pt_header_of(image);
+    const pt_ptm_header *header = pt_header_of(image);
     if (image->size < sizeof(*header) + 4 || header->size > image->size) {
-        return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_IMAGE, PT_NO_INDEX,
+        return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PTM, PT_NO_INDEX,
                                image->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
                                                                  : header->size,
                                image->size, "the image is longer than its file");
@@ -57,20 +57,20 @@ static int check_header(const pt_program *image, pt_error *error) {
     return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the image has");
 }
 
-int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
                   pt_error *error) {
     *image =
-        (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_image_format};
-    if (!pt_begins_image(data, size)) {
+        (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_ptm_format};
+    if (!pt_begins_ptm(data, size)) {
         return damaged(error, "it does not begin with PTM: not an image");
     }
     if (!is_this_version(data, size)) {
-        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_IMAGE, PT_NO_INDEX,
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PTM, PT_NO_INDEX,
                          "is of another version; compile it again with this picotorch");
     }
     PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
     PT_TRY(check_header(image, error));
-    const pt_image_header *header = pt_header_of(image);
+    const pt_ptm_header *header = pt_header_of(image);
     image->size = header->size;
     image->tables = header->records;
     image->plans = METHODS;
@@ -79,17 +79,17 @@ int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verific
         return PT_ERROR_OK;
     }
     uint32_t sums[2];
-    pt_sum_image(image, SUMMED, header->records, sums);
+    pt_sum_ptm(image, SUMMED, header->records, sums);
     if (memcmp(sums, header->sums, sizeof(sums)) != 0) {
         return damaged(error, "its checksum is wrong: it is damaged");
     }
-    return pt_walk_image(image, error);
+    return pt_walk_ptm(image, error);
 }
 
-int pt_image_check_data(const pt_program *image, pt_error *error) {
-    const pt_image_header *header = pt_header_of(image);
+int pt_ptm_check_data(const pt_program *image, pt_error *error) {
+    const pt_ptm_header *header = pt_header_of(image);
     uint32_t sums[2];
-    pt_sum_image(image, header->records, header->size, sums);
+    pt_sum_ptm(image, header->records, header->size, sums);
     return memcmp(sums, header->data_sums, sizeof(sums)) == 0
                ? PT_ERROR_OK
                : damaged(error, "the checksum of its data is wrong: it is damaged");
@@ -102,7 +102,7 @@ enum { MEASURED = 8 };
 
 typedef struct walk {
     const pt_program *image;
-    const pt_image_method *method;
+    const pt_ptm_method *method;
     const pt_method_record *record;
     const pt_value *values; // n_records
     pt_ref first_value;     // of the first
@@ -140,7 +140,7 @@ static bool is_at(pt_ref ref, uint32_t memory) {
 
 // True for `bytes` bytes of the image before its data.
 static bool is_table(const walk *w, pt_ref ref, uint64_t bytes) {
-    return is_at(ref, PT_MEMORY_IMAGE) && lies_in(pt_offset_of(ref), bytes, w->tables);
+    return is_at(ref, PT_MEMORY_PTM) && lies_in(pt_offset_of(ref), bytes, w->tables);
 }
 
 static const void *at(const walk *w, uint32_t position) {
@@ -175,12 +175,12 @@ static bool is_number(const pt_value *value) {
 }
 
 static ONCE int check_method(walk *w) {
-    const pt_image_method *m = w->method;
+    const pt_ptm_method *m = w->method;
     bool fits = is_vector(w, m->name, 1) && is_vector(w, m->values, 0) &&
                 is_vector(w, m->inputs, 4) && is_vector(w, m->outputs, 4) &&
                 is_vector(w, m->operators, 4) && is_vector(w, m->planned, 8) &&
-                is_vector(w, m->attributes, sizeof(pt_image_attribute)) &&
-                is_vector(w, m->initial, sizeof(pt_image_initial)) && m->record % 4 == 0 &&
+                is_vector(w, m->attributes, sizeof(pt_ptm_attribute)) &&
+                is_vector(w, m->initial, sizeof(pt_ptm_initial)) && m->record % 4 == 0 &&
                 lies_in(m->record, sizeof(pt_method_record), w->tables) && m->changing % 4 == 0 &&
                 m->changing_bytes % 4 == 0 && lies_in(m->changing, m->changing_bytes, w->tables);
     if (!fits) {
@@ -193,7 +193,7 @@ static ONCE int check_method(walk *w) {
     w->n_planned = *planned ? *planned - 1 : 0;
     w->size_end = r->n_variables * (uint32_t)sizeof(pt_value);
     fits = is_table(w, r->values, (uint64_t)m->n_records * sizeof(pt_value)) &&
-           r->n_values <= m->n_records && is_at(r->instructions, PT_MEMORY_IMAGE) &&
+           r->n_values <= m->n_records && is_at(r->instructions, PT_MEMORY_PTM) &&
            w->size_end <= m->changing_bytes && *values <= UINT16_MAX &&
            (r->packed == 0 || is_table(w, r->packed, (uint64_t)r->n_instructions * 4)) &&
            *inputs <= PT_MAX_INPUTS && w->n_planned < PT_MEMORIES - PT_MEMORY_PLANNED &&
@@ -217,7 +217,7 @@ static ONCE int check_method(walk *w) {
 // Where a tensor's sizes are, of a dynamic one behind its bound, which nothing else shares; NULL
 // where they are nowhere.
 static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
-    const pt_image_method *m = w->method;
+    const pt_ptm_method *m = w->method;
     uint32_t offset = pt_offset_of(value->sizes);
     if (!(value->flags & PT_VALUE_DYNAMIC)) {
         return is_table(w, value->sizes, 4 * rank) ? at(w, offset) : NULL;
@@ -237,7 +237,7 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
     }
     if (is_constant || memory == PT_MEMORY_PROGRAM) {
         return is_constant && memory == PT_MEMORY_PROGRAM &&
-               (offset > 0 || pt_header_of(w->image)->core & PT_IMAGE_OWN_CORE) &&
+               (offset > 0 || pt_header_of(w->image)->core & PT_PTM_OWN_CORE) &&
                lies_in(offset, bytes, w->image->size) && !pt_misplaced(offset, value->type);
     }
     if (memory < PT_MEMORY_PLANNED) {
@@ -255,7 +255,7 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
 enum { SHAPE = PT_VALUE_RANK | PT_VALUE_CONTIGUOUS | PT_VALUE_DYNAMIC };
 
 // Bytes that a tensor may have; of a dynamic one those of its bound.
-static int measure(walk *w, const pt_value *value, uint32_t *most) {
+static int measure(walk *w, const pt_value *value, uint32_t *max) {
     uint32_t rank = value->flags & PT_VALUE_RANK;
     const int32_t *sizes = sizes_of(w, value, rank);
     uint8_t flags;
@@ -263,14 +263,14 @@ static int measure(walk *w, const pt_value *value, uint32_t *most) {
         return bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the image");
     }
     PT_TRY(pt_measure(rank, (const uint8_t *)sizes, at(w, pt_offset_of(value->dim_order)),
-                      value->type, &flags, most, w->error));
+                      value->type, &flags, max, w->error));
     if (value->flags & PT_VALUE_DYNAMIC) {
         uint32_t bound = (uint32_t)sizes[-1], size = pt_element_size(value->type);
-        if (rank == 0 || bound > PT_MEMORY_LIMIT / size || *most > bound * size) {
+        if (rank == 0 || bound > PT_MEMORY_LIMIT / size || *max > bound * size) {
             return bad(w->error, PT_SUBJECT_VALUE, value->index,
                        "has more elements than its bound");
         }
-        *most = bound * size;
+        *max = bound * size;
     }
     return (value->flags & SHAPE & ~PT_VALUE_DYNAMIC) == flags
                ? PT_ERROR_OK
@@ -437,7 +437,7 @@ static int check_jumps(walk *w) {
         for (; index < to; index++) {
             there = skip(w, there);
         }
-        if (jump->args[1] != pt_make_ref(PT_MEMORY_IMAGE, there)) {
+        if (jump->args[1] != pt_make_ref(PT_MEMORY_PTM, there)) {
             return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps to no instruction");
         }
     }
@@ -466,7 +466,7 @@ static int check_instructions(walk *w) {
 static ONCE int check_names(const walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->image, w->method->attributes, &items);
-    const pt_image_attribute *attribute = items;
+    const pt_ptm_attribute *attribute = items;
     for (uint32_t i = 0; i < n; i++, attribute++) {
         if (!is_vector(w, attribute->name, 1)) {
             return damaged(w->error, "a part lies outside the image");
@@ -502,11 +502,11 @@ static ONCE int check_places(walk *w) {
 static ONCE int check_initial(walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->image, w->method->initial, &items);
-    const pt_image_initial *initial = items;
+    const pt_ptm_initial *initial = items;
     for (uint32_t i = 0; i < n; i++, initial++) {
         w->copied += initial->bytes;
         bool fits = is_planned(w, initial->to, initial->bytes) &&
-                    (initial->position == PT_IMAGE_ZEROS ||
+                    (initial->position == PT_PTM_ZEROS ||
                      lies_in(initial->position, initial->bytes, w->image->size));
         if (!fits || w->copied > PT_MEMORY_LIMIT) {
             return damaged(w->error, "an initial value lies outside its memory");
@@ -515,7 +515,7 @@ static ONCE int check_initial(walk *w) {
     return PT_ERROR_OK;
 }
 
-int pt_walk_image(const pt_program *image, pt_error *error) {
+int pt_walk_ptm(const pt_program *image, pt_error *error) {
     walk w = {.image = image, .tables = image->tables, .error = error};
     if (!is_vector(&w, METHODS, 4)) {
         return damaged(error, "a part lies outside the image");
@@ -528,7 +528,7 @@ int pt_walk_image(const pt_program *image, pt_error *error) {
     }
     const uint32_t *position = items;
     for (uint32_t i = 0; i < n; i++, position++) {
-        if (*position % 4 || !lies_in(*position, sizeof(pt_image_method), w.tables)) {
+        if (*position % 4 || !lies_in(*position, sizeof(pt_ptm_method), w.tables)) {
             return damaged(error, "a part lies outside the image");
         }
         w.method = at(&w, *position);

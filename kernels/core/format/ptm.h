@@ -1,9 +1,9 @@
 // An image: methods as loading made them, stored ahead of time.
 //
-//   pt_image_header | pt_image_method of each method, its records, and what these refer to | data
+//   pt_ptm_header | pt_ptm_method of each method, its records, and what these refer to | data
 //
 // A method's pt_method_record, the pt_value of its tensors, constant numbers, strings and lists,
-// and its instructions stay in the image: references to them have the memory PT_MEMORY_IMAGE. Data,
+// and its instructions stay in the image: references to them have the memory PT_MEMORY_PTM. Data,
 // of constant tensors and of what kernels packed, follows: its references have PT_MEMORY_PROGRAM.
 // What instructions change (the pt_value of variables, bounds and sizes of dynamic tensors) is
 // copied to the pool at load, where it begins at offset 0 of PT_MEMORY_POOL: variables first, then
@@ -12,8 +12,8 @@
 // many, and its items.
 //
 // Two things of the kernels belong to the version, too: the shortcuts in the records of their calls
-// (pt_note_shortcut), and the layout of what they pack for each core (pt_ask_packed). An image
-// with others is refused or gives wrong outputs: PT_IMAGE_MAGIC changes with them.
+// (pt_note_variant), and the layout of what they pack for each core (pt_ask_packed). An image
+// with others is refused or gives wrong outputs: PT_PTM_MAGIC changes with them.
 // tests/core/image.lock has those of the fixtures.
 #ifndef PT_CORE_PTM_H
 #define PT_CORE_PTM_H
@@ -22,28 +22,28 @@
 
 #include <picotorch/picotorch.h>
 
-enum { PT_IMAGE_MAGIC = 0x354D5450 }; // "PTM5": the format's version
+enum { PT_PTM_MAGIC = 0x354D5450 }; // "PTM5": the format's version
 
 // Bit of `core`: its loops read of some constants what is packed and nothing else, and the image
 // does without their bytes.
-enum { PT_IMAGE_OWN_CORE = 0x80 };
+enum { PT_PTM_OWN_CORE = 0x80 };
 
 // `data` of such a constant. The header lies there: what is read of it means nothing, but it is
 // there.
 enum { PT_DATA_LEFT_OUT = PT_MEMORY_PROGRAM << PT_REF_OFFSET_BITS };
 
-typedef struct pt_image_header {
+typedef struct pt_ptm_header {
     uint32_t magic;
     uint32_t size;         // bytes
     uint32_t records;      // bytes before the data
     uint32_t sums[2];      // of those from `operators` on
     uint32_t data_sums[2]; // of the data
     uint16_t operators;    // that there were when it was written: their numbers are below this
-    uint8_t core;          // whose kernels packed: PT_CORE_..., PT_IMAGE_OWN_CORE
+    uint8_t core;          // whose kernels packed: PT_CORE_..., PT_PTM_OWN_CORE
     uint8_t n_methods;
-} pt_image_header; // then a vector of positions: of a pt_image_method each
+} pt_ptm_header; // then a vector of positions: of a pt_ptm_method each
 
-typedef struct pt_image_method {
+typedef struct pt_ptm_method {
     uint32_t name;       // vector of characters
     uint32_t record;     // its pt_method_record
     uint32_t n_records;  // pt_value: tensors first, then constants
@@ -52,35 +52,35 @@ typedef struct pt_image_method {
     uint32_t outputs;    // the same
     uint32_t operators;  // vector of their numbers
     uint32_t planned;    // vector of int64_t: bytes; the first is reserved
-    uint32_t attributes; // vector of pt_image_attribute, sorted by value
-    uint32_t initial;    // vector of pt_image_initial
+    uint32_t attributes; // vector of pt_ptm_attribute, sorted by value
+    uint32_t initial;    // vector of pt_ptm_initial
     uint32_t changing;   // position of what is copied to the pool
     uint32_t changing_bytes;
     uint32_t n_external; // memories of tensors outside the planned memory
     uint32_t places;     // position of the pt_temp_place of each instruction; 0 for none
-} pt_image_method;
+} pt_ptm_method;
 
-typedef struct pt_image_attribute {
+typedef struct pt_ptm_attribute {
     uint32_t name; // vector of characters
     uint32_t value;
-} pt_image_attribute;
+} pt_ptm_attribute;
 
-enum { PT_IMAGE_ZEROS = 0 }; // in place of a position
+enum { PT_PTM_ZEROS = 0 }; // in place of a position
 
 // Bytes that planned memory has before the first run, where the method reads what it has not
 // written. A later one may lie over another.
-typedef struct pt_image_initial {
+typedef struct pt_ptm_initial {
     pt_ref to;
-    uint32_t position; // or PT_IMAGE_ZEROS
+    uint32_t position; // or PT_PTM_ZEROS
     uint32_t bytes;
-} pt_image_initial;
+} pt_ptm_initial;
 
-static inline const pt_image_header *pt_header_of(const pt_program *image) {
-    return (const pt_image_header *)(const void *)image->data;
+static inline const pt_ptm_header *pt_header_of(const pt_program *image) {
+    return (const pt_ptm_header *)(const void *)image->data;
 }
 
-static inline const pt_image_method *pt_image_method_of(const pt_plan *plan) {
-    return (const pt_image_method *)(const void *)(plan->program->data + plan->position);
+static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *plan) {
+    return (const pt_ptm_method *)(const void *)(plan->program->data + plan->position);
 }
 
 // The length and the items of a vector in a checked image.
@@ -91,14 +91,14 @@ static inline uint32_t pt_vector(const pt_program *image, uint32_t position, con
 }
 
 // True for an image of any version.
-bool pt_begins_image(const void *data, uint32_t size);
+bool pt_begins_ptm(const void *data, uint32_t size);
 // Adds up the words between two positions.
-void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);
+void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);
 // Checks all records: every number in them that means a position, an index or a size.
-int pt_walk_image(const pt_program *image, pt_error *error);
+int pt_walk_ptm(const pt_program *image, pt_error *error);
 
-int pt_image_load(pt_method *m, const pt_memories *memories, const pt_options *options,
+int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                   pt_error *error);
-int pt_image_reset(pt_method *m, pt_error *error);
+int pt_ptm_reset(pt_method *m, pt_error *error);
 
 #endif

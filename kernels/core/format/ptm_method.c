@@ -4,7 +4,7 @@
 #include "core/format/program.h"
 #include "core/report.h"
 
-static const void *at(const pt_plan *plan, uint32_t position) {
+static const void *at(const pt_method_meta *plan, uint32_t position) {
     return plan->program->data + position;
 }
 
@@ -14,26 +14,26 @@ static pt_text text_at(const pt_program *image, uint32_t position) {
     return (pt_text){characters, length};
 }
 
-static const pt_method_record *record_of(const pt_plan *plan) {
-    return at(plan, pt_image_method_of(plan)->record);
+static const pt_method_record *record_of(const pt_method_meta *plan) {
+    return at(plan, pt_ptm_method_of(plan)->record);
 }
 
-static const pt_value *values_of(const pt_plan *plan) {
+static const pt_value *values_of(const pt_method_meta *plan) {
     return at(plan, pt_offset_of(record_of(plan)->values));
 }
 
 // ---- which method
 
-static pt_text name_of(const pt_plan *plan) {
-    return text_at(plan->program, pt_image_method_of(plan)->name);
+static pt_text name_of(const pt_method_meta *plan) {
+    return text_at(plan->program, pt_ptm_method_of(plan)->name);
 }
 
-static int find_at(pt_plan *plan, const pt_program *image, uint32_t i, pt_error *error) {
+static int find_at(pt_method_meta *plan, const pt_program *image, uint32_t i, pt_error *error) {
     const void *positions;
     (void)error;
     pt_vector(image, image->plans, &positions);
-    *plan = (pt_plan){.program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
-    const pt_image_method *method = pt_image_method_of(plan);
+    *plan = (pt_method_meta){.program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
+    const pt_ptm_method *method = pt_ptm_method_of(plan);
     plan->values = method->values;
     plan->inputs = method->inputs;
     plan->outputs = method->outputs;
@@ -42,7 +42,7 @@ static int find_at(pt_plan *plan, const pt_program *image, uint32_t i, pt_error 
     return PT_ERROR_OK;
 }
 
-static int find(pt_plan *plan, const pt_program *image, const char *name, uint32_t length,
+static int find(pt_method_meta *plan, const pt_program *image, const char *name, uint32_t length,
                 pt_error *error) {
     uint32_t n = pt_program_methods(image);
     for (uint32_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static int find(pt_plan *plan, const pt_program *image, const char *name, uint32
     return pt_report_no_method(error);
 }
 
-static uint32_t count(const pt_plan *plan, pt_what what) {
+static uint32_t count(const pt_method_meta *plan, pt_section what) {
     return what == PT_DELEGATE_ARGUMENTS ? 0 : record_of(plan)->n_instructions;
 }
 
@@ -66,9 +66,9 @@ static const pt_value *search(const pt_value *values, uint32_t n, uint32_t index
     return i < n && values[i].index == index ? &values[i] : NULL;
 }
 
-static const pt_value *find_value(const pt_plan *plan, uint32_t index) {
+static const pt_value *find_value(const pt_method_meta *plan, uint32_t index) {
     const pt_method_record *record = record_of(plan);
-    const pt_image_method *method = pt_image_method_of(plan);
+    const pt_ptm_method *method = pt_ptm_method_of(plan);
     const pt_value *values = values_of(plan);
     const pt_value *found = search(values, record->n_values, index);
     found = found ? found : search(at(plan, method->changing), record->n_variables, index);
@@ -76,14 +76,14 @@ static const pt_value *find_value(const pt_plan *plan, uint32_t index) {
                  : search(values + record->n_values, method->n_records - record->n_values, index);
 }
 
-static uint32_t position_of(const pt_plan *plan, const void *p) {
+static uint32_t position_of(const pt_method_meta *plan, const void *p) {
     return (uint32_t)((const uint8_t *)p - plan->program->data);
 }
 
-static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error) {
+static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error) {
     (void)error;
     const pt_value *value = find_value(plan, index);
-    *item = (pt_item){.type = PT_TYPE_NONE};
+    *item = (pt_evalue){.type = PT_TYPE_NONE};
     if (!value) {
         return PT_ERROR_OK;
     }
@@ -115,13 +115,13 @@ static int find_item(const pt_plan *plan, uint32_t index, pt_item *item, pt_erro
 }
 
 // A value of the image, or of those that change.
-static const pt_value *value_of(const pt_plan *plan, pt_ref ref) {
+static const pt_value *value_of(const pt_method_meta *plan, pt_ref ref) {
     uint32_t offset = pt_offset_of(ref);
     bool changes = ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
-    return at(plan, changes ? pt_image_method_of(plan)->changing + offset : offset);
+    return at(plan, changes ? pt_ptm_method_of(plan)->changing + offset : offset);
 }
 
-static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+static int64_t entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
     const pt_value *value = at(plan, list->items);
     const uint8_t *items = at(plan, pt_offset_of(value->data));
     if (list->type == PT_TYPE_BOOL_LIST) {
@@ -137,15 +137,15 @@ static int64_t entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
 
 // ---- tensors
 
-static const pt_image_attribute *attributes_of(const pt_plan *plan, uint32_t *n) {
+static const pt_ptm_attribute *attributes_of(const pt_method_meta *plan, uint32_t *n) {
     const void *items;
-    *n = pt_vector(plan->program, pt_image_method_of(plan)->attributes, &items);
+    *n = pt_vector(plan->program, pt_ptm_method_of(plan)->attributes, &items);
     return items;
 }
 
-static pt_text attribute_name(const pt_plan *plan, uint32_t index) {
+static pt_text attribute_name(const pt_method_meta *plan, uint32_t index) {
     uint32_t n, low = 0;
-    const pt_image_attribute *attributes = attributes_of(plan, &n);
+    const pt_ptm_attribute *attributes = attributes_of(plan, &n);
     for (uint32_t high = n; low < high;) {
         uint32_t middle = (low + high) / 2;
         if (attributes[middle].value < index) {
@@ -158,7 +158,7 @@ static pt_text attribute_name(const pt_plan *plan, uint32_t index) {
                                                      : (pt_text){"", 0};
 }
 
-static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
                        pt_error *error) {
     (void)error;
     const pt_value *value = at(plan, item->table);
@@ -172,7 +172,7 @@ static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info 
         .dynamism = is_dynamic,
         .is_contiguous = (value->flags & PT_VALUE_CONTIGUOUS) != 0,
         .is_planned = memory >= PT_MEMORY_PLANNED &&
-                      memory - PT_MEMORY_PLANNED < pt_plan_count(plan, PT_PLANNED_BUFFERS),
+                      memory - PT_MEMORY_PLANNED < pt_method_meta_count(plan, PT_PLANNED_BUFFERS),
         .is_constant = (value->flags & PT_VALUE_CONSTANT) != 0,
         .planned = (uint8_t)(memory - PT_MEMORY_PLANNED),
         .offset = pt_offset_of(value->data),
@@ -182,15 +182,15 @@ static int find_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info 
     return PT_ERROR_OK;
 }
 
-static bool has_name(const pt_plan *plan, const pt_item *item) {
+static bool has_name(const pt_method_meta *plan, const pt_evalue *item) {
     return item->type == PT_TYPE_TENSOR &&
            attribute_name(plan, ((const pt_value *)at(plan, item->table))->index).length > 0;
 }
 
-static bool find_attribute(const pt_plan *plan, const char *name, uint32_t length,
+static bool find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
                            uint32_t *value) {
     uint32_t n;
-    const pt_image_attribute *attribute = attributes_of(plan, &n);
+    const pt_ptm_attribute *attribute = attributes_of(plan, &n);
     for (; n > 0; n--, attribute++) {
         if (pt_text_is(text_at(plan->program, attribute->name), name, length)) {
             *value = attribute->value;
@@ -202,12 +202,12 @@ static bool find_attribute(const pt_plan *plan, const char *name, uint32_t lengt
 
 // ---- instructions
 
-static const pt_instruction *instruction_of(const pt_plan_walk *w) {
+static const pt_instruction *instruction_of(const pt_instruction_walk *w) {
     return at(w->plan, w->args);
 }
 
 // Finds the method's operator of a number; -1 for none.
-static int32_t find_operator(const pt_plan *plan, uint32_t number) {
+static int32_t find_operator(const pt_method_meta *plan, uint32_t number) {
     const void *items;
     uint32_t n = pt_vector(plan->program, plan->operators, &items);
     for (uint32_t i = 0; i < n; i++) {
@@ -218,12 +218,12 @@ static int32_t find_operator(const pt_plan *plan, uint32_t number) {
     return -1;
 }
 
-static int32_t walk_argument(const pt_plan_walk *w, uint32_t k) {
+static int32_t walk_argument(const pt_instruction_walk *w, uint32_t k) {
     pt_ref arg = instruction_of(w)->args[k];
     return arg ? value_of(w->plan, arg)->index : -1;
 }
 
-static bool walk_next(pt_plan_walk *w) {
+static bool walk_next(pt_instruction_walk *w) {
     static const uint8_t kinds[] = {
         [PT_OP_KERNEL_CALL] = PT_INSTRUCTION_KERNEL_CALL,
         [PT_OP_JUMP_FALSE] = PT_INSTRUCTION_JUMP_FALSE_CALL,
@@ -254,14 +254,14 @@ static bool walk_next(pt_plan_walk *w) {
     return true;
 }
 
-static int32_t walk_view(const pt_plan_walk *w) {
+static int32_t walk_view(const pt_instruction_walk *w) {
     uint32_t n_args;
     bool is_view =
         w->n_args > 0 && pt_operator_traits(instruction_of(w)->kernel, &n_args) & PT_HAS_VIEW;
     return is_view ? walk_argument(w, w->n_args - 1) : -1;
 }
 
-static int describe_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+static int describe_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                              int32_t *number, pt_error *error) {
     (void)error;
     const void *items;
@@ -277,18 +277,18 @@ static int describe_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_
     return PT_ERROR_OK;
 }
 
-const pt_format pt_image_format = {
-    .number = PT_FORMAT_IMAGE,
+const pt_format pt_ptm_format = {
+    .number = PT_FORMAT_PTM,
     .find = find,
     .count = count,
     .item = find_item,
     .tensor = find_tensor,
-    .load = pt_image_load,
+    .load = pt_ptm_load,
 };
 
-const pt_description pt_image_description = {
-    .begins = pt_begins_image,
-    .open = pt_image_open,
+const pt_description pt_ptm_description = {
+    .begins = pt_begins_ptm,
+    .open = pt_ptm_open,
     .at = find_at,
     .name = name_of,
     .entry = entry,
@@ -298,5 +298,5 @@ const pt_description pt_image_description = {
     .walk_next = walk_next,
     .walk_argument = walk_argument,
     .walk_view = walk_view,
-    .reset = pt_image_reset,
+    .reset = pt_ptm_reset,
 };

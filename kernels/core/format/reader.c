@@ -16,7 +16,7 @@ extern inline uint32_t pt_field_u8(pt_reader *r, const pt_table *t, uint32_t slo
 extern inline uint32_t pt_field_u32(pt_reader *r, const pt_table *t, uint32_t slot);
 extern inline uint32_t pt_field_follow(pt_reader *r, const pt_table *t, uint32_t slot);
 extern inline uint32_t pt_length(pt_reader *r, uint32_t vector);
-extern inline const uint8_t *pt_items(pt_reader *r, uint32_t vector, uint32_t size,
+extern inline const uint8_t *pt_evalues(pt_reader *r, uint32_t vector, uint32_t size,
                                       uint32_t *length);
 
 int64_t pt_i64_at(pt_reader *r, uint32_t position) {
@@ -53,23 +53,23 @@ uint32_t pt_follow_slot(pt_reader *r, uint32_t table, uint32_t slot) {
     return pt_field_follow(r, &t, slot);
 }
 
-uint32_t pt_item_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size) {
+uint32_t pt_evalue_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size) {
     bool inside = i < pt_length(r, vector) && i < (r->size - vector - 4) / size;
     return inside ? vector + 4 + i * size : pt_bad(r);
 }
 
 int32_t pt_i32_item(pt_reader *r, uint32_t vector, uint32_t i) {
-    return (int32_t)pt_u32_at(r, pt_item_at(r, vector, i, 4));
+    return (int32_t)pt_u32_at(r, pt_evalue_at(r, vector, i, 4));
 }
 
 uint32_t pt_table_item(pt_reader *r, uint32_t vector, uint32_t i) {
-    uint32_t position = pt_item_at(r, vector, i, 4);
+    uint32_t position = pt_evalue_at(r, vector, i, 4);
     return position ? pt_follow(r, position) : 0;
 }
 
 pt_text pt_text_at(pt_reader *r, uint32_t position) {
     pt_text text;
-    text.data = (const char *)pt_items(r, position, 1, &text.length);
+    text.data = (const char *)pt_evalues(r, position, 1, &text.length);
     return text;
 }
 

@@ -127,14 +127,14 @@ inline uint32_t pt_length(pt_reader *r, uint32_t vector) {
 }
 
 // Position of item i, of `size` bytes: it lies inside.
-uint32_t pt_item_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size);
+uint32_t pt_evalue_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size);
 // Item i of a vector of i32, or of offsets to tables.
 int32_t pt_i32_item(pt_reader *r, uint32_t vector, uint32_t i);
 uint32_t pt_table_item(pt_reader *r, uint32_t vector, uint32_t i);
 
 // The `length` items of `size` bytes of a vector, which all lie in the file; NULL where there is
 // none.
-inline const uint8_t *pt_items(pt_reader *r, uint32_t vector, uint32_t size, uint32_t *length) {
+inline const uint8_t *pt_evalues(pt_reader *r, uint32_t vector, uint32_t size, uint32_t *length) {
     uint32_t n = pt_length(r, vector);
     *length = n <= (r->size - vector - 4) / size ? n : pt_bad(r);
     return *length ? r->data + vector + 4 : NULL;

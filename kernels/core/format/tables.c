@@ -48,9 +48,9 @@ static inline uint32_t word_of(const pt_reader *r, uint32_t table, uint32_t offs
 
 // ---- values
 
-void pt_start_values(pt_values *values, pt_reader *r, const pt_plan *plan) {
+void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *plan) {
     *values = (pt_values){.first = plan->values + 4};
-    pt_items(r, plan->values, 4, &values->n);
+    pt_evalues(r, plan->values, 4, &values->n);
 }
 
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position) {
@@ -123,14 +123,14 @@ static uint32_t limit_of(const pt_tensor_table *t) {
     if (PT_PROGRAM_LIMIT == PT_MEMORY_LIMIT || is_constant) {
         return PT_PROGRAM_LIMIT;
     }
-    uint64_t most = (uint64_t)PT_MEMORY_LIMIT * pt_element_size(t->dtype);
-    return most < PT_PROGRAM_LIMIT ? (uint32_t)most : PT_PROGRAM_LIMIT;
+    uint64_t max = (uint64_t)PT_MEMORY_LIMIT * pt_element_size(t->dtype);
+    return max < PT_PROGRAM_LIMIT ? (uint32_t)max : PT_PROGRAM_LIMIT;
 }
 
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     uint32_t rank, dims;
-    const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
-    const uint8_t *order = pt_items(r, t->dim_order, 1, &dims);
+    const uint8_t *sizes = pt_evalues(r, t->sizes, 4, &rank);
+    const uint8_t *order = pt_evalues(r, t->dim_order, 1, &dims);
     if (r->bad) {
         return pt_report_outside(error);
     }
@@ -178,7 +178,7 @@ uint32_t pt_name_position(pt_reader *r, uint32_t extra) {
 
 // ---- instructions
 
-void pt_read_instruction(pt_reader *r, pt_plan_walk *w) {
+void pt_read_instruction(pt_reader *r, pt_instruction_walk *w) {
     uint32_t entry = w->instructions + 4 + 4 * w->next;
     uint32_t at = open(r, &w->instruction, union_kinds, pt_follow(r, entry));
     uint8_t kind = byte_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS_TYPE]);
@@ -189,7 +189,7 @@ void pt_read_instruction(pt_reader *r, pt_plan_walk *w) {
     w->target = at ? (int32_t)word_of(r, at, w->call.at[0]) : 0;
     w->other = at && !is_call ? (int32_t)word_of(r, at, w->call.at[1]) : 0;
     w->args = at && is_call ? pt_target_of(r, at, w->call.at[1]) : 0;
-    pt_items(r, w->args, 4, &w->n_args);
+    pt_evalues(r, w->args, 4, &w->n_args);
     w->bad = r->bad;
     w->kind = r->bad ? PT_INSTRUCTION_NONE : kind;
 }

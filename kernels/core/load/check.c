@@ -54,11 +54,11 @@ static int check_kernel(pt_context *c, const pt_instruction *instruction) {
     return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
 }
 
-int pt_note_shortcut(pt_context *c, uint32_t shortcut) {
+int pt_note_variant(pt_context *c, uint32_t variant) {
     pt_instruction *instruction = pt_instruction_at(c, c->position);
-    uint8_t op = (uint8_t)(PT_OP_KERNEL_CALL | shortcut << 4);
+    uint8_t op = (uint8_t)(PT_OP_KERNEL_CALL | variant << 4);
     if (c->checking == PT_CHECK_STATIC && instruction->op != op) {
-        if (pt_is_image(c)) {
+        if (pt_is_ptm(c)) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "not the shortcut of its arguments");
         }
         instruction->op = op;
@@ -84,7 +84,7 @@ static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
     if (value->type < PT_VALUE_OTHER) {
         return value->flags & PT_VALUE_DYNAMIC;
     }
-    if (PT_HAS_IMAGES && value->flags & PT_VALUE_CONSTANT) {
+    if (PT_HAS_PTM && value->flags & PT_VALUE_CONSTANT) {
         return false;
     }
     if (pt_is_variable(c, arg) || value->type == PT_VALUE_OTHER + PT_TYPE_INT_LIST) {
@@ -156,7 +156,7 @@ static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
     }
     bool is_static = c->is_static || !is_dynamic_call(c, instruction);
     uint8_t op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
-    if (!pt_is_image(c)) {
+    if (!pt_is_ptm(c)) {
         instruction->op = op;
     } else if (pt_op(instruction) != op) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "its arguments change, or do not change");
@@ -254,7 +254,7 @@ void *pt_ask_packed(pt_context *c, uint32_t bytes) {
     if (!c->packs || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
         return NULL;
     }
-    if (pt_is_image(c)) {
+    if (pt_is_ptm(c)) {
         c->packed_needed += has_packed(c, bytes);
         return NULL;
     }

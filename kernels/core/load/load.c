@@ -13,7 +13,7 @@
 
 static int bind_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
     uint32_t size = 0;
-    PT_TRY(pt_plan_buffer(&m->plan, i, &size, error));
+    PT_TRY(pt_method_meta_buffer(&m->plan, i, &size, error));
     PT_TRY(pt_check_memory_apart(&m->c, &memories->planned[i], PT_SUBJECT_PLANNED_BUFFER,
                                  (int32_t)i, error));
     pt_bind(&m->c, PT_MEMORY_PLANNED + i, memories->planned[i].data, size);
@@ -31,7 +31,7 @@ int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error)
 
 // Takes the temp memory, once kernels and delegates have asked for theirs.
 static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *error) {
-    uint32_t needed = m->c.scratch_least;
+    uint32_t needed = m->c.min_scratch;
     if (temp->data) {
         PT_TRY(pt_check_memory(temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
         PT_TRY(pt_check_memory_apart(&m->c, temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
@@ -75,7 +75,7 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
 
 int pt_check_calls(pt_method *m, bool packs, pt_error *error) {
     m->c.packs = packs;
-    m->c.scratch_needed = m->c.scratch_least = 0;
+    m->c.scratch_needed = m->c.min_scratch = 0;
     int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
 }
@@ -98,7 +98,7 @@ int pt_end_load(pt_method *m, int code) {
     return PT_ERROR_OK;
 }
 
-int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
+int pt_load(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
             const pt_options *options, pt_error *error) {
     if (m->state != PT_UNLOADED) {
         return m->state == PT_LOADED ? pt_report(error, PT_ERROR_ALREADY_LOADED, PT_SUBJECT_METHOD,
@@ -107,7 +107,7 @@ int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
     }
     pt_prepare_method(m, plan, memories, options->delegates);
 #if PT_HAS_ANY_CORE
-    m->c.wishing_core = options->core;
+    m->c.preferring_core = options->core;
 #endif
     return m->plan.program->format->load(m, memories, options, error);
 }

@@ -17,7 +17,7 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
             return i;
         }
     }
-    uint32_t before = PT_HAS_IMAGES && first <= PT_MEMORY_POOL ? c->pool_before : 0;
+    uint32_t before = PT_HAS_PTM && first <= PT_MEMORY_POOL ? c->pool_before : 0;
     if (overlap(data, size, c->memory[PT_MEMORY_POOL] - before, before)) {
         return PT_MEMORY_POOL;
     }
@@ -217,9 +217,9 @@ int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subj
 
 static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
     uint32_t size = 0;
-    PT_TRY(pt_plan_buffer(&m->plan, i, &size, error));
-    bool is_image = PT_HAS_IMAGES && m->plan.program->format->number == PT_FORMAT_IMAGE;
-    if (size > (is_image ? PT_MEMORY_LIMIT : PT_PROGRAM_LIMIT)) {
+    PT_TRY(pt_method_meta_buffer(&m->plan, i, &size, error));
+    bool is_ptm = PT_HAS_PTM && m->plan.program->format->number == PT_FORMAT_PTM;
+    if (size > (is_ptm ? PT_MEMORY_LIMIT : PT_PROGRAM_LIMIT)) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
                          "is too large");
     }
@@ -239,7 +239,7 @@ static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, 
 }
 
 int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error) {
-    uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
     PT_TRY(pt_check_memory(&memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, error));
     if (n > PT_MEMORIES - PT_MEMORY_PLANNED) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
@@ -252,7 +252,7 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
 }
 
 int pt_take_pool(pt_method *m, uint64_t end, pt_error *error) {
-    uint32_t start = pt_is_image(&m->c) ? 0 : m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
+    uint32_t start = pt_is_ptm(&m->c) ? 0 : m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
     if (end > size) {
         uint64_t requested = end - start;
         return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_POOL,

@@ -24,7 +24,7 @@ enum {
     LONGEST_WALK = 1 << 18,    // instructions, of all walks to the destinations of jumps
     JUMP_ARGUMENTS = 3,        // condition, position and index of the destination
     MOVE_ARGUMENTS = 2,        // source, target
-    MOST_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
+    MAX_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
 
 // The stack of a part of loading is free again when the next one, or a kernel's check, runs.
@@ -33,7 +33,7 @@ enum {
 typedef struct loader {
     pt_method *m;
     pt_context *c;
-    const pt_plan *plan;
+    const pt_method_meta *plan;
     pt_error *error;
     pt_reader r;
     pt_data_search search;
@@ -125,7 +125,7 @@ static int value_type(loader *l, int32_t index, uint32_t *type) {
 }
 
 // Value number k of a call.
-static int32_t argument(const loader *l, const pt_plan_walk *w, uint32_t k) {
+static int32_t argument(const loader *l, const pt_instruction_walk *w, uint32_t k) {
     return (int32_t)pt_read_u32(l->r.data + w->args + 4 + 4 * k);
 }
 
@@ -149,7 +149,7 @@ static uint32_t items_of(loader *l, uint32_t evalue) {
 }
 
 // Adds the records of the lists of tensors among the first n arguments of a call.
-static int count_lists(loader *l, const pt_plan_walk *w, uint32_t n) {
+static int count_lists(loader *l, const pt_instruction_walk *w, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
         PT_TRY(find_value(l, argument(l, w, k), &position, &type));
@@ -162,12 +162,12 @@ static int count_lists(loader *l, const pt_plan_walk *w, uint32_t n) {
 
 // Arguments of the operator of a call that was counted: behind them the program may name what it
 // returns.
-static uint32_t n_arguments(uint32_t kernel, const pt_plan_walk *w) {
+static uint32_t n_arguments(uint32_t kernel, const pt_instruction_walk *w) {
     return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
 }
 
 // Counts the arguments in the record of a call.
-static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int count_kernel_call(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
     uint32_t traits = pt_operator_traits(kernel, n);
@@ -182,7 +182,7 @@ static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     return traits & PT_HAS_LISTS ? count_lists(l, w, *n) : PT_ERROR_OK;
 }
 
-static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     const pt_delegates *delegates = l->m->delegates;
     if (w->args == 0) {
         return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
@@ -190,7 +190,7 @@ static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->plan->delegates)) {
         return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "calls a delegate that does not exist");
     }
-    if (w->n_args > delegates->max_arguments || w->n_args > MOST_CALL_ARGUMENTS) {
+    if (w->n_args > delegates->max_arguments || w->n_args > MAX_CALL_ARGUMENTS) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_INSTRUCTION,
                          (int32_t)w->index,
                          "has more arguments than there is room for; raise max_arguments");
@@ -199,7 +199,7 @@ static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     return count_lists(l, w, w->n_args);
 }
 
-static int count_move(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int count_move(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t type = 0;
     PT_TRY(value_type(l, w->other, &type));
     l->n_variables += type != PT_TYPE_TENSOR;
@@ -207,7 +207,7 @@ static int count_move(loader *l, const pt_plan_walk *w, uint32_t *n) {
     return PT_ERROR_OK;
 }
 
-static int count_free(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int count_free(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t type = 0;
     PT_TRY(value_type(l, w->target, &type));
     *n = 0; // planned memory is never freed
@@ -217,7 +217,7 @@ static int count_free(loader *l, const pt_plan_walk *w, uint32_t *n) {
 }
 
 // Counts the arguments in the record of an instruction, after checking its form.
-static int count_instruction(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int count_instruction(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     switch (w->kind) {
     case PT_INSTRUCTION_KERNEL_CALL:
         return count_kernel_call(l, w, n);
@@ -239,7 +239,7 @@ static int count_instruction(loader *l, const pt_plan_walk *w, uint32_t *n) {
 
 // Counts variables, bytes of lists and of instructions, after checking each.
 static NOT_INLINED int count(loader *l) {
-    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
     while (pt_pte_walk_next(&w)) {
         uint32_t n = 0;
         PT_TRY(count_instruction(l, &w, &n));
@@ -466,7 +466,7 @@ static NOT_INLINED int write_values(loader *l) {
 // ---- variables
 
 // Adds the index of the variable that an instruction writes.
-static int put_written(loader *l, const pt_plan_walk *w, uint32_t *n) {
+static int put_written(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t kernel = 0, type = 0;
     int32_t value = w->other;
     if (w->kind == PT_INSTRUCTION_MOVE_CALL) {
@@ -490,7 +490,7 @@ static int put_written(loader *l, const pt_plan_walk *w, uint32_t *n) {
 }
 
 static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
-    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(put_written(l, &w, n));
     }
@@ -498,7 +498,7 @@ static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
 }
 
 // Adds the records of the lists of ints with a variable that a call names.
-static int count_variable_lists(loader *l, const pt_plan_walk *w) {
+static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
     uint32_t kernel = 0, n = w->n_args;
     if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
         PT_TRY(find_kernel(l, w->target, &kernel));
@@ -536,7 +536,7 @@ static NOT_INLINED int find_variables(loader *l) {
         return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written as a number");
     }
     put_method(l);
-    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(count_variable_lists(l, &w));
     }
@@ -576,7 +576,7 @@ static int value_ref(loader *l, int32_t index, pt_ref *ref) {
 // Reference to the record of an item of a list of this type; 0 for None.
 static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref *ref) {
     if (type == PT_TYPE_INT_LIST) {
-        int64_t index = pt_i64_at(&l->r, pt_item_at(&l->r, items, i, 8));
+        int64_t index = pt_i64_at(&l->r, pt_evalue_at(&l->r, items, i, 8));
         return value_ref(l, index < 0 || index > INT32_MAX ? -1 : (int32_t)index, ref);
     }
     int32_t index = pt_i32_item(&l->r, items, i);
@@ -640,7 +640,7 @@ static inline __attribute__((always_inline)) int other_argument_ref(loader *l, i
     return PT_ERROR_OK;
 }
 
-static int write_call(loader *l, const pt_plan_walk *w, pt_instruction *to) {
+static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     uint32_t kernel = (uint32_t)w->target, n = w->n_args;
     bool is_kernel = w->kind == PT_INSTRUCTION_KERNEL_CALL;
     if (is_kernel) {
@@ -674,7 +674,7 @@ static int write_call(loader *l, const pt_plan_walk *w, pt_instruction *to) {
 }
 
 // The destination stays an index until the position of every instruction is known.
-static int write_jump(loader *l, const pt_plan_walk *w, pt_instruction *to) {
+static int write_jump(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     if (w->other < 0 || (uint32_t)w->other > w->length) {
         return bad(l, PT_SUBJECT_INSTRUCTION, (uint32_t)w->other,
                    "there is no such destination of a jump");
@@ -687,7 +687,7 @@ static int write_jump(loader *l, const pt_plan_walk *w, pt_instruction *to) {
     return value_ref(l, w->target, &to->args[0]);
 }
 
-static int write_instruction(loader *l, const pt_plan_walk *w, pt_instruction *to) {
+static int write_instruction(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     *to = (pt_instruction){.op = PT_OP_NOTHING};
     switch (w->kind) {
     case PT_INSTRUCTION_KERNEL_CALL:
@@ -738,7 +738,7 @@ static int resolve_jumps(loader *l) {
 static NOT_INLINED int write_instructions(loader *l) {
     pt_instruction *to =
         (pt_instruction *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->instruction_at);
-    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(write_instruction(l, &w, to));
         to = pt_next_instruction(to);
@@ -815,10 +815,10 @@ static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, 
 // ---- delegates that are ready, packing
 
 static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
-    uint32_t n = pt_plan_count(&m->plan, PT_DELEGATES);
+    uint32_t n = pt_method_meta_count(&m->plan, PT_DELEGATES);
     for (uint32_t i = 0; i < n; i++) {
         pt_delegate_info info;
-        PT_TRY(pt_plan_delegate(&m->plan, i, &info, error));
+        PT_TRY(pt_method_meta_delegate(&m->plan, i, &info, error));
         pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
         PT_TRY(pt_take_code(error, m->delegates->init(m, i, error)));
         m->n_ready++;

@@ -5,16 +5,16 @@
 #include "core/report.h"
 #include <string.h>
 
-static void bind_image(pt_method *m) {
+static void bind_ptm(pt_method *m) {
     pt_context *c = &m->c;
-    const pt_image_method *method = pt_image_method_of(&m->plan);
+    const pt_ptm_method *method = pt_ptm_method_of(&m->plan);
     uint8_t *data = (uint8_t *)(uintptr_t)m->plan.program->data;
     pt_bind(c, PT_MEMORY_PROGRAM, data, m->plan.program->size);
-    pt_bind(c, PT_MEMORY_IMAGE, data, 0); // the same bytes, which are its own
+    pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes, which are its own
     c->records = data;
     c->method = method->record;
-    c->places = method->places ? pt_make_ref(PT_MEMORY_IMAGE, method->places) : 0;
-    m->n_planned = (uint8_t)pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
+    c->places = method->places ? pt_make_ref(PT_MEMORY_PTM, method->places) : 0;
+    m->n_planned = (uint8_t)pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
     m->first_external = (uint8_t)(PT_MEMORY_PLANNED + m->n_planned);
     m->end_external = (uint8_t)(m->first_external + method->n_external);
 }
@@ -23,14 +23,14 @@ static void bind_image(pt_method *m) {
 // before it is written.
 static void put_initial_values(const pt_method *m) {
     const void *items;
-    uint32_t n = pt_vector(m->plan.program, pt_image_method_of(&m->plan)->initial, &items);
-    const pt_image_initial *initial = items;
+    uint32_t n = pt_vector(m->plan.program, pt_ptm_method_of(&m->plan)->initial, &items);
+    const pt_ptm_initial *initial = items;
     for (; n > 0; n--, initial++) {
         if (initial->bytes == 0) { // it may lie nowhere
             continue;
         }
         uint8_t *to = pt_at(&m->c, initial->to);
-        if (initial->position == PT_IMAGE_ZEROS) {
+        if (initial->position == PT_PTM_ZEROS) {
             memset(to, 0, initial->bytes);
         } else {
             memcpy(to, m->plan.program->data + initial->position, initial->bytes);
@@ -40,7 +40,7 @@ static void put_initial_values(const pt_method *m) {
 
 // From the method's start on the pool is its own memory, in which positions count from 0.
 static int take_pool(pt_method *m, pt_error *error) {
-    uint32_t bytes = pt_image_method_of(&m->plan)->changing_bytes;
+    uint32_t bytes = pt_ptm_method_of(&m->plan)->changing_bytes;
     pt_context *c = &m->c;
     if (!PT_HAS_DYNAMIC && bytes > 0) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
@@ -58,7 +58,7 @@ static int take_pool(pt_method *m, pt_error *error) {
 }
 
 static void put_changing(const pt_method *m) {
-    const pt_image_method *method = pt_image_method_of(&m->plan);
+    const pt_ptm_method *method = pt_ptm_method_of(&m->plan);
     if (method->changing_bytes > 0) { // else there may be no pool
         memcpy(m->c.memory[PT_MEMORY_POOL], m->plan.program->data + method->changing,
                method->changing_bytes);
@@ -121,7 +121,7 @@ static int check_calls(pt_method *m, pt_error *error) {
                            "the prepared weights do not match its kernels' requests");
 }
 
-static int check_operators(const pt_plan *plan, pt_error *error) {
+static int check_operators(const pt_method_meta *plan, pt_error *error) {
     const void *items;
     uint32_t n = pt_vector(plan->program, plan->operators, &items);
     for (const uint32_t *number = items; n > 0; n--, number++) {
@@ -138,11 +138,11 @@ static int check_operators(const pt_plan *plan, pt_error *error) {
 static int take_packed(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     uint8_t core = pt_header_of(m->plan.program)->core;
-    c->core = core & (uint8_t)~PT_IMAGE_OWN_CORE;
+    c->core = core & (uint8_t)~PT_PTM_OWN_CORE;
     bool is_own = c->core == PT_CORE ||
                   (PT_HAS_ANY_CORE && (c->core == PT_CORE_V6M || c->core == PT_CORE_DSP));
     c->packed = is_own ? pt_record_of(c)->packed : 0;
-    return is_own || !(core & PT_IMAGE_OWN_CORE)
+    return is_own || !(core & PT_PTM_OWN_CORE)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
                            "is an image for another core; compile it for this one, or with "
@@ -154,25 +154,25 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
     pt_context *c = &m->c;
     PT_TRY(check_operators(&m->plan, error));
     PT_TRY(pt_check_memories(m, memories, error));
-    bind_image(m);
+    bind_ptm(m);
     PT_TRY(take_packed(m, error));
     PT_TRY(pt_bind_memories(m, memories, error));
     PT_TRY(take_pool(m, error));
     put_changing(m);
     put_initial_values(m);
-    c->scratch_needed = c->scratch_least = pt_record_of(c)->scratch;
+    c->scratch_needed = c->min_scratch = pt_record_of(c)->scratch;
     if (PT_HAS_CHECKS && m->plan.program->verification == PT_VERIFY_STRICT) {
         PT_TRY(check_calls(m, error));
     }
     return pt_bind_rest(m, memories, options, error);
 }
 
-int pt_image_load(pt_method *m, const pt_memories *memories, const pt_options *options,
+int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                   pt_error *error) {
     return pt_end_load(m, load(m, memories, options, error));
 }
 
-int pt_image_reset(pt_method *m, pt_error *error) {
+int pt_ptm_reset(pt_method *m, pt_error *error) {
     (void)error;
     put_changing(m);
     put_initial_values(m);

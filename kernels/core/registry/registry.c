@@ -3,7 +3,7 @@
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
-// file: PT_NO_PROGRAMS, PT_NO_IMAGES, those of the subjects of kernels/extra, and those of the
+// file: PT_NO_PROGRAMS, PT_NO_PTM, those of the subjects of kernels/extra, and those of the
 // forms of arch/conv_variants.h.
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
@@ -46,11 +46,11 @@
 #endif
 
 // Declared as in format.h, which has another PT_OPERATORS.
-extern const struct pt_description pt_image_description, pt_pte_description;
+extern const struct pt_description pt_ptm_description, pt_pte_description;
 extern const struct pt_description *const pt_descriptions[];
 
 const struct pt_description *const pt_descriptions[] = {
-    PT_HAS_IMAGES ? &pt_image_description : NULL,
+    PT_HAS_PTM ? &pt_ptm_description : NULL,
     PT_HAS_PROGRAMS ? &pt_pte_description : NULL,
 };
 
@@ -72,25 +72,25 @@ const bool pt_has_complex = PT_HAS_COMPLEX;
 #endif
 
 // As in arch/conv_variants.h.
-extern const struct pt_wide pt_winograd, pt_pointwise, pt_neighbours;
+extern const struct pt_conv_variant pt_winograd, pt_pointwise, pt_neighbours;
 
-#if PT_HAS_WIDE && !defined(PT_NO_WINOGRAD)
+#if PT_HAS_CONV_VARIANTS && !defined(PT_NO_WINOGRAD)
 #define WINOGRAD &pt_winograd
 #else
 #define WINOGRAD NULL
 #endif
-#if PT_HAS_WIDE && !defined(PT_NO_POINTWISE)
+#if PT_HAS_CONV_VARIANTS && !defined(PT_NO_POINTWISE)
 #define POINTWISE &pt_pointwise
 #else
 #define POINTWISE NULL
 #endif
-#if PT_HAS_WIDE && !defined(PT_NO_NEIGHBOURS)
+#if PT_HAS_CONV_VARIANTS && !defined(PT_NO_IM2ROW)
 #define NEIGHBOURS &pt_neighbours
 #else
 #define NEIGHBOURS NULL
 #endif
 
-const struct pt_wide *const pt_build_wide[] = {WINOGRAD, POINTWISE, NEIGHBOURS};
+const struct pt_conv_variant *const pt_build_wide[] = {WINOGRAD, POINTWISE, NEIGHBOURS};
 
 typedef struct operator_entry {
     const char *name;

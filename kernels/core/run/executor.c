@@ -57,18 +57,18 @@ static int move(pt_context *c, pt_ref from, pt_ref to) {
 
 // Runs a kernel after checking it with the sizes and numbers that there are now.
 static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
-    uint32_t most = c->scratch_least;
-    c->scratch_least = 0;
+    uint32_t max = c->min_scratch;
+    c->min_scratch = 0;
     c->argument = -1;
     int error = pt_check_kinds(c, instruction);
     if (error == PT_ERROR_OK) {
         error = pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
     }
-    if (error == PT_ERROR_OK && c->scratch_least > c->scratch_size) {
+    if (error == PT_ERROR_OK && c->min_scratch > c->scratch_size) {
         error = pt_fail(c, PT_ERROR_MEMORY_ALLOCATION_FAILED,
                         "needs more temp memory for these sizes than is available");
     }
-    c->scratch_least = c->scratch_least > most ? c->scratch_least : most;
+    c->min_scratch = c->min_scratch > max ? c->min_scratch : max;
     return error == PT_ERROR_OK ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)
                                 : error;
 }
@@ -136,7 +136,7 @@ static inline int run_next(pt_context *c) {
     if (pt_op(instruction) != PT_OP_KERNEL_CALL) {
         return run_other(c, instruction);
     }
-    int error = PT_HAS_IMAGES && c->places
+    int error = PT_HAS_PTM && c->places
                     ? call_in_place(c, instruction)
                     : pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
     if (error == PT_ERROR_OK) {
@@ -186,7 +186,7 @@ int pt_context_step(pt_context *c) {
 }
 
 int pt_poll_now(pt_context *c) {
-    c->patience = PT_POLL_WORK;
+    c->poll_budget = PT_POLL_WORK;
     return c->poll ? c->poll(c) : PT_ERROR_OK;
 }
 

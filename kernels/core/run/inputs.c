@@ -75,16 +75,16 @@ static int refuse_type(const target *t, uint8_t type) {
 }
 
 static int find_target(target *t) {
-    pt_item item;
+    pt_evalue item;
     t->ref = pt_find_value(&t->m->c, t->value);
     if (!t->ref) {
-        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        PT_TRY(pt_method_meta_evalue(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
         return refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
     if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
-        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
-        return pt_plan_tensor(&t->m->plan, &item, &t->info, t->error);
+        PT_TRY(pt_method_meta_evalue(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        return pt_method_meta_tensor(&t->m->plan, &item, &t->info, t->error);
     }
     t->info = (pt_tensor_info){.sizes = tensor.sizes,
                                .dim_order = tensor.dim_order,
@@ -94,7 +94,7 @@ static int find_target(target *t) {
     return PT_ERROR_OK;
 }
 
-static int check_dtype(const target *t, const pt_given *given) {
+static int check_dtype(const target *t, const pt_input_buffer *given) {
     bool is_same = !given->has_shape || given->dtype == t->info.dtype;
     return is_same && pt_accepts(t->info.dtype, given->typecode)
                ? PT_ERROR_OK
@@ -102,13 +102,13 @@ static int check_dtype(const target *t, const pt_given *given) {
 }
 
 // Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
-static uint32_t bytes_of(const pt_given *given) {
+static uint32_t bytes_of(const pt_input_buffer *given) {
     uint64_t bytes = pt_element_size(given->dtype);
     bytes *= pt_product(given->sizes, given->rank);
     return bytes > INT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-static int check_shape(const target *t, const pt_given *given) {
+static int check_shape(const target *t, const pt_input_buffer *given) {
     if (!given->has_shape) {
         return given->data.size == t->info.nbytes
                    ? PT_ERROR_OK
@@ -125,7 +125,7 @@ static int check_shape(const target *t, const pt_given *given) {
     return PT_ERROR_OK;
 }
 
-static int resize(const target *t, const pt_given *given) {
+static int resize(const target *t, const pt_input_buffer *given) {
     pt_context *c = &t->m->c;
     int code = given->has_shape ? pt_resize_tensor(c, t->ref, given->rank, given->sizes)
                                 : pt_resize_tensor(c, t->ref, t->info.rank, t->info.sizes);
@@ -142,7 +142,7 @@ static int check_shared(const target *t, uint32_t shared) {
 }
 
 // Makes what is given the memory of a tensor outside the planned memory.
-static void bind(const target *t, pt_given *given) {
+static void bind(const target *t, pt_input_buffer *given) {
     pt_method *m = t->m;
     uint32_t memory = memory_of(t);
     pt_bind(&m->c, memory, given->data.data, given->data.size);
@@ -155,7 +155,7 @@ static void bind(const target *t, pt_given *given) {
 // A buffer that becomes the memory of an input, and of its views. Only if no instruction writes to
 // it, it may be read-only or part of the program; else the instruction may give it any size up to
 // the bound.
-static int check_input_memory(const target *t, const pt_given *given, uint32_t memory) {
+static int check_input_memory(const target *t, const pt_input_buffer *given, uint32_t memory) {
     const pt_method *m = t->m;
     const pt_context *c = &m->c;
     const pt_span *data = &given->data;
@@ -186,7 +186,7 @@ static void mark_set(pt_method *m, uint32_t i) {
 }
 
 // Checks all before anything changes.
-static int set_tensor(target *t, pt_given *given) {
+static int set_tensor(target *t, pt_input_buffer *given) {
     pt_context *c = &t->m->c;
     PT_TRY(pt_check_address(&given->data, t->subject, t->index, t->error));
     PT_TRY(check_dtype(t, given));
@@ -222,7 +222,7 @@ static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
                            "cannot be set between steps; reset the execution first");
 }
 
-int pt_give_input(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
+int pt_give_input(pt_method *m, uint32_t i, pt_input_buffer *given, pt_error *error) {
     target t;
     given->memory = PT_MEMORY_NONE;
     PT_TRY(start_input(&t, m, i, error));
@@ -234,7 +234,7 @@ int pt_give_input(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
 }
 
 int pt_set_input(pt_method *m, uint32_t i, void *data, uint32_t size, pt_error *error) {
-    pt_given given = {.data = {data, size, false}};
+    pt_input_buffer given = {.data = {data, size, false}};
     return pt_give_input(m, i, &given, error);
 }
 
@@ -246,7 +246,7 @@ static bool is_close(double value, double wanted) {
     return close || value == wanted || (value != value && wanted != wanted);
 }
 
-static bool same_value(const pt_item *wanted, const pt_item *value) {
+static bool same_value(const pt_evalue *wanted, const pt_evalue *value) {
     if (wanted->type != value->type) {
         return false;
     }
@@ -262,11 +262,11 @@ static bool same_value(const pt_item *wanted, const pt_item *value) {
     }
 }
 
-int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_error *error) {
+int pt_set_constant_input(pt_method *m, uint32_t i, const pt_evalue *value, pt_error *error) {
     target t;
-    pt_item item;
+    pt_evalue item;
     PT_TRY(start_input(&t, m, i, error));
-    PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
+    PT_TRY(pt_method_meta_evalue(&m->plan, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
         return refuse(&t, "is a tensor; give its data");
     }
@@ -286,7 +286,7 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_err
 
 // Makes a buffer the memory of a tensor that the program leaves unplanned; it has at least the
 // bytes of the program's sizes.
-static int give_memory(target *t, pt_given *given, const char *is_planned) {
+static int give_memory(target *t, pt_input_buffer *given, const char *is_planned) {
     pt_method *m = t->m;
     PT_TRY(check_dtype(t, given));
     if (given->data.size < t->info.nbytes) {
@@ -314,7 +314,7 @@ static int give_memory(target *t, pt_given *given, const char *is_planned) {
     return PT_ERROR_OK;
 }
 
-int pt_set_output(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
+int pt_set_output(pt_method *m, uint32_t i, pt_input_buffer *given, pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_OUTPUT, .index = (int32_t)i, .error = error};
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
@@ -324,7 +324,7 @@ int pt_set_output(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
     return give_memory(&t, given, "has planned memory; get the output instead");
 }
 
-int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *given,
+int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_input_buffer *given,
                      pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_ATTRIBUTE, .index = PT_NO_INDEX, .error = error};
     given->memory = PT_MEMORY_NONE;

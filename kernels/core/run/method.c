@@ -76,7 +76,7 @@ static int call_delegate(pt_context *c, uint32_t position) {
     return pt_take_code(m->error, code);
 }
 
-void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
+void pt_prepare_method(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
                        const pt_delegates *delegates) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
@@ -87,7 +87,7 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
     m->c.poll = poll;
     m->c.owner = owner;
     m->data = memories->data;
-    uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     // more than there is, or than a reference reaches, leaves nothing
     uint32_t size = memories->pool.size;
@@ -122,7 +122,7 @@ void pt_unload(pt_method *m) {
 // ---- inputs and memories that are there
 
 void pt_forget_inputs(pt_method *m) {
-    m->missing = (uint16_t)pt_plan_count(&m->plan, PT_INPUTS);
+    m->missing = (uint16_t)pt_method_meta_count(&m->plan, PT_INPUTS);
     memset(m->set, 0, sizeof(m->set));
 }
 
@@ -145,7 +145,7 @@ void pt_update_ready(pt_method *m) {
 }
 
 static int report_unready(const pt_method *m, pt_error *error) {
-    uint32_t n = pt_plan_count(&m->plan, PT_INPUTS);
+    uint32_t n = pt_method_meta_count(&m->plan, PT_INPUTS);
     for (uint32_t i = 0; i < n; i++) {
         if (!(m->set[i / 32] >> i % 32 & 1)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_INPUT, (int32_t)i,
@@ -186,7 +186,7 @@ static int report_run(pt_method *m, int code, pt_error *error) {
     }
     pt_report_kernel(c, code, c->failed, error);
     if (code == PT_ERROR_MEMORY_ALLOCATION_FAILED) {
-        error->requested = c->scratch_least;
+        error->requested = c->min_scratch;
         error->available = c->scratch_size;
     }
     return code;
@@ -223,9 +223,9 @@ int pt_restart(pt_method *m, pt_error *error) {
 }
 
 pt_usage pt_get_usage(const pt_method *m) {
-    const uint32_t needed = m->c.scratch_needed, wished = m->c.scratch_wished;
+    const uint32_t needed = m->c.scratch_needed, preferred = m->c.preferred_scratch;
     return (pt_usage){m->end - pt_begin_of(m), m->end - m->records_end, needed,
-                      wished > needed ? wished : needed};
+                      preferred > needed ? preferred : needed};
 }
 
 // ---- state

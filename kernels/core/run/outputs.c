@@ -41,12 +41,12 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
 
 static int view_value(const query *q, uint32_t index, const char *no_memory, pt_value_view *view) {
     const pt_context *c = &q->m->c;
-    pt_item item;
+    pt_evalue item;
     pt_ref tensor = pt_find_value(c, index);
     if (tensor) {
         return view_tensor(q, tensor, no_memory, view);
     }
-    PT_TRY(pt_plan_item(&q->m->plan, PT_VALUES, index, NULL, &item, q->error));
+    PT_TRY(pt_method_meta_evalue(&q->m->plan, PT_VALUES, index, NULL, &item, q->error));
     *view = (pt_value_view){
         .type = item.type, .number = item.number, .text = item.text, .list = item, .value = index};
     if (item.type == PT_TYPE_TENSOR) {
@@ -99,7 +99,7 @@ static int check_entry(const query *q, uint8_t list, int64_t index, const pt_val
                : refuse(q, PT_ERROR_INVALID_PROGRAM, "is not a value of this list");
 }
 
-int pt_list_view(const pt_method *m, const pt_item *list, uint32_t i, pt_value_view *view,
+int pt_list_view(const pt_method *m, const pt_evalue *list, uint32_t i, pt_value_view *view,
                  pt_error *error) {
     query q = {m, PT_SUBJECT_ITEM, (int32_t)i, error};
     PT_TRY(pt_check_loaded(m, error));

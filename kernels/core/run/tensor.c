@@ -216,13 +216,13 @@ __attribute__((noinline)) bool pt_lacks_place(const pt_context *c, uint32_t byte
     return !c->places || c->checking != PT_CHECK_STATIC || bytes > pt_place_of(c)->bytes;
 }
 
-static uint32_t most_of(const pt_context *c, uint32_t most, uint32_t bytes) {
-    return bytes > most && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes)) ? bytes : most;
+static uint32_t max_of(const pt_context *c, uint32_t max, uint32_t bytes) {
+    return bytes > max && (!PT_HAS_PTM || pt_lacks_place(c, bytes)) ? bytes : max;
 }
 
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {
-    c->scratch_least = most_of(c, c->scratch_least, bytes);
-    c->scratch_needed = most_of(c, c->scratch_needed, bytes);
+    c->min_scratch = max_of(c, c->min_scratch, bytes);
+    c->scratch_needed = max_of(c, c->scratch_needed, bytes);
 }
 
 int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
@@ -235,9 +235,9 @@ int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
 
 // Images with packed weights leave plain ones out, by which kernels do without.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
-    if (PT_HAS_IMAGES && c->packed && pt_is_image(c)) {
+    if (PT_HAS_PTM && c->packed && pt_is_ptm(c)) {
         pt_ask_scratch(c, bytes);
         return;
     }
-    c->scratch_needed = most_of(c, c->scratch_needed, bytes);
+    c->scratch_needed = max_of(c, c->scratch_needed, bytes);
 }

@@ -15,14 +15,14 @@ typedef struct idle {
 
 // The least of `ROUNDS` times that the execution takes.
 static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t start = clock();
         (void)pt_context_execute(c);
         uint64_t ticks = (clock() - start) & mask;
-        least = ticks < least ? ticks : least;
+        min = ticks < min ? ticks : min;
     }
-    return least;
+    return min;
 }
 
 // Measures the extra time of N traced instructions. The rest of an execution cancels out, as the

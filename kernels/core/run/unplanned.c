@@ -8,20 +8,20 @@ static pt_value *record(const pt_context *c, pt_ref arg) {
 }
 
 // Leaves a view at most the elements of its source.
-static void limit(const pt_context *c, pt_ref view, uint32_t most) {
+static void limit(const pt_context *c, pt_ref view, uint32_t max) {
     pt_tensor t = pt_get_tensor(c, view);
     uint32_t *sizes = (uint32_t *)(void *)pt_at(c, record(c, view)->sizes);
-    if ((uint32_t)pt_numel(&t) > most) {
+    if ((uint32_t)pt_numel(&t) > max) {
         memset(sizes, 0, t.rank * sizeof(*sizes));
     }
-    sizes[-1] = sizes[-1] < most ? sizes[-1] : most;
+    sizes[-1] = sizes[-1] < max ? sizes[-1] : max;
 }
 
 // A static view is as large as its source may be: it stays within planned memory only.
 static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     const pt_value *source = record(c, from);
     pt_value *view = record(c, to);
-    uint32_t most = pt_capacity(c, from);
+    uint32_t max = pt_capacity(c, from);
     if (source->type != view->type) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of another dtype than its source");
     }
@@ -31,11 +31,11 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "a static view of a dynamic tensor outside the planned memory");
     }
-    if (pt_capacity(c, to) > most) {
+    if (pt_capacity(c, to) > max) {
         if (is_static) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of more elements than its source");
         }
-        limit(c, to, most);
+        limit(c, to, max);
     }
     uint8_t constant = source->flags & PT_VALUE_CONSTANT; // before it changes: of a view of itself
     view->data = source->data;

@@ -128,7 +128,7 @@ static const uint8_t *items_of(const uint8_t *evalue) {
 }
 
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length) {
-    if (PT_HAS_IMAGES && pt_is_record(arg)) {
+    if (PT_HAS_PTM && pt_is_record(arg)) {
         *length = record(c, arg)->sizes;
         return (const char *)pt_at(c, record(c, arg)->data);
     }
@@ -175,27 +175,27 @@ int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
         return int_of(int_item(values_of(c), items_of(pt_at(c, arg)), i));
     }
     const pt_value *list = record(c, arg);
-    return PT_HAS_IMAGES && list->flags & PT_VALUE_CONSTANT
+    return PT_HAS_PTM && list->flags & PT_VALUE_CONSTANT
                ? read_i64(number_item(c, list, i))
                : pt_get_int(c, pt_list_item(c, arg, i));
 }
 
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
-    return read_f64(PT_HAS_IMAGES && pt_is_record(arg)
+    return read_f64(PT_HAS_PTM && pt_is_record(arg)
                         ? number_item(c, record(c, arg), i)
                         : items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
 bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i) {
-    return (PT_HAS_IMAGES && pt_is_record(arg) ? pt_at(c, record(c, arg)->data)
+    return (PT_HAS_PTM && pt_is_record(arg) ? pt_at(c, record(c, arg)->data)
                                                : items_of(pt_at(c, arg)) + 4)[i] != 0;
 }
 
-uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
+uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *values) {
     const uint8_t *items = pt_is_record(arg) ? NULL : items_of(pt_at(c, arg));
     const uint8_t *program = items ? values_of(c) : NULL;
     uint32_t n = items ? pt_read_u32(items) : pt_list_length(c, arg);
-    for (uint32_t i = 0; i < n && i < most; i++) {
+    for (uint32_t i = 0; i < n && i < max; i++) {
         values[i] = items ? read_i64(union_field(int_item(program, items, i), PT_SLOT_INT_INT_VAL))
                           : pt_list_int(c, arg, i);
     }
@@ -255,7 +255,7 @@ static bool number_has_kind(uint8_t type, char letter) {
 
 // Numbers, strings and lists of numbers that do not change have records in an image.
 static bool is_constant(const pt_value *value) {
-    return PT_HAS_IMAGES && value->flags & PT_VALUE_CONSTANT && !is_tensor(value);
+    return PT_HAS_PTM && value->flags & PT_VALUE_CONSTANT && !is_tensor(value);
 }
 
 static bool constant_has_kind(uint8_t type, char letter) {

@@ -31,7 +31,7 @@ pt_ref pt_find_value_near(const pt_context *c, uint32_t index, uint32_t *near) {
 
 pt_ref pt_find_variable(const pt_context *c, uint32_t index) {
     const pt_method_record *m = pt_record_of(c);
-    pt_ref variables = pt_is_image(c) ? pt_make_ref(PT_MEMORY_POOL, 0)
+    pt_ref variables = pt_is_ptm(c) ? pt_make_ref(PT_MEMORY_POOL, 0)
                                       : m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
     uint32_t near = 0;
     return find(c, variables, m->n_variables, index, &near);

@@ -97,10 +97,10 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
             return real.check(c, args);                                            \
         }                                                                          \
         PT_TRY(complex_check);                                                     \
-        return pt_note_shortcut(c, 0);                                             \
+        return pt_note_variant(c, 0);                                             \
     }                                                                              \
     static int symbol##_run(pt_context *c, const pt_ref *args) {                   \
-        return !pt_shortcut(c) && (at_run) ? complex_run : real.run(c, args);      \
+        return !pt_variant(c) && (at_run) ? complex_run : real.run(c, args);      \
     }                                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 

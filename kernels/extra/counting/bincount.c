@@ -7,7 +7,7 @@
 
 static int check_bincount(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[BINCOUNT_SELF]);
-    const int64_t least = pt_get_int(c, args[BINCOUNT_MINLENGTH]);
+    const int64_t min = pt_get_int(c, args[BINCOUNT_MINLENGTH]);
     const pt_tensor out = pt_get_tensor(c, args[BINCOUNT_OUT]);
     uint8_t dtype = PT_DTYPE_LONG;
     if (!pt_is_none(args[BINCOUNT_WEIGHTS])) {
@@ -30,7 +30,7 @@ static int check_bincount(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the output must be int64; of weights float32 as they are, else float64");
     }
-    if (least < 0 || least > INT32_MAX) {
+    if (min < 0 || min > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "minlength is not in 0..2^31 - 1");
     }
     return PT_ERROR_OK;

@@ -59,7 +59,7 @@ static float overlap(const float *a, const float *b) {
 static int run_nms(pt_context *c, const pt_ref *args) {
     const pt_tensor scores = pt_get_tensor(c, args[NMS_SCORES]);
     const float *boxes = pt_get_data(c, args[NMS_DETS]);
-    const double most = pt_get_double(c, args[NMS_IOU_THRESHOLD]);
+    const double max = pt_get_double(c, args[NMS_IOU_THRESHOLD]);
     int32_t left = scores.sizes[0], kept = 0;
     void *scratch;
     PT_TRY(pt_take_scratch(c, nms_scratch(&scores), &scratch));
@@ -70,7 +70,7 @@ static int run_nms(pt_context *c, const pt_ref *args) {
         int32_t end = ++kept;
         for (int32_t i = kept; i < left; i++) {
             PT_TRY(pt_count_elements(c, 1));
-            if (!((double)overlap(box, boxes + order[i] * 4) > most)) {
+            if (!((double)overlap(box, boxes + order[i] * 4) > max)) {
                 order[end++] = order[i];
             }
         }
@@ -123,7 +123,7 @@ typedef struct sample {
     float weight;
 } sample;
 
-enum { MOST_SAMPLES = 1 << 15 }; // of a bin, in each direction
+enum { MAX_SAMPLES = 1 << 15 }; // of a bin, in each direction
 
 static int read_axis(pt_context *c, const pt_ref *args, float from, float to, int32_t bins,
                      axis *a) {
@@ -136,7 +136,7 @@ static int read_axis(pt_context *c, const pt_ref *args, float from, float to, in
     size = aligned ? size : larger(size, 1);
     a->bin = size / (float)bins;
     const float samples = ratio > 0 ? (float)ratio : a->bin;
-    if (!(samples <= MOST_SAMPLES)) {
+    if (!(samples <= MAX_SAMPLES)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a bin of a region has too many samples");
     }
     a->samples = samples > 0 ? (int32_t)samples : 0;

@@ -111,7 +111,7 @@ static int32_t points_along(const fft *f, uint32_t dim) {
 // Bytes of scratch: of the lines, and behind them of the tensor between the passes of FFT_BACK.
 static uint64_t fft_scratch(const pt_context *c, const pt_ref *args, fft *f) {
     const uint32_t pair = pt_element_size(f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype);
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (uint32_t i = 0; i < f->n_dims; i++) {
         const int32_t n = points_along(f, f->dims[i]);
         const kind kind = i + 1 == f->n_dims ? f->kind : FFT_COMPLEX;
@@ -119,9 +119,9 @@ static uint64_t fft_scratch(const pt_context *c, const pt_ref *args, fft *f) {
         const bool may_be_odd = (f->in.flags | f->out.flags) & PT_VALUE_DYNAMIC || n % 2;
         const uint32_t pairs =
             may_be_odd ? 3u * (uint32_t)n : (uint32_t)n / 2 + 2u * (uint32_t)points_of(kind, n);
-        most = pairs > most ? pairs : most;
+        max = pairs > max ? pairs : max;
     }
-    f->lines = most * pair;
+    f->lines = max * pair;
     return f->lines + (f->kind == FFT_BACK && f->n_dims > 1
                            ? (uint64_t)pt_capacity(c, args[SELF]) * pt_element_size(f->in.dtype)
                            : 0);

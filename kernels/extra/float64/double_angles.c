@@ -89,8 +89,8 @@ static double cos_polynomial(double r, double low) {
     static const double p[] = {-0x1.907d7aebd5e3dp-37, 0x1.1eeb68b109173p-29,
                                -0x1.27e4fa17a41b4p-22, 0x1.a01a019f4e867p-16,
                                -0x1.6c16c16c16966p-10, 0x1.5555555555555p-5};
-    double z = r * r, half = 0.5 * z, most = 1.0 - half;
-    return most + (((1.0 - most) - half) + (z * z * polynomial(p, COUNT(p), z) - r * low));
+    double z = r * r, half = 0.5 * z, max = 1.0 - half;
+    return max + (((1.0 - max) - half) + (z * z * polynomial(p, COUNT(p), z) - r * low));
 }
 
 // sin(x + shift * pi / 2)

@@ -15,9 +15,9 @@ enum {
     // From the weights' arguments to these
     BIAS_OF = GRU_BIAS_IH - GRU_WEIGHT_IH,
     SCALES_OF = GRU_SCALE_IH - GRU_WEIGHT_IH,
-    MOST_EMPTY_STEPS = 1 << 16,
-    MOST_ROWS = 4, // of int8 weights at a time
-    MOST_WIDTH = PT_POLL_WORK / MOST_ROWS,
+    MAX_EMPTY_STEPS = 1 << 16,
+    MAX_ROWS = 4, // of int8 weights at a time
+    MAX_WIDTH = PT_POLL_WORK / MAX_ROWS,
 };
 
 // The arguments that both have are in the same places. What depends on the kind: the gates, the
@@ -58,7 +58,7 @@ static int check_weights(pt_context *c, const pt_ref *args, const pt_tensor *inp
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the weights do not fit the input and each other");
     }
-    if (weight_ih.dtype == PT_DTYPE_CHAR && weight_ih.sizes[1] > MOST_WIDTH) {
+    if (weight_ih.dtype == PT_DTYPE_CHAR && weight_ih.sizes[1] > MAX_WIDTH) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "an input of int8 weights has too many features");
     }
     for (uint32_t i = GRU_BIAS_IH; i <= GRU_SCALE_HH; i++) {
@@ -107,7 +107,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     }
     pt_ask_scratch(c, layer_scratch(k, batch, hidden));
     const int32_t steps = input.sizes[batch_first ? 1 : 0];
-    if (steps > MOST_EMPTY_STEPS && steps > pt_numel(&input)) {
+    if (steps > MAX_EMPTY_STEPS && steps > pt_numel(&input)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input has too many steps without elements");
     }
     const int32_t kept = pt_get_bool(c, args[GRU_SEQUENCE]) ? steps : 0;
@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) void
 sum_int8(const gates *g, int32_t row, const float *in, float *out, const int rows) {
     const int32_t width = g->p.taps[2];
     const int8_t *weight = (const int8_t *)g->p.a + row * width;
-    float sums[MOST_ROWS] = {0};
+    float sums[MAX_ROWS] = {0};
     for (int32_t k = 0; k < width; k++) {
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
@@ -170,9 +170,9 @@ static int sum_gates(pt_context *c, gates *g, const float *in) {
     for (int32_t n = 0; n < g->p.columns.length; n++) {
         float *out = (float *)g->p.out + n * rows;
         int32_t row = 0;
-        for (; row + MOST_ROWS <= rows; row += MOST_ROWS) {
-            PT_TRY(pt_count_work(c, MOST_ROWS * (1 + g->p.taps[2])));
-            sum_int8(g, row, in, out, MOST_ROWS);
+        for (; row + MAX_ROWS <= rows; row += MAX_ROWS) {
+            PT_TRY(pt_count_work(c, MAX_ROWS * (1 + g->p.taps[2])));
+            sum_int8(g, row, in, out, MAX_ROWS);
         }
         for (; row < rows; row++) {
             PT_TRY(pt_count_work(c, 1 + g->p.taps[2]));

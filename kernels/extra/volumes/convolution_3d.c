@@ -28,10 +28,10 @@ typedef struct volume {
 static uint32_t volume_scratch(const pt_context *c, const pt_ref *args, const int32_t *sizes) {
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const int32_t slice[] = {sizes[1], sizes[3], sizes[4]};
-    const uint32_t most = pt_capacity(c, args[CONVOLUTION_OUT]), all = pt_product(slice, 3);
+    const uint32_t max = pt_capacity(c, args[CONVOLUTION_OUT]), all = pt_product(slice, 3);
     const uint32_t bytes =
         pt_is_half(weight.dtype) ? 2 * (uint32_t)sizeof(float) : pt_element_size(weight.dtype);
-    return weight.sizes[2] > 1 ? (all < most ? all : most) * bytes : 0;
+    return weight.sizes[2] > 1 ? (all < max ? all : max) * bytes : 0;
 }
 
 // ---- check

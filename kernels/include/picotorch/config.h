@@ -2,7 +2,7 @@
 // this file:
 //
 //   PT_NO_PROGRAMS  it runs images only: no .pte file, no .ptd file, no delegates
-//   PT_NO_IMAGES    it runs .pte files only
+//   PT_NO_PTM    it runs .pte files only
 //   PT_NO_DYNAMIC   it runs images whose instructions are calls of kernels alone, in which nothing
 //                   changes but data: no sizes, numbers, jumps or moves
 //   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
@@ -10,7 +10,7 @@
 //   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
 //   PT_NO_PACKING   it packs no weights: pt_options.prepare is refused. A build for images only is
 //   one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed for any
-//   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS
+//   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
 //                   convolutions do not have that form of arch/conv_variants.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
 //
@@ -37,10 +37,10 @@
 #define PT_HAS_PROGRAMS 1
 #endif
 
-#ifdef PT_NO_IMAGES
-#define PT_HAS_IMAGES 0
+#ifdef PT_NO_PTM
+#define PT_HAS_PTM 0
 #else
-#define PT_HAS_IMAGES 1
+#define PT_HAS_PTM 1
 #endif
 
 #ifdef PT_NO_DYNAMIC
@@ -154,11 +154,11 @@
 #endif
 
 // Limits of a method; a pt_method has room for this many.
-#ifndef PT_MOST_MEMORIES
-#define PT_MOST_MEMORIES 32 // 4, its planned buffers, and what the program leaves unplanned
+#ifndef PT_MAX_MEMORIES
+#define PT_MAX_MEMORIES 32 // 4, its planned buffers, and what the program leaves unplanned
 #endif
-#ifndef PT_MOST_INPUTS
-#define PT_MOST_INPUTS 256 // a multiple of 32
+#ifndef PT_MAX_INPUTS
+#define PT_MAX_INPUTS 256 // a multiple of 32
 #endif
 
 // The most bytes of a .pte file, of a .ptd file and of a planned buffer. What lies beyond a
@@ -179,12 +179,12 @@
 
 // ---- what a build may choose
 
-#if PT_MOST_MEMORIES < 5 || PT_MOST_MEMORIES > 32
+#if PT_MAX_MEMORIES < 5 || PT_MAX_MEMORIES > 32
 #error \
-    "PT_MOST_MEMORIES must be 5 to 32: a reference names a memory by 5 bits, and 4 are not buffers"
+    "PT_MAX_MEMORIES must be 5 to 32: a reference names a memory by 5 bits, and 4 are not buffers"
 #endif
-#if PT_MOST_INPUTS < 32 || PT_MOST_INPUTS > 65504 || PT_MOST_INPUTS % 32
-#error "PT_MOST_INPUTS must be a multiple of 32, from 32 to 65504"
+#if PT_MAX_INPUTS < 32 || PT_MAX_INPUTS > 65504 || PT_MAX_INPUTS % 32
+#error "PT_MAX_INPUTS must be a multiple of 32, from 32 to 65504"
 #endif
 #if PT_PROGRAM_LIMIT != 0x8000000 && PT_PROGRAM_LIMIT != 0x10000000 && \
     PT_PROGRAM_LIMIT != 0x20000000 && PT_PROGRAM_LIMIT != 0x40000000
@@ -196,8 +196,8 @@
 #if PT_MAX_STEPS < 1 || PT_MAX_STEPS > 0x7FFFFFFF
 #error "PT_MAX_STEPS must be 1 to 2147483647"
 #endif
-#if !PT_HAS_PROGRAMS && !PT_HAS_IMAGES
-#error "PT_NO_PROGRAMS and PT_NO_IMAGES leave nothing to run: define at most one of them"
+#if !PT_HAS_PROGRAMS && !PT_HAS_PTM
+#error "PT_NO_PROGRAMS and PT_NO_PTM leave nothing to run: define at most one of them"
 #endif
 #if !PT_HAS_CHECKS && PT_HAS_PROGRAMS
 #error "PT_NO_CHECKS is for images only: define PT_NO_PROGRAMS, too"

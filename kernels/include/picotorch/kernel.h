@@ -40,9 +40,9 @@ enum {
     PT_MEMORY_NONE,
     PT_MEMORY_PROGRAM,
     PT_MEMORY_POOL,
-    PT_MEMORY_IMAGE,   // records of an image, which never change
+    PT_MEMORY_PTM,   // records of an image, which never change
     PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
-    PT_MEMORIES = PT_MOST_MEMORIES
+    PT_MEMORIES = PT_MAX_MEMORIES
 };
 
 // Properties of a tensor.
@@ -114,12 +114,12 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 // Forms of convolutions that take much scratch, see arch/conv_variants.h. Those that a build may have: cores
 // with the DSP extension, and the host, which says how much they take.
 #if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
-#define PT_HAS_WIDE 1
+#define PT_HAS_CONV_VARIANTS 1
 #else
-#define PT_HAS_WIDE 0
+#define PT_HAS_CONV_VARIANTS 0
 #endif
-enum { PT_WIDE_WINOGRAD, PT_WIDE_POINTWISE, PT_WIDE_NEIGHBOURS, PT_WIDE_FORMS };
-extern const struct pt_wide *const pt_build_wide[PT_WIDE_FORMS]; // NULL: left out
+enum { PT_VARIANT_WINOGRAD, PT_VARIANT_POINTWISE, PT_VARIANT_IM2ROW, PT_CONV_VARIANTS };
+extern const struct pt_conv_variant *const pt_build_wide[PT_CONV_VARIANTS]; // NULL: left out
 
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
@@ -128,8 +128,8 @@ typedef struct pt_context {
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed; // most that any check has asked for, and has no place for
-    uint32_t scratch_least;  // the same of those that cannot do without
-    uint32_t scratch_wished; // most that any check has wished for, and has no place for
+    uint32_t min_scratch;  // the same of those that cannot do without
+    uint32_t preferred_scratch; // most that any check has preferred, and has no place for
     uint32_t list_items;     // of lists of ints that loading has read
     uint8_t checking;        // PT_CHECK_...
     bool packs;              // checks may ask for memory for what they pack
@@ -143,7 +143,7 @@ typedef struct pt_context {
     bool uses_plain;
     uint8_t
         wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
-    uint8_t wishing_core; // PT_CORE_...: for whose loops checks wish for scratch
+    uint8_t preferring_core; // PT_CORE_...: for whose loops checks prefer scratch
     uint8_t *unpacked;    // memory for weights that runs unpack once, at a multiple of 8, or NULL
     uint32_t unpacked_bytes, unpacked_used;
 #endif
@@ -161,7 +161,7 @@ typedef struct pt_context {
     // Asked now and then while instructions run, each of which may take long: an error code ends
     // the execution. NULL: nobody is asked.
     int (*poll)(struct pt_context *c);
-    int32_t patience; // steps until it is asked
+    int32_t poll_budget; // steps until it is asked
     void *owner;      // of this context, for call_delegate and poll
     pt_ref places;    // of an image: pt_temp_place[n_instructions]; 0 for none
 } pt_context;
@@ -200,8 +200,8 @@ PT_MUST_USE int pt_poll_now(pt_context *c);
 // All kernels whose work is not bounded call this at least every PT_POLL_WORK, but for what takes
 // one pass of the fastest loops over a tensor.
 PT_MUST_USE static inline int pt_count_work(pt_context *c, int32_t steps) {
-    c->patience -= steps;
-    return c->patience >= 0 ? PT_ERROR_OK : pt_poll_now(c);
+    c->poll_budget -= steps;
+    return c->poll_budget >= 0 ? PT_ERROR_OK : pt_poll_now(c);
 }
 
 // The same for `a` times `b` steps, which may be any number; both are at least 0.
@@ -278,7 +278,7 @@ int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
 bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list of bools
 // The first ints of a list, at most `most`; returns the list's length.
-uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values);
+uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *values);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
@@ -333,17 +333,17 @@ void pt_use_scratch(pt_context *c, uint32_t bytes);
 // True for a check whose call finds less than `bytes` in idle planned memory.
 bool pt_lacks_place(const pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of
-// pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
-static inline void pt_wish_scratch(pt_context *c, uint32_t bytes) {
-    if (bytes > c->scratch_wished && (!PT_HAS_IMAGES || pt_lacks_place(c, bytes))) {
-        c->scratch_wished = bytes;
+// pt_prefers_for; more than these it does not take. A run looks at c->scratch_size.
+static inline void pt_prefer_scratch(pt_context *c, uint32_t bytes) {
+    if (bytes > c->preferred_scratch && (!PT_HAS_PTM || pt_lacks_place(c, bytes))) {
+        c->preferred_scratch = bytes;
     }
 }
 
 // The core whose loops will run: a build's own, on the host the one asked for.
-static inline uint8_t pt_wishes_for(const pt_context *c) {
+static inline uint8_t pt_prefers_for(const pt_context *c) {
 #if PT_HAS_ANY_CORE
-    return c->wishing_core;
+    return c->preferring_core;
 #else
     (void)c;
     return PT_CORE_OF_LOOPS;
@@ -374,7 +374,7 @@ static inline void pt_note_use(pt_context *c, uint32_t i, pt_packed_use use) {
 
 // True for a constant tensor whose bytes the image does without: what lies there is something else.
 static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
-    return PT_HAS_IMAGES && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
+    return PT_HAS_PTM && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
 }
 
 // For a run: what the check of this instruction packed, or NULL.
@@ -386,10 +386,10 @@ static inline const void *pt_packed(const pt_context *c) {
 
 // For a check, as its last step: what run need not find out again of arguments that never change, 1
 // to 15; 0 for nothing. A run whose arguments may change sees none.
-PT_MUST_USE int pt_note_shortcut(pt_context *c, uint32_t shortcut);
+PT_MUST_USE int pt_note_variant(pt_context *c, uint32_t variant);
 
 // For a run: what the check noted, or 0.
-static inline uint32_t pt_shortcut(const pt_context *c) {
+static inline uint32_t pt_variant(const pt_context *c) {
     enum { AT = 3 }; // in a pt_instruction, in the high bits
     return c->records[c->position + AT] >> 4;
 }

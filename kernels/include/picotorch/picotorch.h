@@ -9,7 +9,7 @@
 //
 //     int classify(const void *model, uint32_t size, const float *x, pt_value_view *y,
 //                  pt_error *error) {
-//         pt_plan plan;
+//         pt_method_meta plan;
 //         const pt_span buffers[] = {{planned, sizeof(planned), false}};
 //         const pt_memories memories = {.pool = {pool, sizeof(pool), false},
 //                                       .planned = buffers,
@@ -17,7 +17,7 @@
 //                                       .temp = {temp, sizeof(temp), false}};
 //         const pt_options options = {.prepare = false};
 //         PT_TRY(pt_program_open(&program, model, size, PT_VERIFY_STRICT, error));
-//         PT_TRY(pt_plan_find(&plan, &program, "forward", 7, error));
+//         PT_TRY(pt_method_meta_find(&plan, &program, "forward", 7, error));
 //         PT_TRY(pt_load(&method, &plan, &memories, &options, error));
 //         PT_TRY(pt_set_input(&method, 0, (void *)x, INPUTS * sizeof(float), error));
 //         PT_TRY(pt_execute(&method, error));
@@ -27,7 +27,7 @@
 // Ownership. All memory is the caller's. No function allocates, and the library has no variables
 // of its own. A pt_program, a pt_data, a pt_method, the file behind each and the memories of a
 // method stay where they are, and unchanged by the caller, for as long as a method that uses them
-// is loaded. pt_load copies pt_plan, pt_memories and pt_options, not the arrays that they point to.
+// is loaded. pt_load copies pt_method_meta, pt_memories and pt_options, not the arrays that they point to.
 //
 // Alignment. Files and memories start at a multiple of 8 bytes (PT_ALIGNMENT). No two memories of a
 // method share a byte.
@@ -128,11 +128,11 @@ int pt_program_open(pt_program *program, const void *data, uint32_t size,
 
 // Opens an image, a method that `picotorch compile` wrote for one core (.ptm). The errors are the
 // same.
-int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
                   pt_error *error);
 
-// Compares the checksum of an image's constants, which pt_image_open does not read. InvalidProgram.
-int pt_image_check_data(const pt_program *image, pt_error *error);
+// Compares the checksum of an image's constants, which pt_ptm_open does not read. InvalidProgram.
+int pt_ptm_check_data(const pt_program *image, pt_error *error);
 
 // Opens a .pte file or an image, by its first bytes. NotSupported for a kind that this build leaves
 // out.
@@ -156,7 +156,7 @@ int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error
 
 // The description of a method in its program, before it is loaded. Its fields are the library's:
 // positions in the program. It is valid as long as the program is, and may be copied.
-typedef struct pt_plan {
+typedef struct pt_method_meta {
     const pt_program *program;
     uint32_t index; // of the method
     uint32_t position;
@@ -167,9 +167,9 @@ typedef struct pt_plan {
     uint32_t operators;
     uint32_t delegates;
     uint32_t planned; // sizes of the planned buffers
-} pt_plan;
+} pt_method_meta;
 
-// The items of a description, for pt_plan_count and pt_plan_item.
+// The items of a description, for pt_method_meta_count and pt_method_meta_evalue.
 typedef enum {
     PT_VALUES,
     PT_INPUTS,
@@ -179,21 +179,21 @@ typedef enum {
     PT_PLANNED_BUFFERS,
     PT_INSTRUCTIONS,
     PT_DELEGATE_ARGUMENTS, // the largest number of arguments of a delegate call
-} pt_what;
+} pt_section;
 
 // Describe the method number i, or the method of a name of `length` bytes. NotFound.
-int pt_plan_at(pt_plan *plan, const pt_program *program, uint32_t i, pt_error *error);
-int pt_plan_find(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,
+int pt_method_meta_at(pt_method_meta *plan, const pt_program *program, uint32_t i, pt_error *error);
+int pt_method_meta_find(pt_method_meta *plan, const pt_program *program, const char *name, uint32_t length,
                  pt_error *error);
 
-pt_text pt_plan_name(const pt_plan *plan);
-uint32_t pt_plan_count(const pt_plan *plan, pt_what what);
+pt_text pt_method_meta_name(const pt_method_meta *plan);
+uint32_t pt_method_meta_count(const pt_method_meta *plan, pt_section what);
 
 // Sets *size to the bytes that planned buffer i needs. InvalidArgument, InvalidProgram.
-int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error);
+int pt_method_meta_buffer(const pt_method_meta *plan, uint32_t i, uint32_t *size, pt_error *error);
 
 // A value in the program.
-typedef struct pt_item {
+typedef struct pt_evalue {
     uint8_t type;     // PT_TYPE_...
     bool has_numbers; // a list of ints whose entries are the numbers, as an image may have it
     pt_scalar number; // of an int, bool or double
@@ -201,16 +201,16 @@ typedef struct pt_item {
     uint32_t items;   // of a list: position of its vector of items
     uint32_t count;   // how many
     uint32_t table;   // of a tensor: position of its table
-} pt_item;
+} pt_evalue;
 
 // Reads value number i: of PT_VALUES the value itself, of PT_INPUTS and PT_OUTPUTS the value of
 // this input or output. Sets *index to the number of the value, if `index` is not NULL.
 // InvalidArgument, InvalidProgram.
-int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
+int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_evalue *item,
                  pt_error *error);
 // Returns item i, below count, of a list: an int, the index of a value (-1 for None), a bool, or
 // the bits of a double.
-int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i);
+int64_t pt_list_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
 
 // A tensor in the program. The arrays lie in the file.
 typedef struct pt_tensor_info {
@@ -230,17 +230,17 @@ typedef struct pt_tensor_info {
 } pt_tensor_info;
 
 // Reads a value that is a tensor. InvalidArgument for another value, InvalidProgram, NotSupported.
-int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
+int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info, pt_error *error);
 // Returns true for a tensor with a fully qualified name.
-bool pt_has_name(const pt_plan *plan, const pt_item *item);
+bool pt_has_name(const pt_method_meta *plan, const pt_evalue *item);
 // Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
 // negative if this build has no kernel for it; of an image, which has no names, it is then
 // -1 - number.
-int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                      int32_t *number, pt_error *error);
 
 // Returns the name of the backend of delegate i, "" where there is none.
-pt_text pt_plan_backend(const pt_plan *plan, uint32_t i);
+pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i);
 
 typedef struct pt_delegate_info {
     pt_text backend;
@@ -252,16 +252,16 @@ typedef struct pt_delegate_info {
 
 // Reads delegate i. InvalidArgument, InvalidProgram; NotFound, Internal where its processed data is
 // missing.
-int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error);
+int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info, pt_error *error);
 // Reads compile spec i, below n_specs, of a delegate.
-void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
+void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
                      pt_span *value);
 // Reads the value of the first compile spec of a key. Returns false if there is none.
-bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
+bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
 // The vtable of the table that was read last: tables of one kind share few of them. Zeros before
-// the first. A field of pt_plan_walk, for the library.
+// the first. A field of pt_instruction_walk, for the library.
 typedef struct pt_layout {
     uint32_t vtable;
     uint32_t last; // position up to which the fields of such a table lie in the file
@@ -274,9 +274,9 @@ typedef struct pt_pair_layout {
 } pt_pair_layout;
 
 // A walk over the instructions of a method, chain by chain:
-//     for (pt_plan_walk walk = pt_plan_walk_start(&plan); pt_plan_walk_next(&walk);) { ... }
-typedef struct pt_plan_walk {
-    const pt_plan *plan;
+//     for (pt_instruction_walk walk = pt_instruction_walk_start(&plan); pt_instruction_walk_next(&walk);) { ... }
+typedef struct pt_instruction_walk {
+    const pt_method_meta *plan;
     uint32_t chain;        // that follows this one
     uint32_t instructions; // vector of this chain's
     uint32_t next;         // in the chain
@@ -291,18 +291,18 @@ typedef struct pt_plan_walk {
     bool bad; // a part lies outside the file
     pt_pair_layout instruction;
     pt_pair_layout call;
-} pt_plan_walk;
+} pt_instruction_walk;
 
-pt_plan_walk pt_plan_walk_start(const pt_plan *plan);
+pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *plan);
 // Moves to the next instruction. Returns false behind the last one, and at the first that lies
 // outside the file (`bad`).
-bool pt_plan_walk_next(pt_plan_walk *walk);
+bool pt_instruction_walk_next(pt_instruction_walk *walk);
 // Returns the number of the value that is argument k, below n_args, of a call.
-int32_t pt_plan_walk_argument(const pt_plan_walk *walk, uint32_t k);
+int32_t pt_instruction_walk_argument(const pt_instruction_walk *walk, uint32_t k);
 // Returns the number of the value that a call makes a view of another, -1 if it makes none.
-int32_t pt_plan_walk_view(const pt_plan_walk *walk);
+int32_t pt_instruction_walk_view(const pt_instruction_walk *walk);
 // Returns the number of the operator that instruction i calls, -1 if it calls none.
-int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i);
+int32_t pt_method_meta_called_operator(const pt_method_meta *plan, uint32_t i);
 
 // ---- data files
 
@@ -338,8 +338,8 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
 typedef struct pt_memories {
     pt_span pool;           // records of the method, and the weights that it packs
     uint32_t pool_used;     // bytes at its start that belong to others
-    const pt_span *planned; // as many as pt_plan_count(PT_PLANNED_BUFFERS), each of at least
-    uint32_t n_planned;     // pt_plan_buffer bytes
+    const pt_span *planned; // as many as pt_method_meta_count(PT_PLANNED_BUFFERS), each of at least
+    uint32_t n_planned;     // pt_method_meta_buffer bytes
     pt_span temp;           // what kernels use while they run; data NULL: none
     pt_data *const *data;   // .ptd files with the tensors that the program leaves out
     uint32_t n_data;
@@ -379,7 +379,6 @@ typedef struct pt_options {
     uint64_t clock_mask;           // has a 1 for each bit of the clock
 } pt_options;
 
-enum { PT_MAX_INPUTS = PT_MOST_INPUTS };
 
 typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 
@@ -387,7 +386,7 @@ typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 // read `delegates` and `n_call`.
 typedef struct pt_method {
     pt_context c;
-    pt_plan plan;
+    pt_method_meta plan;
     const pt_delegates *delegates;
     pt_data *const *data;
     uint32_t records_end; // where its records end, and what is packed begins
@@ -414,14 +413,14 @@ typedef struct pt_method {
 // a data file; MemoryAllocationFailed for a memory that is too small, with both sizes;
 // InvalidArgument; InvalidProgram; InvalidExternalData; NotSupported; OutOfResources for a limit of
 // this build (config.h); and the errors of kernels.
-int pt_load(pt_method *method, const pt_plan *plan, const pt_memories *memories,
+int pt_load(pt_method *method, const pt_method_meta *plan, const pt_memories *memories,
             const pt_options *options, pt_error *error);
 // Unloads a method, and ends its delegates. Its part of the pool is free again. Does nothing
 // where no method is loaded, and while it executes.
 void pt_unload(pt_method *method);
 
 // A tensor of the caller. Without a shape it has the dtype and the sizes of the program's tensor.
-typedef struct pt_given {
+typedef struct pt_input_buffer {
     pt_span data;
     char typecode; // of the elements, as in Python's array module; 'B' or 0: bytes
     bool has_shape;
@@ -430,7 +429,7 @@ typedef struct pt_given {
     const int32_t *sizes;
     const uint8_t *dim_order; // NULL: the program's
     uint8_t memory;           // out: number of the memory that was bound; 0 if data was copied
-} pt_given;
+} pt_input_buffer;
 
 // Sets input i to a tensor. Its bytes are in the program's dtype and dim order. They are copied
 // into planned memory; where the program leaves the input unplanned they are used in place, and
@@ -439,15 +438,15 @@ typedef struct pt_given {
 // InvalidArgument for another number of bytes, dtype or index, NotSupported for sizes that the
 // input cannot take, InvalidState before pt_load, during an execution and between steps.
 int pt_set_input(pt_method *method, uint32_t i, void *data, uint32_t size, pt_error *error);
-int pt_give_input(pt_method *method, uint32_t i, pt_given *given, pt_error *error);
+int pt_give_input(pt_method *method, uint32_t i, pt_input_buffer *given, pt_error *error);
 // Sets an input that is not a tensor: a number, a string, or PT_TYPE_NULL. It has to be the value
 // that the program was exported with. InvalidArgument, InvalidState.
-int pt_set_constant_input(pt_method *method, uint32_t i, const pt_item *value, pt_error *error);
+int pt_set_constant_input(pt_method *method, uint32_t i, const pt_evalue *value, pt_error *error);
 // Set the memory of output i, or of the mutable buffer of a name, that the program leaves
 // unplanned. It is the caller's, and stays where it is while the method is loaded. InvalidArgument,
 // NotSupported, NotFound, InvalidState.
-int pt_set_output(pt_method *method, uint32_t i, pt_given *given, pt_error *error);
-int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_given *given,
+int pt_set_output(pt_method *method, uint32_t i, pt_input_buffer *given, pt_error *error);
+int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_input_buffer *given,
                      pt_error *error);
 
 // Returns the typecode of Python's array module for elements of a dtype. A dtype without one has
@@ -464,7 +463,7 @@ typedef struct pt_value_view {
     pt_tensor tensor; // where it is
     pt_scalar number;
     pt_text text;
-    pt_item list;
+    pt_evalue list;
     uint32_t value; // of a list: its number in PT_VALUES
 } pt_value_view;
 
@@ -476,7 +475,7 @@ typedef struct pt_value_view {
 int pt_output(const pt_method *method, uint32_t i, pt_value_view *view, pt_error *error);
 int pt_attribute(const pt_method *method, const char *name, uint32_t length, pt_value_view *view,
                  pt_error *error);
-int pt_list_view(const pt_method *method, const pt_item *list, uint32_t i, pt_value_view *view,
+int pt_list_view(const pt_method *method, const pt_evalue *list, uint32_t i, pt_value_view *view,
                  pt_error *error);
 
 // Executes all instructions from the first one, wherever pt_step stopped. InvalidArgument if an
@@ -509,7 +508,7 @@ typedef struct pt_usage {
     uint32_t temp;     // of temp memory; some kernels run with less, and take longer
     // Temp memory with which the kernels are fastest: `temp` or more. More than this is not used.
     // Of an image that was opened with PT_VERIFY_MINIMAL it is `temp`.
-    uint32_t temp_wished;
+    uint32_t preferred_temp;
 } pt_usage;
 
 // Returns what a loaded method uses.

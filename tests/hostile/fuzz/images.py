@@ -8,7 +8,7 @@ import random
 import struct
 
 from picotorch import Error
-from picotorch.compile import image_writer
+from picotorch.compile import ptm_writer
 from support import fixture_store
 
 MAGIC = b"PTM5"
@@ -27,7 +27,7 @@ def with_sums(data):
     size, records = (word(data, at) if len(data) > SUMMED else 0 for at in (SIZE, RECORDS))
     if data[:4] != MAGIC or not SUMMED <= records <= size <= len(data) or (records | size) % 4:
         return bytes(data)
-    sums = image_writer.sums(data[SUMMED:records]) + image_writer.sums(data[records:size])
+    sums = ptm_writer.sums(data[SUMMED:records]) + ptm_writer.sums(data[records:size])
     return bytes(data[:12]) + struct.pack("<4I", *sums) + bytes(data[SUMMED:])
 
 
@@ -39,7 +39,7 @@ def of_fixtures(largest):
         if len(fixture.pte) > 3 * largest:
             continue
         try:
-            image = image_writer.compile_image(fixture.pte, fixture.data, "cortex-m4").data
+            image = ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
         except Error:  # operators or delegates that there are not
             continue
         if len(image) <= largest:
@@ -54,7 +54,7 @@ def of_programs():
     found = []
     for name, program in PROGRAMS.items():
         try:
-            found.append((name, image_writer.compile_image(program).data))
+            found.append((name, ptm_writer.compile_ptm(program).data))
         except Error:
             continue
     return found

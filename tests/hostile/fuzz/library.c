@@ -17,15 +17,15 @@
 enum {
     LARGEST_MEMORY = 1 << 19, // bytes of any buffer that a program gets
     LARGEST_POOL = 1 << 19,
-    MOST_TRIES = 100, // to load with more memory
-    MOST_FILES = 4,
-    MOST_BLOCKS = 4096,
-    MOST_PLANNED = PT_MEMORIES,
-    MOST_METHODS = 32,
-    MOST_ITEMS = 256, // of a list, a data file or a plan that are looked at
-    MOST_POLLS = 64,
-    MOST_CALLS = 50, // of a delegate: in an endless loop they would take most of the time
-    MOST_STEPS = 8,
+    MAX_TRIES = 100, // to load with more memory
+    MAX_FILES = 4,
+    MAX_BLOCKS = 4096,
+    MAX_PLANNED = PT_MEMORIES,
+    MAX_METHODS = 32,
+    MAX_ITEMS = 256, // of a list, a data file or a plan that are looked at
+    MAX_POLLS = 64,
+    MAX_CALLS = 50, // of a delegate: in an endless loop they would take most of the time
+    MAX_STEPS = 8,
     TRAILER = 8,
 };
 
@@ -120,12 +120,12 @@ static bool works(int code, const pt_error *error) {
 
 // ---- memory
 
-static void *blocks[MOST_BLOCKS];
+static void *blocks[MAX_BLOCKS];
 static uint32_t n_blocks;
 
 // No byte more than asked for; of no byte NULL.
 static uint8_t *block(uint32_t size) {
-    if (size == 0 || size > LARGEST_POOL || n_blocks == MOST_BLOCKS) {
+    if (size == 0 || size > LARGEST_POOL || n_blocks == MAX_BLOCKS) {
         return NULL;
     }
     uint8_t *found = malloc(size);
@@ -158,7 +158,7 @@ typedef struct file {
 
 typedef struct input {
     file program;
-    file data[MOST_FILES];
+    file data[MAX_FILES];
     uint32_t n_data;
 } input;
 
@@ -169,16 +169,16 @@ static uint32_t read_u32(const uint8_t *p) {
 // Gives an image the checksums of what it holds. Returns how many bytes at its start may be others
 // now.
 static uint32_t put_sums(uint8_t *data, uint32_t size) {
-    pt_image_header *header = (pt_image_header *)(void *)data;
-    uint32_t start = offsetof(pt_image_header, operators);
-    if (size < sizeof(*header) || !pt_begins_image(data, size) || header->size > size ||
+    pt_ptm_header *header = (pt_ptm_header *)(void *)data;
+    uint32_t start = offsetof(pt_ptm_header, operators);
+    if (size < sizeof(*header) || !pt_begins_ptm(data, size) || header->size > size ||
         header->records > header->size || header->records < start ||
         (header->records | header->size) % 4) {
         return 0;
     }
     pt_program image = {.data = data};
-    pt_sum_image(&image, start, header->records, header->sums);
-    pt_sum_image(&image, header->records, header->size, header->data_sums);
+    pt_sum_ptm(&image, start, header->records, header->sums);
+    pt_sum_ptm(&image, header->records, header->size, header->data_sums);
     return start;
 }
 
@@ -202,7 +202,7 @@ static void let_go(file *f) {
 
 static void take_apart(input *in, const uint8_t *data, size_t size) {
     in->n_data = 0;
-    while (in->n_data < MOST_FILES && size >= TRAILER && memcmp(data + size - 4, "+ptd", 4) == 0) {
+    while (in->n_data < MAX_FILES && size >= TRAILER && memcmp(data + size - 4, "+ptd", 4) == 0) {
         uint32_t length = read_u32(data + size - TRAILER);
         if (length > size - TRAILER) {
             break;
@@ -217,17 +217,17 @@ static void take_apart(input *in, const uint8_t *data, size_t size) {
 
 static int find_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     (void)error;
-    pt_text name = pt_plan_backend(&m->plan, delegate);
+    pt_text name = pt_method_meta_backend(&m->plan, delegate);
     look_at_text(name);
     return PT_ERROR_OK;
 }
 
 static int init_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     pt_delegate_info info;
-    PT_TRY(pt_plan_delegate(&m->plan, delegate, &info, error));
+    PT_TRY(pt_method_meta_delegate(&m->plan, delegate, &info, error));
     look_at_text(info.backend);
     look(info.processed.data, info.processed.size);
-    for (uint32_t i = 0; i < info.n_specs && i < MOST_ITEMS; i++) {
+    for (uint32_t i = 0; i < info.n_specs && i < MAX_ITEMS; i++) {
         pt_text key;
         pt_span value;
         pt_compile_spec(&m->plan, &info, i, &key, &value);
@@ -263,7 +263,7 @@ static void write_argument(pt_method *m, uint32_t i, pt_value_view *view) {
 static int execute_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     void *data;
     uint32_t *calls = m->delegates->owner;
-    if (++*calls > MOST_CALLS) {
+    if (++*calls > MAX_CALLS) {
         return PT_ERROR_DELEGATE_INVALID_HANDLE;
     }
     PT_TRY(pt_allocate_temp(m, 40, 8, &data, error));
@@ -284,15 +284,15 @@ static void destroy_backend(pt_method *m, uint32_t delegate) {
 
 // ---- plans
 
-static void describe_item(const pt_plan *plan, const pt_item *item) {
+static void describe_item(const pt_method_meta *plan, const pt_evalue *item) {
     pt_tensor_info info;
     pt_error error;
     look_at(item->type);
     look_at_text(item->text);
-    for (uint32_t i = 0; i < item->count && i < MOST_ITEMS; i++) {
+    for (uint32_t i = 0; i < item->count && i < MAX_ITEMS; i++) {
         look_at(pt_list_entry(plan, item, i));
     }
-    if (works(pt_plan_tensor(plan, item, &info, &error), &error)) {
+    if (works(pt_method_meta_tensor(plan, item, &info, &error), &error)) {
         look(info.sizes, info.rank * sizeof(*info.sizes));
         look(info.dim_order, info.rank);
         look_at_text(info.name);
@@ -303,64 +303,64 @@ static void describe_item(const pt_plan *plan, const pt_item *item) {
     look_at(pt_has_name(plan, item));
 }
 
-static void describe_items(const pt_plan *plan, pt_what what) {
-    uint32_t n = pt_plan_count(plan, what);
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
+static void describe_items(const pt_method_meta *plan, pt_section what) {
+    uint32_t n = pt_method_meta_count(plan, what);
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         uint32_t index;
-        pt_item item;
+        pt_evalue item;
         pt_error error;
-        if (works(pt_plan_item(plan, what, i, &index, &item, &error), &error)) {
+        if (works(pt_method_meta_evalue(plan, what, i, &index, &item, &error), &error)) {
             look_at(index);
             describe_item(plan, &item);
         }
     }
 }
 
-static void describe_instructions(const pt_plan *plan) {
-    pt_plan_walk walk = pt_plan_walk_start(plan);
-    while (pt_plan_walk_next(&walk)) {
+static void describe_instructions(const pt_method_meta *plan) {
+    pt_instruction_walk walk = pt_instruction_walk_start(plan);
+    while (pt_instruction_walk_next(&walk)) {
         look_at(walk.kind);
         look_at(walk.target);
-        look_at(pt_plan_walk_view(&walk));
-        for (uint32_t k = 0; k < walk.n_args && k < MOST_ITEMS; k++) {
-            look_at(pt_plan_walk_argument(&walk, k));
+        look_at(pt_instruction_walk_view(&walk));
+        for (uint32_t k = 0; k < walk.n_args && k < MAX_ITEMS; k++) {
+            look_at(pt_instruction_walk_argument(&walk, k));
         }
-        if (walk.index == MOST_ITEMS) {
+        if (walk.index == MAX_ITEMS) {
             break;
         }
     }
-    look_at(pt_plan_called_operator(plan, 1));
+    look_at(pt_method_meta_called_operator(plan, 1));
 }
 
-static void describe_plan(const pt_plan *plan) {
+static void describe_plan(const pt_method_meta *plan) {
     pt_error error;
-    look_at_text(pt_plan_name(plan));
-    look_at(pt_plan_count(plan, PT_INSTRUCTIONS));
+    look_at_text(pt_method_meta_name(plan));
+    look_at(pt_method_meta_count(plan, PT_INSTRUCTIONS));
     describe_items(plan, PT_INPUTS);
     describe_items(plan, PT_OUTPUTS);
     describe_items(plan, PT_VALUES);
     describe_instructions(plan);
-    uint32_t n = pt_plan_count(plan, PT_OPERATORS), size;
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
+    uint32_t n = pt_method_meta_count(plan, PT_OPERATORS), size;
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         pt_text name, overload;
         int32_t number;
-        if (works(pt_plan_operator(plan, i, &name, &overload, &number, &error), &error)) {
+        if (works(pt_method_meta_operator(plan, i, &name, &overload, &number, &error), &error)) {
             look_at_text(name);
             look_at_text(overload);
             look_at(number);
         }
     }
-    n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
-        if (works(pt_plan_buffer(plan, i, &size, &error), &error)) {
+    n = pt_method_meta_count(plan, PT_PLANNED_BUFFERS);
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
+        if (works(pt_method_meta_buffer(plan, i, &size, &error), &error)) {
             look_at(size);
         }
     }
-    n = pt_plan_count(plan, PT_DELEGATES);
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
+    n = pt_method_meta_count(plan, PT_DELEGATES);
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         pt_delegate_info info;
-        look_at_text(pt_plan_backend(plan, i));
-        if (works(pt_plan_delegate(plan, i, &info, &error), &error)) {
+        look_at_text(pt_method_meta_backend(plan, i));
+        if (works(pt_method_meta_delegate(plan, i, &info, &error), &error)) {
             look_at(info.n_specs);
         }
     }
@@ -368,7 +368,7 @@ static void describe_plan(const pt_plan *plan) {
 
 static void describe_program(const pt_program *program) {
     uint32_t n = pt_named_data_count(program);
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         pt_text key;
         pt_span data;
         pt_error error;
@@ -383,7 +383,7 @@ static void describe_program(const pt_program *program) {
 
 static void describe_data(const pt_data *data) {
     uint32_t n = pt_data_keys(data);
-    for (uint32_t i = 0; i < n && i < MOST_ITEMS; i++) {
+    for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
         pt_tensor_info info;
         pt_error error;
         pt_text key = pt_data_key(data, i);
@@ -434,7 +434,7 @@ static void look_at_view(const pt_method *m, const pt_value_view *view, uint32_t
         look_at_text(view->text);
         break;
     default:
-        for (uint32_t i = 0; depth == 0 && i < view->list.count && i < MOST_ITEMS; i++) {
+        for (uint32_t i = 0; depth == 0 && i < view->list.count && i < MAX_ITEMS; i++) {
             pt_value_view item;
             pt_error error;
             if (works(pt_list_view(m, &view->list, i, &item, &error), &error)) {
@@ -447,19 +447,19 @@ static void look_at_view(const pt_method *m, const pt_value_view *view, uint32_t
 static void read_all(const pt_method *m) {
     pt_value_view view;
     pt_error error;
-    uint32_t n = pt_plan_count(&m->plan, PT_OUTPUTS);
-    for (uint32_t i = 0; i <= n && i < MOST_ITEMS; i++) {
+    uint32_t n = pt_method_meta_count(&m->plan, PT_OUTPUTS);
+    for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         if (works(pt_output(m, i, &view, &error), &error)) {
             look_at_view(m, &view, 0);
         }
     }
-    n = pt_plan_count(&m->plan, PT_VALUES);
-    for (uint32_t i = 0; i < n && i < MOST_ITEMS; i++) {
-        pt_item item;
+    n = pt_method_meta_count(&m->plan, PT_VALUES);
+    for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
+        pt_evalue item;
         pt_tensor_info info;
-        if (pt_plan_item(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
+        if (pt_method_meta_evalue(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
             pt_has_name(&m->plan, &item) &&
-            pt_plan_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
             works(pt_attribute(m, info.name.data, info.name.length, &view, &error), &error)) {
             look_at_view(m, &view, 0);
         }
@@ -472,26 +472,26 @@ static void read_all(const pt_method *m) {
 
 // To outputs and mutable buffers that the program leaves unplanned. `odd`: not as it should be.
 static void give_memories(pt_method *m, bool odd) {
-    pt_item item;
+    pt_evalue item;
     pt_tensor_info info;
     pt_error error;
-    uint32_t n = pt_plan_count(&m->plan, PT_OUTPUTS);
-    for (uint32_t i = 0; i < n && i < MOST_ITEMS; i++) {
-        if (pt_plan_item(&m->plan, PT_OUTPUTS, i, NULL, &item, &error) == PT_ERROR_OK &&
-            pt_plan_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned) {
-            pt_given given = {.data = span(info.nbytes + odd)};
+    uint32_t n = pt_method_meta_count(&m->plan, PT_OUTPUTS);
+    for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
+        if (pt_method_meta_evalue(&m->plan, PT_OUTPUTS, i, NULL, &item, &error) == PT_ERROR_OK &&
+            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned) {
+            pt_input_buffer given = {.data = span(info.nbytes + odd)};
             given.data.data = (uint8_t *)given.data.data + (odd && given.data.data);
             given.data.size -= odd && given.data.data;
             works(pt_set_output(m, i, &given, &error), &error);
         }
     }
-    n = pt_plan_count(&m->plan, PT_VALUES);
-    for (uint32_t i = 0; i < n && i < MOST_ITEMS; i++) {
-        if (pt_plan_item(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
+    n = pt_method_meta_count(&m->plan, PT_VALUES);
+    for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
+        if (pt_method_meta_evalue(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
             pt_has_name(&m->plan, &item) &&
-            pt_plan_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned &&
+            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned &&
             !info.is_constant) {
-            pt_given given = {.data = span(info.nbytes - (odd && info.nbytes))};
+            pt_input_buffer given = {.data = span(info.nbytes - (odd && info.nbytes))};
             works(pt_set_attribute(m, info.name.data, info.name.length, &given, &error), &error);
         }
     }
@@ -535,14 +535,14 @@ static pt_span place(const pt_method *m, uint32_t i, uint32_t nbytes, pt_span la
     }
 }
 
-static void give_tensor(pt_method *m, uint32_t i, const pt_item *item, way how, pt_span *last) {
+static void give_tensor(pt_method *m, uint32_t i, const pt_evalue *item, way how, pt_span *last) {
     pt_tensor_info info;
     pt_error error;
     int32_t sizes[PT_MAX_RANK];
-    if (!works(pt_plan_tensor(&m->plan, item, &info, &error), &error)) {
+    if (!works(pt_method_meta_tensor(&m->plan, item, &info, &error), &error)) {
         return;
     }
-    pt_given given = {.typecode = pt_typecode(info.dtype),
+    pt_input_buffer given = {.typecode = pt_typecode(info.dtype),
                       .dtype = info.dtype,
                       .rank = info.rank,
                       .sizes = sizes,
@@ -569,11 +569,11 @@ static void give_tensor(pt_method *m, uint32_t i, const pt_item *item, way how, 
 
 static void set_inputs(pt_method *m, way how) {
     pt_span last = {NULL, 0, false};
-    uint32_t n = pt_plan_count(&m->plan, PT_INPUTS);
+    uint32_t n = pt_method_meta_count(&m->plan, PT_INPUTS);
     for (uint32_t i = 0; i < n; i++) {
-        pt_item item;
+        pt_evalue item;
         pt_error error;
-        if (!works(pt_plan_item(&m->plan, PT_INPUTS, i, NULL, &item, &error), &error)) {
+        if (!works(pt_method_meta_evalue(&m->plan, PT_INPUTS, i, NULL, &item, &error), &error)) {
             continue;
         }
         if (item.type == PT_TYPE_TENSOR) {
@@ -600,8 +600,8 @@ static void step(pt_method *m) {
         return;
     }
     set_inputs(m, ZEROS);
-    polls_left = MOST_POLLS;
-    for (uint32_t i = 0; i < MOST_STEPS; i++) {
+    polls_left = MAX_POLLS;
+    for (uint32_t i = 0; i < MAX_STEPS; i++) {
         if (!works(pt_step(m, &error), &error)) {
             break;
         }
@@ -620,10 +620,10 @@ static void use(pt_method *m, uint32_t round) {
     works(pt_execute(m, &error), &error); // without inputs
     give_memories(m, round == 1);
     give_memories(m, false);
-    execute(m, ZEROS, MOST_POLLS);
-    execute(m, round == 0 ? HALVES : FROM_FILE, MOST_POLLS);
+    execute(m, ZEROS, MAX_POLLS);
+    execute(m, round == 0 ? HALVES : FROM_FILE, MAX_POLLS);
     if (round == 0) {
-        execute(m, SOMEWHERE, MOST_POLLS);
+        execute(m, SOMEWHERE, MAX_POLLS);
         execute(m, ZEROS, 1);
     }
     step(m);
@@ -633,19 +633,19 @@ static void use(pt_method *m, uint32_t round) {
 
 // Loads into memories of the sizes that the errors ask for, and with the temp memory that kernels
 // use. `least`: bytes of it with which it loads, too.
-static int load(pt_method *m, const pt_plan *plan, pt_memories *memories, const pt_options *options,
-                uint32_t *least) {
+static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories, const pt_options *options,
+                uint32_t *min) {
     uint32_t pool = 0, temp = 0, first = n_blocks;
     pt_error error;
-    *least = UINT32_MAX;
-    for (uint32_t tries = 0; tries < MOST_TRIES; tries++) {
+    *min = UINT32_MAX;
+    for (uint32_t tries = 0; tries < MAX_TRIES; tries++) {
         free_blocks(first);
         memories->pool = span(pool + ((memories->pool_used + 7) & ~7u));
         memories->temp = span(temp);
         int code = pt_load(m, plan, memories, options, &error);
         if (works(code, &error)) {
             const uint32_t used = pt_get_usage(m).temp;
-            *least = temp < *least ? temp : *least;
+            *min = temp < *min ? temp : *min;
             if (used <= temp || used > LARGEST_POOL - 16) {
                 return code;
             }
@@ -672,11 +672,11 @@ static int load(pt_method *m, const pt_plan *plan, pt_memories *memories, const 
     return PT_ERROR_INTERNAL;
 }
 
-// In the same memories once more, which has to work with the least temp memory.
-static void load_again(pt_method *m, const pt_plan *plan, pt_memories *memories,
-                       const pt_options *options, uint32_t least) {
+// In the same memories once more, which has to work with the minimum temp memory.
+static void load_again(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
+                       const pt_options *options, uint32_t min) {
     pt_error error;
-    memories->temp = span(least);
+    memories->temp = span(min);
     uint32_t used = m->records_end - pt_begin_of(m);
     pt_unload(m);
     works(pt_execute(m, &error), &error); // it is not loaded
@@ -690,45 +690,45 @@ static void load_again(pt_method *m, const pt_plan *plan, pt_memories *memories,
     works(pt_load(m, plan, &others, options, &error), &error); // it is loaded
 }
 
-static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_data, uint32_t round) {
+static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_t n_data, uint32_t round) {
     static pt_method m;
-    pt_span planned[MOST_PLANNED];
+    pt_span planned[MAX_PLANNED];
     pt_error error;
-    uint32_t calls = 0, size, least, n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
+    uint32_t calls = 0, size, min, n = pt_method_meta_count(plan, PT_PLANNED_BUFFERS);
     pt_delegates delegates = {&calls,
-                              pt_plan_count(plan, PT_DELEGATES),
+                              pt_method_meta_count(plan, PT_DELEGATES),
                               64,
                               find_backend,
                               init_backend,
                               execute_backend,
                               destroy_backend};
     pt_options options = {
-        .prepare = round == 1, .core = pt_plan_count(plan, PT_VALUES) % 4, .delegates = &delegates};
+        .prepare = round == 1, .core = pt_method_meta_count(plan, PT_VALUES) % 4, .delegates = &delegates};
     if (round == 1) {
-        uint32_t instructions = pt_plan_count(plan, PT_INSTRUCTIONS);
+        uint32_t instructions = pt_method_meta_count(plan, PT_INSTRUCTIONS);
         options.events = span((instructions + 1) * (uint32_t)sizeof(pt_event));
         options.clock = ticks;
         options.clock_mask = UINT32_MAX;
     }
-    for (uint32_t i = 0; i < n && i < MOST_PLANNED; i++) {
-        bool known = pt_plan_buffer(plan, i, &size, &error) == PT_ERROR_OK;
+    for (uint32_t i = 0; i < n && i < MAX_PLANNED; i++) {
+        bool known = pt_method_meta_buffer(plan, i, &size, &error) == PT_ERROR_OK;
         planned[i] = span(known && size <= LARGEST_MEMORY ? size : 8);
     }
     pt_memories memories = {.planned = planned,
-                            .n_planned = n < MOST_PLANNED ? n : MOST_PLANNED,
+                            .n_planned = n < MAX_PLANNED ? n : MAX_PLANNED,
                             .pool_used = round == 1 ? 12 : 0,
                             .data = data,
                             .n_data = n_data};
     memset(&m, 0, sizeof(m));
     m.c.poll = poll;
-    polls_left = MOST_POLLS;
-    if (load(&m, plan, &memories, &options, &least) == PT_ERROR_OK) {
+    polls_left = MAX_POLLS;
+    if (load(&m, plan, &memories, &options, &min) == PT_ERROR_OK) {
         result.loaded++;
         look((uint8_t *)memories.pool.data + pt_begin_of(&m), m.records_end - pt_begin_of(&m));
         use(&m, round);
-        polls_left = MOST_POLLS;
-        load_again(&m, plan, &memories, &options, least);
-        execute(&m, ZEROS, MOST_POLLS);
+        polls_left = MAX_POLLS;
+        load_again(&m, plan, &memories, &options, min);
+        execute(&m, ZEROS, MAX_POLLS);
         pt_unload(&m);
     }
     free_blocks(0);
@@ -738,24 +738,24 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
 
 static void use_program(const file *f, pt_data *const *data, uint32_t n_data) {
     pt_program program;
-    pt_plan plan, same;
+    pt_method_meta plan, same;
     pt_error error;
     if (!works(pt_open(&program, f->at, f->size, PT_VERIFY_STRICT, &error), &error)) {
         return;
     }
-    if (f->same > 0 && pt_image_check_data(&program, &error) != PT_ERROR_OK) {
+    if (f->same > 0 && pt_ptm_check_data(&program, &error) != PT_ERROR_OK) {
         fail("an image whose checksum is right is refused for it");
     }
     describe_program(&program);
     uint32_t n = pt_program_methods(&program);
-    for (uint32_t i = 0; i <= n && i < MOST_METHODS; i++) {
-        if (!works(pt_plan_at(&plan, &program, i, &error), &error)) {
+    for (uint32_t i = 0; i <= n && i < MAX_METHODS; i++) {
+        if (!works(pt_method_meta_at(&plan, &program, i, &error), &error)) {
             continue;
         }
         result.methods++;
         describe_plan(&plan);
-        pt_text name = pt_plan_name(&plan);
-        works(pt_plan_find(&same, &program, name.data, name.length, &error), &error);
+        pt_text name = pt_method_meta_name(&plan);
+        works(pt_method_meta_find(&same, &program, name.data, name.length, &error), &error);
         use_method(&plan, data, n_data, 0);
         use_method(&plan, data, n_data, 1);
     }
@@ -764,7 +764,7 @@ static void use_program(const file *f, pt_data *const *data, uint32_t n_data) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     input in;
-    pt_data data[MOST_FILES], *opened[MOST_FILES], alone;
+    pt_data data[MAX_FILES], *opened[MAX_FILES], alone;
     uint32_t n = 0;
     pt_error error;
     memset(&result, 0, sizeof(result));

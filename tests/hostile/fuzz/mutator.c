@@ -8,7 +8,7 @@
 #include "core/format/verify.c"
 
 enum {
-    MOST_PLACES = 8192,
+    MAX_PLACES = 8192,
     DEPTH = 12,
     TRAILER = 8,
     LENGTH = 1000, // kinds of places that are no fields
@@ -27,16 +27,16 @@ typedef struct walk {
     const uint8_t *data;
     uint32_t size;
     uint32_t n;
-    place places[MOST_PLACES];
+    place places[MAX_PLACES];
 } walk;
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
 // ---- where the numbers are
 
 static void add(walk *w, uint32_t position, uint32_t size, uint32_t kind) {
-    if (w->n < MOST_PLACES && position <= w->size && size <= w->size - position) {
+    if (w->n < MAX_PLACES && position <= w->size && size <= w->size - position) {
         w->places[w->n++] = (place){position, (uint16_t)kind, (uint8_t)size};
     }
 }
@@ -107,7 +107,7 @@ static void walk_field(walk *w, uint32_t at, schema_field field, uint32_t kind, 
 // first: where the table begins in `fields`.
 static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t depth) {
     uint32_t vtable = position - u32_at(w, position), size = u16_at(w, vtable), type = 0;
-    if (position == 0 || depth == DEPTH || w->n == MOST_PLACES || vtable > w->size - 4) {
+    if (position == 0 || depth == DEPTH || w->n == MAX_PLACES || vtable > w->size - 4) {
         return;
     }
     for (uint32_t slot = 0; slot < fields[first].kind && 6 + 2 * slot <= size; slot++) {
@@ -123,9 +123,9 @@ static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t dept
 
 // The words of an image before its data. References to the same memory mean the same, and small
 // numbers do; a byte of a word may be a kind or a flag.
-static void walk_image(walk *w) {
-    uint32_t end = u32_at(w, offsetof(pt_image_header, records));
-    for (uint32_t at = offsetof(pt_image_header, operators); at < end && at < w->size; at += 4) {
+static void walk_ptm(walk *w) {
+    uint32_t end = u32_at(w, offsetof(pt_ptm_header, records));
+    for (uint32_t at = offsetof(pt_ptm_header, operators); at < end && at < w->size; at += 4) {
         uint32_t value = u32_at(w, at), memory = value >> PT_REF_OFFSET_BITS;
         add(w, at, 4, memory ? memory : value > 0xFFFF);
         add(w, at + 3, 1, 2 * PT_MEMORIES);
@@ -223,7 +223,7 @@ static void choose(const uint8_t *data, size_t size, size_t *first, size_t *end)
     }
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed) {
     static const uint32_t changes[] = {1, 1, 1, 2, 4};
     static walk w;
     size_t first, end;
@@ -234,15 +234,15 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     w.n = 0;
     bool is_program = w.size > 8 && memcmp(w.data + 4, "ET12", 4) == 0;
     if (w.size < 16 || draw(8) == 0) {
-        return LLVMFuzzerMutate(data, size, most);
+        return LLVMFuzzerMutate(data, size, max);
     }
     if (memcmp(w.data, "PTM5", 4) == 0) {
-        walk_image(&w);
+        walk_ptm(&w);
     } else {
         walk_table(&w, offset_at(&w, 0), is_program ? TABLE_PROGRAM : TABLE_FLAT_TENSOR, 0);
     }
     if (w.n < 2) {
-        return LLVMFuzzerMutate(data, size, most);
+        return LLVMFuzzerMutate(data, size, max);
     }
     for (uint32_t n = changes[draw(5)]; n > 0; n--) {
         change(&w, data + first);

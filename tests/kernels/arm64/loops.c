@@ -142,7 +142,7 @@ static pt_channels any_channels(int32_t n, int32_t depth) {
 }
 
 typedef struct rows_case {
-    pt_layer layer;
+    pt_gemm_s8 layer;
     const int8_t *patches;
     int32_t stride, n;
 } rows_case;
@@ -224,7 +224,7 @@ static void check_taps(int kind) {
 
 static void sum_products(const void *what, void *out) {
     pt_products p = *(const pt_products *)what;
-    pt_context c = {.patience = INT32_MAX};
+    pt_context c = {.poll_budget = INT32_MAX};
     p.out = out;
     pt_sum_products(&c, &p, PT_DTYPE_FLOAT);
 }

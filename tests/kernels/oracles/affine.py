@@ -65,7 +65,7 @@ def per_tensor(draw, operator):
 
 @oracle(NAME("quantize_per_channel"), NAME("dequantize_per_channel"))
 def per_channel(draw, operator):
-    dtype, shape = draw.pick(*QUANTIZED), draw.shape(least=1)
+    dtype, shape = draw.pick(*QUANTIZED), draw.shape(minimum=1)
     order, (low, high), axis = draw.order(len(shape)), limits(dtype), draw.dim(len(shape))
     scales, points = parameters(draw, shape[axis])
     if "dequantize" in operator and draw.chance():
@@ -84,7 +84,7 @@ def per_channel(draw, operator):
 
 @oracle(NAME("quantize_per_token"), NAME("dequantize_per_token"))
 def per_token(draw, operator):
-    shape, dtype = draw.shape(least=1), draw.pick(*QUANTIZED)
+    shape, dtype = draw.shape(minimum=1), draw.pick(*QUANTIZED)
     scales, points = parameters(draw, (*shape[:-1], 1))
     middle = [scales, points, *limits(dtype), code(dtype)]
     if "dequantize" in operator:
@@ -107,7 +107,7 @@ def chosen(draw, operator):
 
 @oracle(NAME("choose_qparams_per_token_asymmetric"))
 def chosen_per_token(draw, operator):
-    x = draw.normal(draw.shape(least=1)) * np.float32(draw.pick(1.0, 1e-7, 300.0))
+    x = draw.normal(draw.shape(minimum=1)) * np.float32(draw.pick(1.0, 1e-7, 300.0))
     sizes = (*x.shape[:-1], 1)
     rows = [choose(row, -128, 127) for row in x.reshape(math.prod(sizes), x.shape[-1])]
     scales, points = (np.array([row[i] for row in rows], dtype).reshape(sizes)
@@ -124,7 +124,7 @@ def embedding(draw, operator):
     weight = draw.random.integers(0, 256, (rows, 4 * draw.int(1, 3))).astype(dtype)
     scales = draw.random.uniform(0.1, 1, rows if groups is None else (rows, groups)).astype("float32")
     points = draw.normal(scales.shape) if draw.chance() else None
-    indices = draw.random.integers(0, rows, draw.shape(most=3)).astype(draw.pick("int64", "int32"))
+    indices = draw.random.integers(0, rows, draw.shape(maximum=3)).astype(draw.pick("int64", "int32"))
     values = unpack(weight, bits)
     repeats = values.shape[1] // (groups or 1)
     scale, zero_point = (np.repeat(v.reshape(rows, -1), repeats, axis=1)

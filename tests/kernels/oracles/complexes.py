@@ -24,7 +24,7 @@ def normal(draw, shape, dtype):
 
 def lines(draw):
     """Sizes, mostly small, and some of the dims, in any order."""
-    shape = list(draw.shape(least=1, most=4, smallest=1))
+    shape = list(draw.shape(minimum=1, maximum=4, smallest=1))
     dims = (draw.some(range(len(shape))) or [draw.int(0, len(shape) - 1)])[:3]
     if draw.chance():
         shape[dims[-1]] = draw.int(1, 70)
@@ -75,14 +75,14 @@ def c2r(draw, operator):
 
 @oracle("aten::view_as_real_copy.out")
 def view_as_real(draw, operator):
-    x = moved(draw, most=4, dtypes=PARTS)
+    x = moved(draw, maximum=4, dtypes=PARTS)
     return Sample([draw.tensor(x)], np.stack([x.real, x.imag], -1))
 
 
 @oracle("aten::view_as_complex_copy.out")
 def view_as_complex(draw, operator):
     parts = draw.pick(*PARTS)
-    x = normal(draw, draw.shape(most=4), parts)
+    x = normal(draw, draw.shape(maximum=4), parts)
     return Sample([draw.tensor(np.stack([x.real, x.imag], -1))], x)
 
 
@@ -139,9 +139,9 @@ def times(x, y):
 def quotient(x, y):
     """By Smith's method."""
     wide = np.abs(y[0]) >= np.abs(y[1])
-    most, least = np.where(wide, *y), np.where(wide, *y[::-1])
-    ratio = least / most
-    scale = 1 / (most + least * ratio)
+    maximum, minimum = np.where(wide, *y), np.where(wide, *y[::-1])
+    ratio = minimum / maximum
+    scale = 1 / (maximum + minimum * ratio)
     re = np.where(wide, x[0] + x[1] * ratio, x[0] * ratio + x[1]) * scale
     im = np.where(wide, x[1] - x[0] * ratio, x[1] * ratio - x[0]) * scale
     zero = (y[0] == 0) & (y[1] == 0)

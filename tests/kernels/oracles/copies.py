@@ -13,9 +13,9 @@ MOVED = [*DTYPES, "float16", "uint16", "uint32", "uint64", "complex64", "complex
 FAR = (-2**63, 2**63 - 1, -2**31, 2**31)
 
 
-def moved(draw, least=0, smallest=0, most=5, dtypes=MOVED):
+def moved(draw, minimum=0, smallest=0, maximum=5, dtypes=MOVED):
     """Elements of any bits (bools are 0 or 1); 0-d arrays are arrays, too."""
-    shape, dtype = draw.shape(least, most, smallest), np.dtype(draw.pick(*dtypes))
+    shape, dtype = draw.shape(minimum, maximum, smallest), np.dtype(draw.pick(*dtypes))
     if dtype.kind == "b":
         return draw.values(shape, dtype)
     data = draw.random.integers(0, 256, (*shape, dtype.itemsize)).astype("uint8")
@@ -65,7 +65,7 @@ def copy(draw, operator):
 
 @oracle("aten::expand_copy.out")
 def expand(draw, operator):
-    x = moved(draw, most=4)
+    x = moved(draw, maximum=4)
     sizes = [draw.int(0, 4) if n == 1 else n for n in x.shape]
     new = [draw.int(0, 3) for _ in range(draw.int(0, 2))]
     expected = np.array(np.broadcast_to(x, [*new, *sizes]))
@@ -97,7 +97,7 @@ def unsqueeze(draw, operator):
 
 @oracle("aten::squeeze_copy.dim_out", "aten::squeeze_copy.dims_out")
 def squeeze(draw, operator):
-    shape = [1 if draw.chance() else n for n in draw.shape(least=1)]
+    shape = [1 if draw.chance() else n for n in draw.shape(minimum=1)]
     x = draw.values(shape, draw.pick(*DTYPES))
     dims = [draw.dim(x.ndim)] if "dim_out" in operator else draw.some(range(x.ndim))
     expected = x.squeeze(tuple(d for d in dims if shape[d] == 1))
@@ -113,7 +113,7 @@ def slices(draw, x):
 
 @oracle("aten::slice_copy.Tensor_out", "aten::slice_scatter.out")
 def sliced(draw, operator):
-    x = moved(draw, least=1)
+    x = moved(draw, minimum=1)
     given, part = slices(draw, x)
     if "copy" in operator:
         return Sample([draw.tensor(x), *given], np.array(x[part]))
@@ -125,7 +125,7 @@ def sliced(draw, operator):
 
 @oracle("aten::narrow_copy.out")
 def narrow(draw, operator):
-    x = moved(draw, least=1)
+    x = moved(draw, minimum=1)
     dim = draw.dim(x.ndim)
     length = draw.int(0, x.shape[dim])
     start = draw.int(0, x.shape[dim] - length)
@@ -135,7 +135,7 @@ def narrow(draw, operator):
 
 @oracle("aten::select_copy.int_out", "aten::select_scatter.out")
 def select(draw, operator):
-    x = moved(draw, least=1, smallest=1)
+    x = moved(draw, minimum=1, smallest=1)
     dim = draw.dim(x.ndim)
     index = draw.int(-x.shape[dim], x.shape[dim] - 1)
     part = np.asarray(x.take(index, dim))
@@ -149,7 +149,7 @@ def select(draw, operator):
 @oracle("aten::split_copy.Tensor_out", "aten::split_with_sizes_copy.out",
         "aten::unbind_copy.int_out")
 def split(draw, operator):
-    x = moved(draw, least=1, smallest=1)
+    x = moved(draw, minimum=1, smallest=1)
     dim = draw.dim(x.ndim)
     n = x.shape[dim]
     if "unbind" in operator:
@@ -167,7 +167,7 @@ def split(draw, operator):
 @oracle("aten::cat.out")
 def cat(draw, operator):
     dtypes = draw.pick([draw.pick(*MOVED)], DTYPES)
-    shape = list(draw.shape(least=1))
+    shape = list(draw.shape(minimum=1))
     dim, parts = draw.dim(len(shape)), []
     for _ in range(draw.int(1, 4)):
         shape[dim] = draw.int(0, 4)
@@ -196,7 +196,7 @@ def stack(draw, operator):
 
 @oracle("aten::repeat.out")
 def repeat(draw, operator):
-    x = moved(draw, most=4)
+    x = moved(draw, maximum=4)
     repeats = [draw.int(0, 3) for _ in range(x.ndim + draw.int(0, 2))]
     return Sample([draw.tensor(x), repeats], np.tile(x, repeats))
 
@@ -225,7 +225,7 @@ def flip(draw, operator):
 
 @oracle("aten::tril.out")
 def tril(draw, operator):
-    x = moved(draw, least=2, dtypes=DTYPES)
+    x = moved(draw, minimum=2, dtypes=DTYPES)
     diagonal = draw.pick(draw.int(-7, 7), draw.int(-7, 7), *FAR)
     return Sample([draw.tensor(x), diagonal], np.tril(x, max(min(diagonal, 99), -99)))
 
@@ -233,9 +233,9 @@ def tril(draw, operator):
 @oracle("aten::permute_copy.out", "aten::transpose_copy.int_out", "aten::t_copy.out")
 def permute(draw, operator):
     if "t_copy" in operator:
-        x = moved(draw, most=2)
+        x = moved(draw, maximum=2)
         return Sample([draw.tensor(x)], x.T)
-    x = moved(draw, least=1, most=6)
+    x = moved(draw, minimum=1, maximum=6)
     if "transpose" in operator:
         a, b = draw.dim(x.ndim), draw.dim(x.ndim)
         return Sample([draw.tensor(x), a, b], np.swapaxes(x, a, b))
@@ -275,7 +275,7 @@ def roll(draw, operator):
 
 @oracle("aten::diagonal_copy.out")
 def diagonal(draw, operator):
-    x = moved(draw, least=2)
+    x = moved(draw, minimum=2)
     first, second = draw.shuffled(range(x.ndim))[:2]
     offset = draw.int(-6, 6)
     return Sample([draw.tensor(x), offset, first, second - x.ndim],
@@ -284,7 +284,7 @@ def diagonal(draw, operator):
 
 @oracle("aten::unfold_copy.out")
 def unfold(draw, operator):
-    x = moved(draw, least=1, smallest=1, most=4)
+    x = moved(draw, minimum=1, smallest=1, maximum=4)
     dim, step = draw.dim(x.ndim), draw.int(1, 4)
     size = draw.int(0, x.shape[dim])
     starts = range(0, x.shape[dim] - size + 1, step)
@@ -312,9 +312,9 @@ def pads_of_edges(draw, operator):
     x = draw.values(shape, draw.pick(*DTYPES))
     pads, cuts = [(0, 0)] * (x.ndim - dims), draw.chance()
     for n in shape[-dims:]:
-        most = n - 1 if reflects else 3
-        before = draw.int(1 - n - most if cuts else 0, most)
-        pads.append((before, draw.int(1 - n - before if cuts else 0, most)))
+        maximum = n - 1 if reflects else 3
+        before = draw.int(1 - n - maximum if cuts else 0, maximum)
+        pads.append((before, draw.int(1 - n - before if cuts else 0, maximum)))
     expected = np.pad(x, [(max(before, 0), max(after, 0)) for before, after in pads],
                       "reflect" if reflects else "edge")
     expected = expected[tuple(slice(max(-before, 0), size - max(-after, 0))

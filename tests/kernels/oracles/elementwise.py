@@ -101,7 +101,7 @@ def logit(draw, operator):
 
 @oracle("aten::glu.out")
 def glu(draw, operator):
-    shape = list(draw.shape(least=1))
+    shape = list(draw.shape(minimum=1))
     dim = draw.dim(len(shape))
     shape[dim] *= 2
     x = draw.normal(shape, draw.pick(*FLOATS))

@@ -13,7 +13,7 @@ def close(x):
 
 def channelled(draw, smallest=0):
     dtype = draw.pick("float32", "float64")
-    x = random(draw.random, draw.shape(least=2, smallest=smallest)).astype(dtype)
+    x = random(draw.random, draw.shape(minimum=2, smallest=smallest)).astype(dtype)
     weight, bias = parameters(draw, x.shape[1], dtype)
     return x, weight, bias, (-1, *[1] * (x.ndim - 2))
 
@@ -65,7 +65,7 @@ def batch_norm_by_its_own(draw, operator):
 
 @oracle("aten::native_layer_norm.out")
 def layer_norm(draw, operator):
-    shape = draw.shape(least=1, smallest=1)
+    shape = draw.shape(minimum=1, smallest=1)
     dims = draw.int(1, len(shape))
     inner, axes = shape[len(shape) - dims :], tuple(range(len(shape) - dims, len(shape)))
     x = random(draw.random, shape).astype(draw.pick("float32", "float64"))

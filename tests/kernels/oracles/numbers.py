@@ -113,7 +113,7 @@ def only_element(draw, operator):
 
 @oracle("aten::sym_size.int")
 def size(draw, operator):
-    x = draw.values(draw.shape(least=1), "int8")
+    x = draw.values(draw.shape(minimum=1), "int8")
     dim = draw.dim(x.ndim)
     return Sample([draw.tensor(x), dim], x.shape[dim])
 
@@ -126,7 +126,7 @@ def numel(draw, operator):
 
 @oracle("executorch_prim::et_copy_index.tensor")
 def copy_index(draw, operator):
-    x = draw.values(draw.shape(smallest=1, most=4), draw.pick(*DTYPES))
+    x = draw.values(draw.shape(smallest=1, maximum=4), draw.pick(*DTYPES))
     to = draw.values((draw.int(1, 4), *x.shape), x.dtype)
     index, expected = len(to) - 1, to.copy()  # a dynamic output ends with the copy
     expected[index] = x

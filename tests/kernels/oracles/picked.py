@@ -20,7 +20,7 @@ def indices(draw, size, shape, negative=False):
 @oracle("aten::embedding.out")
 def embedding(draw, operator):
     weight = draw.values((draw.int(1, 9), draw.int(0, 5)), draw.pick(*ADDED))
-    index = indices(draw, len(weight), draw.shape(most=3))
+    index = indices(draw, len(weight), draw.shape(maximum=3))
     return Sample([draw.contiguous(weight), draw.contiguous(index), -1, False, False], weight[index],
                   order="contiguous")
 
@@ -62,7 +62,7 @@ def embedding_bag(draw, operator):
 
 @oracle("aten::index_select.out")
 def index_select(draw, operator):
-    x = moved(draw, least=1, smallest=1)
+    x = moved(draw, minimum=1, smallest=1)
     dim = draw.dim(x.ndim)
     index = indices(draw, x.shape[dim], (draw.int(0, 4),))
     return Sample([draw.tensor(x), dim, index], x.take(index, dim))
@@ -70,7 +70,7 @@ def index_select(draw, operator):
 
 @oracle("aten::gather.out")
 def gather(draw, operator):
-    x = moved(draw, least=1, smallest=1)
+    x = moved(draw, minimum=1, smallest=1)
     dim = draw.dim(x.ndim)
     shape = [draw.int(1, size) for size in x.shape]
     shape[dim] = draw.int(0, 4)
@@ -89,7 +89,7 @@ def squeezed(draw, x):
 
 def scattered(draw):
     """x, dim, and an index with no more places than x in any other dim."""
-    x = draw.small(draw.shape(least=1, smallest=1, most=4), draw.pick(*ADDED))
+    x = draw.small(draw.shape(minimum=1, smallest=1, maximum=4), draw.pick(*ADDED))
     dim = draw.dim(x.ndim)
     shape = [draw.int(1, n) for n in x.shape]
     shape[dim] = draw.int(0, 5)
@@ -159,7 +159,7 @@ def isin(draw, operator):
 @oracle("aten::searchsorted.Tensor_out")
 def searchsorted(draw, operator):
     """One sequence for all, or one for each lane."""
-    x = draw.small(draw.shape(least=1), draw.pick("float32", "float64", "int8", "int64"))
+    x = draw.small(draw.shape(minimum=1), draw.pick("float32", "float64", "int8", "int64"))
     shape = (draw.int(0, 7),) if draw.chance() else (*x.shape[:-1], draw.int(0, 7))
     sequence = np.sort(draw.small(shape, x.dtype))
     narrow, right = draw.chance(), draw.chance()
@@ -218,7 +218,7 @@ def contiguous(draw, picks):
 
 @oracle("aten::index.Tensor_out")
 def index(draw, operator):
-    x = moved(draw, least=1, smallest=1, most=4)
+    x = moved(draw, minimum=1, smallest=1, maximum=4)
     picks = picks_of(draw, x.shape)
     return Sample([draw.tensor(x), contiguous(draw, picks)], np.array(x[in_numpy(picks)]))
 
@@ -226,7 +226,7 @@ def index(draw, operator):
 @oracle("aten::index_put.out", "aten::index_put_")
 def index_put(draw, operator):
     """Put elements. Those put at the same index are equal, or they are added."""
-    x = draw.small(draw.shape(least=1, smallest=1, most=4), draw.pick(*ADDED))
+    x = draw.small(draw.shape(minimum=1, smallest=1, maximum=4), draw.pick(*ADDED))
     picks, adds = picks_of(draw, x.shape), draw.chance()
     own, expected = draw.narrowed(np.shape(x[in_numpy(picks)])), x.copy()
     given = draw.small(own, x.dtype) if adds else np.full(own, 55, x.dtype)
@@ -278,7 +278,7 @@ def unique(draw, operator):
 def unique_consecutive(draw, operator):
     """Slices along a dim have an inverse and counts in any case. Each NaN is one of its own."""
     dtype = draw.pick("bool", "uint8", "int64", "float16", "float32", "float64")
-    x = draw.small(draw.shape(least=1, smallest=1), dtype)
+    x = draw.small(draw.shape(minimum=1, smallest=1), dtype)
     x = (np.where(x == 4, np.nan, x // 2) if x.dtype.kind == "f" else x // 2).astype(dtype)
     dim = draw.pick(None, draw.dim(x.ndim))
     inverts, counts = draw.chance(), draw.chance()

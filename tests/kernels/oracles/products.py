@@ -122,7 +122,7 @@ def distances(draw, operator):
 # ---- images
 
 
-def image_order(draw, rank, dims=2):
+def ptm_order(draw, rank, dims=2):
     """Contiguous, or channels last."""
     channel = rank - dims - 1
     return draw.pick(tuple(range(rank)), (*range(channel), *range(channel + 1, rank), channel))
@@ -135,14 +135,14 @@ def image(draw, dtypes=("float32", "float64"), ranks=(3, 4), dims=2):
     dtype = draw.pick(*dtypes)
     x = np.asarray(draw.random.normal(size=shape) * 9)
     x = (abs(x) * 9 if dtype == "uint8" else x).astype(dtype)
-    return x, draw.tensor(x, image_order(draw, rank, dims))
+    return x, draw.tensor(x, ptm_order(draw, rank, dims))
 
 
 def pooled(draw, operator, dtypes=("float32", "float64")):
     """The spatial dims of a pooling, an input, and an order of its output."""
     dims = 3 if "pool3d" in operator else 2
     x, given = image(draw, dtypes, (dims + 1, dims + 2), dims)
-    return dims, x, given, image_order(draw, x.ndim, dims)
+    return dims, x, given, ptm_order(draw, x.ndim, dims)
 
 
 def window(draw, x, dilated, dims=2):
@@ -189,7 +189,7 @@ def maximum_backward(draw, operator):
     for plane, (places, values) in enumerate(zip(indices.reshape(len(flat), -1),
                                                  grad.reshape(len(flat), -1), strict=True)):
         np.add.at(flat[plane], places, values)
-    order = image_order(draw, x.ndim)
+    order = ptm_order(draw, x.ndim)
     return Sample([draw.tensor(grad, order), given, kernel, stride, padding, dilation, ceil,
                    draw.tensor(indices, order)], expected)
 
@@ -225,7 +225,7 @@ def upsample(draw, operator):
     near = "nearest" in operator
     x, given = image(draw, ("float32", "float64", "int8", "int16"), ranks=(4,))
     sizes, scales = resized(draw, x)
-    order = image_order(draw, 4)
+    order = ptm_order(draw, 4)
     if near:
         return Sample([given, sizes, scales], nearest(x, sizes, scales), order=order)
     align = draw.chance()
@@ -242,14 +242,14 @@ def antialias(draw, operator):
     factors = [None, None]
     if x.dtype == "uint8":
         return Sample([given, sizes, align, *factors], antialiased_bytes(x, sizes, align),
-                      order=image_order(draw, 4))
+                      order=ptm_order(draw, 4))
     if draw.chance():
         factors = [draw.pick(2.0, 1.5, 0.7, 0.3, 1.0), draw.pick(2.0, 1.15, 0.5, None)]
         sizes = [max(1, int(n * (factor or 1))) for n, factor in
                  zip(x.shape[2:], factors, strict=True)]
     expected = antialiased(x, sizes, align, factors).astype(x.dtype)
     near = 4e-6 if x.dtype == "float32" else 1e-14
-    return Sample([given, sizes, align, *factors], expected, near, 9 * near, image_order(draw, 4))
+    return Sample([given, sizes, align, *factors], expected, near, 9 * near, ptm_order(draw, 4))
 
 
 @oracle("aten::grid_sampler_2d.out")
@@ -263,4 +263,4 @@ def grid_sampler(draw, operator):
     for n, c, i, j in np.ndindex(*expected.shape):
         at = grid[n, i, j]
         expected[n, c, i, j] = sample(x[n, c].astype("float64"), at[1], at[0], mode, padding, align)
-    return Sample([given, grid, mode, padding, align], expected, *near, image_order(draw, 4))
+    return Sample([given, grid, mode, padding, align], expected, *near, ptm_order(draw, 4))

@@ -42,7 +42,7 @@ def mean(draw, operator):
 
 @oracle("aten::prod.out", "aten::prod.int_out")
 def products(draw, operator):
-    x = draw.small(draw.shape(least=1), draw.pick(*DTYPES))
+    x = draw.small(draw.shape(minimum=1), draw.pick(*DTYPES))
     to = draw.pick(None, None, "int64", "float32")
     dtype = to or (str(x.dtype) if x.dtype.kind == "f" else "int64")
     wide, code = x.astype(dtype), CODES.get(to)
@@ -105,7 +105,7 @@ def extremum(draw, operator):
 @oracle("aten::max.dim_max", "aten::min.dim_min", "aten::argmax.out", "aten::argmin.out")
 def places_of_extrema(draw, operator):
     """The first of equal elements; a NaN is both the largest and the smallest."""
-    x = draw.values(draw.shape(least=1, smallest=1), draw.pick(*DTYPES))
+    x = draw.values(draw.shape(minimum=1, smallest=1), draw.pick(*DTYPES))
     dim, keep, largest = draw.dim(x.ndim), draw.chance(), "max" in operator
     function, value = (np.argmax, np.max) if largest else (np.argmin, np.min)
     if "arg" in operator and draw.chance():
@@ -117,7 +117,7 @@ def places_of_extrema(draw, operator):
 
 @oracle("aten::_softmax.out", "aten::_log_softmax.out")
 def softmaxes(draw, operator):
-    x = draw.normal(draw.shape(least=1, smallest=1), draw.pick("float32", "float64"))
+    x = draw.normal(draw.shape(minimum=1, smallest=1), draw.pick("float32", "float64"))
     x = np.asarray(x * x.dtype.type(5))
     dim = draw.dim(x.ndim)
     function = log_softmax if "log" in operator else softmax
@@ -127,7 +127,7 @@ def softmaxes(draw, operator):
 
 @oracle("aten::cumsum.out", "aten::cumprod.out")
 def cumulated(draw, operator):
-    given = x = draw.small(draw.shape(least=1), draw.pick(*DTYPES))
+    given = x = draw.small(draw.shape(minimum=1), draw.pick(*DTYPES))
     to = draw.pick(None, "float32") if str(x.dtype) in INTEGRAL else None
     dtype = to or (x.dtype if x.dtype.kind == "f" else "int64")
     dim = draw.dim(x.ndim)
@@ -140,7 +140,7 @@ def cumulated(draw, operator):
 
 @oracle("aten::logcumsumexp.out")
 def logcumsumexp(draw, operator):
-    x = draw.normal(draw.shape(least=1), draw.pick("float16", "float32", "float64")) * 9
+    x = draw.normal(draw.shape(minimum=1), draw.pick("float16", "float32", "float64")) * 9
     x = np.where(x > 12, draw.pick(-np.inf, 3), x).astype(x.dtype)
     dim = draw.dim(x.ndim)
     with np.errstate(all="ignore"):
@@ -171,7 +171,7 @@ def histc(draw, operator):
 def ordered(draw, dtypes, smallest=0, longest=0):
     """x, some of it NaN, a dim, and a function that gives the indices of the order along it. `longest`:
     x may also be 2 rows of up to so many elements."""
-    shape = draw.shape(least=1, smallest=smallest)
+    shape = draw.shape(minimum=1, smallest=smallest)
     if longest and draw.chance():
         shape = 2, draw.int(smallest, longest)
     x = draw.small(shape, draw.pick(*dtypes))
@@ -225,11 +225,11 @@ def mode(draw, operator):
             while to > 0 and lane[i] < lane[order[to - 1]]:
                 to -= 1
             order.insert(to, i)
-        run, most = 0, (0, None)
+        run, maximum = 0, (0, None)
         for before, i in zip([order[0], *order], order, strict=False):
             run = run + 1 if lane[i] == lane[before] else 1
-            most = max(most, (run, i), key=lambda one: one[0])
-        return [most[1]],
+            maximum = max(maximum, (run, i), key=lambda one: one[0])
+        return [maximum[1]],
 
     x, dim, _ = ordered(draw, DTYPES, smallest=1)
     keep, (places,) = draw.chance(), along(last, x, dim)
@@ -259,12 +259,12 @@ def cumulated_extrema(draw, operator):
 def bincount(draw, operator):
     """Weights that are not float32 are added as float64; numpy adds all of them so."""
     x = draw.random.integers(0, 9, draw.int(0, 12)).astype(draw.pick("uint8", "int8", "int32", "int64"))
-    dtype, least = draw.pick(None, "bool", "int32", "float16", "float32", "float64"), draw.int(0, 12)
+    dtype, minimum = draw.pick(None, "bool", "int32", "float16", "float32", "float64"), draw.int(0, 12)
     weights = None if dtype is None else draw.small(x.shape, dtype)
-    counts = np.bincount(x, weights, least)
+    counts = np.bincount(x, weights, minimum)
     if weights is not None:
         counts = counts.astype("float32" if dtype == "float32" else "float64")
-    return Sample([x, weights, least], counts)
+    return Sample([x, weights, minimum], counts)
 
 
 @oracle("aten::kthvalue.values", "aten::median.dim_values")

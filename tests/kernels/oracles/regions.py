@@ -8,11 +8,11 @@ from .sample import Sample, oracle
 
 @oracle("torchvision::nms.out")
 def nms(draw, operator):
-    n, most = draw.int(0, 12), draw.pick(0.0, 0.3, 0.5, 1.0)
+    n, maximum = draw.int(0, 12), draw.pick(0.0, 0.3, 0.5, 1.0)
     start, size = draw.random.integers(0, 8, (n, 2)), draw.random.integers(0, 8, (n, 2))
     boxes = np.concatenate([start, start + size], 1).astype("float32") / np.float32(4)
     scores = draw.random.integers(0, 6, n).astype("float32")
-    return Sample([draw.contiguous(boxes), scores, most], kept_boxes(boxes, scores, most))
+    return Sample([draw.contiguous(boxes), scores, maximum], kept_boxes(boxes, scores, maximum))
 
 
 @oracle("torchvision::roi_align.out")

@@ -107,9 +107,9 @@ class Draw:
         """Some of the items, in any order."""
         return [item for item in self.shuffled(items) if self.chance()]
 
-    def shape(self, least=0, most=5, smallest=0):
+    def shape(self, minimum=0, maximum=5, smallest=0):
         """Sizes, mostly of few dims; smaller ones where there are many."""
-        rank = max(least, min(self.pick(0, 1, 2, 2, 3, 3, 4, most), most))
+        rank = max(minimum, min(self.pick(0, 1, 2, 2, 3, 3, 4, maximum), maximum))
         return tuple(self.int(smallest, 7 if rank < 3 else 4) for _ in range(rank))
 
     def dim(self, rank):

@@ -22,17 +22,17 @@ def make_room(name, size):
 
 
 def wish():
-    """Gives the run the temp memory that the kernels of this board wish for, where the heap has it
+    """Gives the run the temp memory that the kernels of this board prefer, where the heap has it
     beside the memories of the run."""
     try:
         one = runner.Run(sections, job.settings(sections["settings"]))
         one.method.load(one.program, one.name, one.prepare, one.data_map)
-        wished = one.method.memory_report()["temp"]["wished"]
+        preferred = one.method.memory_report()["temp"]["preferred"]
         gc.collect()
-        bytearray(wished)
+        bytearray(preferred)
     except (Error, MemoryError):  # the run will tell
         return
-    sections["settings"] = bytes(sections["settings"]) + b"\ntemp_size=%d\n" % wished
+    sections["settings"] = bytes(sections["settings"]) + b"\ntemp_size=%d\n" % preferred
 
 
 def run():

@@ -17,15 +17,15 @@ enum { PT_CONVOLVES_SOME = 1 };
 
 // One group of an image, with `room` bytes at `block`. False, with nothing done, where only
 // pt_gemm_s8_patches can do it; its bytes are the same. Leaves another width in the layer.
-bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
-                 uint32_t room);
+bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+                 void *block, uint32_t room);
 
 #else
 
 enum { PT_CONVOLVES_SOME = 0 };
 
-static inline bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                               void *block, uint32_t room) {
+static inline bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
+                               int8_t *out, void *block, uint32_t room) {
     (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
     return false;
 }

@@ -49,8 +49,8 @@ static bool scales_fast(const pt_linear *p, int64_t row_sum) {
 
 // Adds products of the listed values with four rows of weights at a time. Of the last rows, the
 // first stands for those that are not there.
-static void add_products(const pt_linear *p, const pt_value_at *list, int32_t count,
-                         const int8_t *w, int32_t *sums) {
+static void fc_nonzero_add_products(const pt_linear *p, const pt_value_at *list, int32_t count,
+                                    const int8_t *w, int32_t *sums) {
     int32_t left = p->outputs, rest[4];
     for (; left >= 4; left -= 4, w += 4 * p->depth, sums += 4) {
         pt_add_values(list, count, w, p->depth, 2 * p->depth, 3 * p->depth, sums);
@@ -75,7 +75,7 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
     }
     for (int32_t k = 0, part; k < p->depth; k += part) {
         part = pt_row_part(p->depth - k);
-        add_products(p, list, list_values(x + k, p->x_offset, part, list), w + k, sums);
+        fc_nonzero_add_products(p, list, list_values(x + k, p->x_offset, part, list), w + k, sums);
     }
     int32_t multiplier = p->multiplier, right = -p->shift;
     int32_t rounding = pt_rounding(p->shift, p->range.offset);

@@ -119,7 +119,7 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
 // image of a number of patches; 0 where pt_useful_scratch is enough. The loops keep packed
 // channels in it: for those that do not fit the patches are gathered again.
 static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t channels,
-                                       int32_t patches) {
+                                      int32_t patches) {
     enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
     const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
     if (even > MOST / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
@@ -197,8 +197,8 @@ enum { PT_BY_TWO = 1 };
 #else
 enum { PT_BY_TWO = 0 };
 
-static inline void pt_pack_two(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t next,
-                               int32_t count, int32_t rows, int32_t step) {
+static inline void pt_pack_two(const pt_gemm_s8 *layer, int32_t i, const int8_t *values,
+                               int32_t next, int32_t count, int32_t rows, int32_t step) {
     (void)layer, (void)i, (void)values, (void)next, (void)count, (void)rows, (void)step;
 }
 #endif

@@ -1,7 +1,7 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "cortex_m/convolution.h"
-#include "arch/pack/pack.h"
 #include "arch/conv_variants.h"
+#include "arch/pack/pack.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/image_parts.h"
 
@@ -97,13 +97,13 @@ static uint32_t useful_table(const convolution *x) {
 
 static __attribute__((noinline)) pt_gemm_s8 layer_of(const convolution *x) {
     return (pt_gemm_s8){.weights = x->weights,
-                      .depth = x->depth,
-                      .channels = x->groups * x->outputs,
-                      .offset = x->offset,
-                      .output = x->output,
-                      .out_stride = x->out.channels,
-                      .core = x->c->core,
-                      .packed = x->packed};
+                        .depth = x->depth,
+                        .channels = x->groups * x->outputs,
+                        .offset = x->offset,
+                        .output = x->output,
+                        .out_stride = x->out.channels,
+                        .core = x->c->core,
+                        .packed = x->packed};
 }
 
 static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
@@ -163,7 +163,7 @@ void pt_take_wide(pt_convolution *x, uint32_t taken) {
     }
 }
 
-static bool is_constant(const pt_context *c, pt_ref arg) {
+static bool conv_s8_is_constant(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
 }
 
@@ -176,7 +176,7 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
     bool constant = true;
     for (uint32_t i = 0; i < sizeof(packed_arguments); i++) {
         pt_ref arg = args[packed_arguments[i]];
-        constant = constant && is_constant(c, arg);
+        constant = constant && conv_s8_is_constant(c, arg);
         *left_out |= !pt_is_none(arg) && pt_is_left_out(c, arg);
     }
     return constant;
@@ -229,7 +229,7 @@ static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_r
     return c->packed_needed != before;
 }
 
-static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
+static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
@@ -260,7 +260,7 @@ typedef struct walk {
     const int8_t *line;      // the first of its rows, if it is inside
 } walk;
 
-static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
+static void conv_s8_begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
     const pt_window *w = &x->window;
     int32_t stride = w->stride[PT_WIDTH], padding = w->padding[PT_WIDTH];
     int32_t room = x->in.width - w->kernel[PT_WIDTH] + padding;
@@ -324,7 +324,7 @@ static void convolve_some(const convolution *x, pt_gemm_s8 *layer, const int8_t 
         n = pt_begin_block(layer, left);
         for (int32_t i = 0; i < n; i++, at->column++) {
             if (at->column == x->out.width) {
-                begin_row(x, in, at->row + 1, at);
+                conv_s8_begin_row(x, in, at->row + 1, at);
             }
             if (at->column >= at->inside && at->column < at->outside) {
                 int32_t start = at->column * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
@@ -351,7 +351,7 @@ static void convolve_some(const convolution *x, pt_gemm_s8 *layer, const int8_t 
 static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     int32_t some;
     walk at;
-    begin_row(x, in, 0, &at);
+    conv_s8_begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= some) {
         PT_TRY(take_patches(x, layer, left, &some));
         convolve_some(x, layer, in, &at, some, out);
@@ -422,7 +422,7 @@ static int convolve_shared_rows(pt_context *c, const void *task) {
             continue;
         }
         PT_TRY(pt_count_product(c, n, x->depth * layer.channels));
-        begin_row(x, t->in, row, &at);
+        conv_s8_begin_row(x, t->in, row, &at);
         convolve_some(x, &layer, t->in, &at, n, t->out + row * width * layer.out_stride);
     }
     return PT_ERROR_OK;
@@ -444,7 +444,8 @@ static int share_channels(const convolution *x, const pt_gemm_s8 *layer, const i
 }
 
 // The outputs of one group.
-static int convolve_channels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
+static int conv_s8_convolve_channels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in,
+                                     int8_t *out) {
     bool done = false;
     if (PT_HAS_THREADS) {
         PT_TRY(share_channels(x, layer, in, out, &done));
@@ -456,12 +457,13 @@ static int convolve_channels(const convolution *x, pt_gemm_s8 *layer, const int8
 }
 
 // The same with as many channels at a time as the ISA takes.
-static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_gemm_s8 *layer,
-                                                    const int8_t *in, int8_t *out, uint32_t *room) {
+static __attribute__((noinline)) int conv_s8_convolve_parts(const convolution *x, pt_gemm_s8 *layer,
+                                                            const int8_t *in, int8_t *out,
+                                                            uint32_t *room) {
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
         pt_take_channels(layer, room);
-        PT_TRY(convolve_channels(x, layer, in, out));
+        PT_TRY(conv_s8_convolve_channels(x, layer, in, out));
         out += layer->channels;
         pt_skip_channels(layer);
     }
@@ -469,14 +471,14 @@ static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_gem
 }
 
 // Where temp memory has no room.
-static __attribute__((noinline)) int convolve_parts_by_stack(const convolution *x, pt_gemm_s8 *layer,
-                                                             const int8_t *in, int8_t *out) {
+static __attribute__((noinline)) int
+convolve_parts_by_stack(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
-    return convolve_parts(x, layer, in, out, room);
+    return conv_s8_convolve_parts(x, layer, in, out, room);
 }
 
-static bool convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                          void *block, uint32_t room) {
+static bool conv_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+                                  void *block, uint32_t room) {
     return pt_convolve(g, layer, in, out, block, room);
 }
 
@@ -486,8 +488,8 @@ static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_g
                                                       const int8_t *in, int8_t *out, uint32_t room,
                                                       bool *done) {
     pt_geometry geometry = geometry_of(x);
-    return pt_convolve_in_parts(x->c, convolve_part, &geometry, layer, in, out, room, layer->block,
-                                done);
+    return pt_convolve_in_parts(x->c, conv_s8_convolve_part, &geometry, layer, in, out, room,
+                                layer->block, done);
 }
 
 static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gemm_s8 *layer,
@@ -499,7 +501,7 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gem
         PT_TRY(convolve_at_once(x, layer, in, out, room, &done));
     }
     if (!done && !PT_CONVOLVES_ALL) {
-        PT_TRY(convolve_channels(x, layer, in, out));
+        PT_TRY(conv_s8_convolve_channels(x, layer, in, out));
     }
     pt_skip_channels(layer);
     return PT_ERROR_OK;
@@ -525,7 +527,8 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_gemm
 #if defined(PT_IM2COL_PAIRS)
 // Takes what is preferred of the temp memory, from `scratch` on where that lies in it, if it is
 // more than `bytes`.
-static void *larger_scratch(const convolution *x, pt_gemm_s8 *layer, void *scratch, uint32_t *bytes) {
+static void *larger_scratch(const convolution *x, pt_gemm_s8 *layer, void *scratch,
+                            uint32_t *bytes) {
     const pt_context *c = x->c;
     const bool enough = needs_no_more(x, PT_CORE_OF_LOOPS, x->packed);
     const uint32_t max = enough ? 0 : max_of_loops(x, PT_CORE_OF_LOOPS);
@@ -572,7 +575,7 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
         if (PT_CONVOLVES_ALL || !layer.in_parts) {
             PT_TRY(convolve_whole(x, &layer, in, out, bytes));
         } else if (room) {
-            PT_TRY(convolve_parts(x, &layer, in, out, room));
+            PT_TRY(conv_s8_convolve_parts(x, &layer, in, out, room));
         } else {
             PT_TRY(convolve_parts_by_stack(x, &layer, in, out));
         }
@@ -619,8 +622,8 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
 
 // The products of channel o and the window that begins at a row and a column of the image at `in`.
 // Apart, for its innermost loop to have all that it needs in registers.
-static COLD uint32_t sum_window(const convolution *x, const int8_t *in, int32_t o, int32_t row,
-                                int32_t left) {
+static COLD uint32_t conv_s8_sum_window(const convolution *x, const int8_t *in, int32_t o,
+                                        int32_t row, int32_t left) {
     const pt_window *w = &x->window;
     const int8_t *weights = x->weights + o * x->depth;
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
@@ -662,7 +665,7 @@ static COLD int convolve_plainly(const convolution *x) {
             continue;
         }
         for (int32_t o = 0; o < x->out.channels; o++) {
-            const uint32_t sum = sum_window(x, in, o, row, column);
+            const uint32_t sum = conv_s8_sum_window(x, in, o, row, column);
             const int32_t scaled =
                 pt_requantize_int64((int32_t)sum, x->output.multipliers[o], x->output.shifts[o]);
             *out++ = pt_to_int8(scaled, &x->output.range);
@@ -671,7 +674,7 @@ static COLD int convolve_plainly(const convolution *x) {
     return PT_ERROR_OK;
 }
 
-static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
+static int conv_s8_run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     uint32_t bytes;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
@@ -689,21 +692,22 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     return pt_convolve_images(&x, scratch, bytes);
 }
 
-static int check(pt_context *c, const pt_ref *args) {
-    return check_convolution(c, args, false);
+static int conv_s8_check(pt_context *c, const pt_ref *args) {
+    return conv_s8_check_convolution(c, args, false);
 }
 
-static int run(pt_context *c, const pt_ref *args) {
-    return run_convolution(c, args, false);
+static int conv_s8_run(pt_context *c, const pt_ref *args) {
+    return conv_s8_run_convolution(c, args, false);
 }
 
-static int check_nhwc(pt_context *c, const pt_ref *args) {
-    return check_convolution(c, args, true);
+static int conv_s8_check_nhwc(pt_context *c, const pt_ref *args) {
+    return conv_s8_check_convolution(c, args, true);
 }
 
-static int run_nhwc(pt_context *c, const pt_ref *args) {
-    return run_convolution(c, args, true);
+static int conv_s8_run_nhwc(pt_context *c, const pt_ref *args) {
+    return conv_s8_run_convolution(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_conv2d_out = PT_KERNEL(check, run);
-const pt_kernel pt_cortex_m_quantized_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);
+const pt_kernel pt_cortex_m_quantized_conv2d_out = PT_KERNEL(conv_s8_check, conv_s8_run);
+const pt_kernel pt_cortex_m_quantized_conv2d_nhwc_out =
+    PT_KERNEL(conv_s8_check_nhwc, conv_s8_run_nhwc);

@@ -1,7 +1,7 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
 #include "cortex_m/depthwise.h"
-#include "arch/dot.h"
 #include "arch/depthwise_pixel.h"
+#include "arch/dot.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/image_parts.h"
 #include <string.h>
@@ -82,8 +82,8 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
 }
 
 // Leaves the convolution of the last channel in x.
-static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scratch,
-                                                  uint32_t room) {
+static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x, int8_t *scratch,
+                                                               uint32_t room) {
     const pt_image in = x->in;
     const int8_t *weights = x->weights;
     int8_t *const out = x->out.data;
@@ -204,8 +204,8 @@ run_four(const pt_convolution *x, const pt_pixel_taps *p, int32_t o, bool aligne
 DEFINE_RUN_FOUR(run_four_aligned, true)
 DEFINE_RUN_FOUR(run_four_unaligned, false)
 
-static void run_one(const pt_convolution *x, const pt_pixel_taps *p, int32_t input, int32_t o,
-                    int8_t *out) {
+static void depthwise_s8_run_one(const pt_convolution *x, const pt_pixel_taps *p, int32_t input,
+                                 int32_t o, int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
     const int8_t *in = p->in + input, *w = p->weights + o;
     for (int32_t i = p->rows; i > 0; i--) {
@@ -235,7 +235,7 @@ static void run_pixel(const pt_convolution *x, const pt_pixel_taps *p, bool vect
         run_four_unaligned(x, p, o, out);
     }
     for (int32_t input = o, rest = x->outputs; o < outputs; o++) {
-        run_one(x, p, input, o, out);
+        depthwise_s8_run_one(x, p, input, o, out);
         if (--rest == 0) {
             input++;
             rest = x->outputs;
@@ -243,8 +243,8 @@ static void run_pixel(const pt_convolution *x, const pt_pixel_taps *p, bool vect
     }
 }
 
-static __attribute__((noinline)) int run_image(const pt_convolution *x, const int8_t *in,
-                                               int8_t *out) {
+static __attribute__((noinline)) int depthwise_s8_run_image(const pt_convolution *x,
+                                                            const int8_t *in, int8_t *out) {
     const bool vectors = takes_vectors(x);
     for (int32_t i = 0; i < x->out.height; i++) {
         if (pt_skips_round()) {
@@ -273,7 +273,7 @@ static int run_shared_image(pt_context *c, const void *task) {
     const shared_image *t = task;
     pt_convolution x = *t->x;
     x.c = c;
-    return run_image(&x, t->in, t->out);
+    return depthwise_s8_run_image(&x, t->in, t->out);
 }
 
 static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
@@ -281,11 +281,11 @@ static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
     enum { TAP = 4 }; // steps: it takes as long as some products of other layers
     const int64_t row = (int64_t)x->out.width * x->out.channels * x->depth * TAP;
     return pt_shares(row * x->out.height, row) ? pt_share_loop(x->c, run_shared_image, &t, row)
-                                               : run_image(x, in, out);
+                                               : depthwise_s8_run_image(x, in, out);
 }
 
-static bool convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                          void *block, uint32_t room) {
+static bool depthwise_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
+                                       int8_t *out, void *block, uint32_t room) {
     pt_convolve_depthwise(g, layer, in, out, block, room);
     return true;
 }
@@ -305,14 +305,15 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                          .channels = x->outputs,
                          .pixel = x->in.channels};
         pt_gemm_s8 layer = {.weights = x->weights,
-                          .depth = w->kernel[0] * w->kernel[1],
-                          .channels = x->out.channels,
-                          .offset = x->offset,
-                          .output = x->output,
-                          .out_stride = x->out.channels};
+                            .depth = w->kernel[0] * w->kernel[1],
+                            .channels = x->out.channels,
+                            .offset = x->offset,
+                            .output = x->output,
+                            .out_stride = x->out.channels};
         bool done;
-        PT_TRY(pt_convolve_in_parts(x->c, convolve_part, &g, &layer, x->in.data + i * in_size,
-                                    x->out.data + i * out_size, room, scratch, &done));
+        PT_TRY(pt_convolve_in_parts(x->c, depthwise_s8_convolve_part, &g, &layer,
+                                    x->in.data + i * in_size, x->out.data + i * out_size, room,
+                                    scratch, &done));
     }
     return PT_ERROR_OK;
 }
@@ -334,7 +335,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
             if (PT_HAS_CONV_VARIANTS) {
                 pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);
             }
-            return run_channels(&x, scratch, room);
+            return depthwise_s8_run_channels(&x, scratch, room);
         }
         bool done = false;
         if (PT_HAS_OWN_LOOPS) { // without them planes are not worth their code
@@ -347,26 +348,28 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     for (int32_t i = 0; i < x.in.batch; i++) {
         const int8_t *in = x.in.data + i * x.in.height * x.in.width * x.in.channels;
         int8_t *out = x.out.data + i * x.out.height * x.out.width * x.out.channels;
-        PT_TRY(PT_HAS_THREADS ? share_image(&x, in, out) : run_image(&x, in, out));
+        PT_TRY(PT_HAS_THREADS ? share_image(&x, in, out) : depthwise_s8_run_image(&x, in, out));
     }
     return PT_ERROR_OK;
 }
 
-static int check(pt_context *c, const pt_ref *args) {
+static int depthwise_s8_check(pt_context *c, const pt_ref *args) {
     return check_depthwise(c, args, false);
 }
 
-static int run(pt_context *c, const pt_ref *args) {
+static int depthwise_s8_run(pt_context *c, const pt_ref *args) {
     return run_depthwise(c, args, false);
 }
 
-static int check_nhwc(pt_context *c, const pt_ref *args) {
+static int depthwise_s8_check_nhwc(pt_context *c, const pt_ref *args) {
     return check_depthwise(c, args, true);
 }
 
-static int run_nhwc(pt_context *c, const pt_ref *args) {
+static int depthwise_s8_run_nhwc(pt_context *c, const pt_ref *args) {
     return run_depthwise(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_out = PT_KERNEL(check, run);
-const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_out =
+    PT_KERNEL(depthwise_s8_check, depthwise_s8_run);
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_nhwc_out =
+    PT_KERNEL(depthwise_s8_check_nhwc, depthwise_s8_run_nhwc);

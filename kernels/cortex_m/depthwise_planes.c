@@ -5,8 +5,8 @@
 
 enum {
     LANES = 4,           // channels of planes, and outputs of a row for which there is scratch
-    MAX_LANES = 4,      // of channels in a group
-    MAX_OUTPUTS = 3,    // of an input channel; more go as patches
+    MAX_LANES = 4,       // of channels in a group
+    MAX_OUTPUTS = 3,     // of an input channel; more go as patches
     SLOTS = 4,           // rows of a plane: three of the image and one of padding
     USEFUL_BYTES = 3584, // of scratch, for more than the fewest channels
     MAX_BYTES = 8192,
@@ -60,7 +60,7 @@ static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
 }
 
 // The loops make at least one output of a row.
-static bool fits(const pt_convolution *x, const axis *a) {
+static bool depthwise_planes_s8_fits(const pt_convolution *x, const axis *a) {
     return a->stride <= 2 && a->out > 0 && a->out < MAX_BYTES &&
            LANES * channel_bytes(x, a) <= MAX_BYTES;
 }
@@ -79,12 +79,12 @@ static bool choose_axes(const pt_convolution *x, planes *p) {
     // beside a size of 0 the others may be huge
     bool wide = (int64_t)blocks_of(&width, LANES) * height.out <=
                 (int64_t)blocks_of(&height, LANES) * width.out;
-    if (!fits(x, wide ? &width : &height)) {
+    if (!depthwise_planes_s8_fits(x, wide ? &width : &height)) {
         wide = !wide;
     }
     p->along = wide ? width : height;
     p->across = wide ? height : width;
-    if (!fits(x, &p->along)) {
+    if (!depthwise_planes_s8_fits(x, &p->along)) {
         return false;
     }
     p->columns = columns_of(&p->along, PT_ROW_OUTPUTS);
@@ -126,7 +126,7 @@ static __attribute__((noinline)) bool prepare_channel(const pt_convolution *x, c
 
 // ---- rows
 
-static void fill(const pt_convolution *x, pt_plane *to, int32_t n) {
+static void depthwise_planes_s8_fill(const pt_convolution *x, pt_plane *to, int32_t n) {
     pt_plane padding = (pt_plane)(PT_PLANE_OFFSET ? 0 : -x->offset);
     for (; n > 0; n--) {
         *to++ = padding;
@@ -134,8 +134,8 @@ static void fill(const pt_convolution *x, pt_plane *to, int32_t n) {
 }
 
 // Values from any address.
-static void widen_channel(const pt_convolution *x, const pt_pixels *pixels, const int8_t *in,
-                          pt_plane *to) {
+static void depthwise_planes_s8_widen_channel(const pt_convolution *x, const pt_pixels *pixels,
+                                              const int8_t *in, pt_plane *to) {
     int32_t offset = PT_PLANE_OFFSET ? x->offset : 0;
     for (int32_t n = pixels->n; n > 0; n--, in += pixels->step) {
         *to++ = (pt_plane)(*in + offset);
@@ -157,7 +157,7 @@ static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t
         }
     }
     for (; channels > 0; channels--, to += p->plane) {
-        widen_channel(x, &p->pixels, in++, to);
+        depthwise_planes_s8_widen_channel(x, &p->pixels, in++, to);
     }
     p->next += p->columns;
     if (p->next == p->padding) {
@@ -250,7 +250,7 @@ static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
     int32_t room = p->columns - p->first;
     p->pixels =
         (pt_pixels){room < p->along.in ? room : p->along.in, p->along.in_step, p->plane, x->offset};
-    fill(x, p->next, p->channels * p->plane);
+    depthwise_planes_s8_fill(x, p->next, p->channels * p->plane);
 }
 
 int pt_run_planes(const pt_convolution *x, void *scratch, bool *done) {

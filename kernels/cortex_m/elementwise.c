@@ -21,7 +21,7 @@ typedef struct pairs {
 enum { MOST = 1 << 14 }; // elements of a row of operands of equal sizes, between two polls
 
 // The elements of row i; counts them.
-static int begin_row(pt_context *c, const pairs *p, int32_t i, int32_t *n) {
+static int elementwise_s8_begin_row(pt_context *c, const pairs *p, int32_t i, int32_t *n) {
     const int32_t left = p->total - i * p->size;
     *n = left < p->size ? left : p->size;
     return pt_count_work(c, *n);
@@ -102,8 +102,8 @@ static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
     return pt_requantize(shifted, s->multiplier, s->shift);
 }
 
-static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out, int32_t done,
-                    int32_t n) {
+static void elementwise_s8_add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
+                                   int32_t done, int32_t n) {
     for (int32_t i = done; i < n; i++) {
         int32_t sum = pt_add_int32(scale_up(a[i], &x->a), scale_up(b[i], &x->b));
         out[i] = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
@@ -138,7 +138,7 @@ static __attribute__((noinline)) void add_row_by_tables(const addition *x, const
 }
 
 // Limits what saturates to int8 already.
-static void limit(const pt_range *r, int32_t n, int8_t *values) {
+static void elementwise_s8_limit(const pt_range *r, int32_t n, int8_t *values) {
     for (; n > 0 && (r->min > INT8_MIN || r->max < INT8_MAX); n--, values++) {
         *values = (int8_t)pt_clamp(*values, r->min, r->max);
     }
@@ -151,9 +151,9 @@ static int add_by_tables(pt_context *c, const addition *x, int32_t *tables) {
     fill_table(&x->b, tables + TABLE);
     for (int32_t i = 0; i < p->rows; i++) {
         int8_t *out = p->out + i * p->size;
-        PT_TRY(begin_row(c, p, i, &n));
+        PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
         add_row_by_tables(x, tables, p->a + i * p->a_step, p->b + i * p->b_step, out, n);
-        limit(&x->range, n, out);
+        elementwise_s8_limit(&x->range, n, out);
     }
     return PT_ERROR_OK;
 }
@@ -166,13 +166,13 @@ static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, boo
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;
-        PT_TRY(begin_row(c, p, i, &n));
+        PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
         int32_t some = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, n, tables);
         if (some == 0 && i == 0) {
             *done = false;
             return PT_ERROR_OK;
         }
-        add_row(x, a, b, out, some, n);
+        elementwise_s8_add_row(x, a, b, out, some, n);
     }
     return PT_ERROR_OK;
 }
@@ -204,8 +204,9 @@ static int add_run(pt_context *c, const pt_ref *args) {
         return add_by_tables(c, &x, (void *)c->scratch);
     }
     for (int32_t i = 0; i < p->rows; i++) {
-        PT_TRY(begin_row(c, p, i, &n));
-        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0, n);
+        PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
+        elementwise_s8_add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size,
+                               0, n);
     }
     return PT_ERROR_OK;
 }
@@ -285,7 +286,7 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;
-        PT_TRY(begin_row(c, p, i, &n));
+        PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
         (fast ? mul_row_fast : mul_row)(&x, a, b, out, mul_some(&x, a, b, out, n), n);
     }
     return PT_ERROR_OK;

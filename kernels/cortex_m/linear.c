@@ -1,7 +1,7 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "arch/dot.h"
-#include "arch/pack/pack.h"
 #include "arch/fully_connected_s8.h"
+#include "arch/pack/pack.h"
 #include "arch/threads.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
@@ -25,7 +25,7 @@ static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
     return sum;
 }
 
-static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, int32_t j) {
+static inline int8_t linear_s8_finish(const pt_linear *p, int32_t sum, int64_t row_sum, int32_t j) {
     int64_t total = sum + row_sum + (p->addends ? p->addends[j] : 0);
     total = p->exact_addends ? total : (int32_t)(uint32_t)total;
     if (IS_RARE || total != (int32_t)total) {
@@ -35,8 +35,8 @@ static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, in
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
-static RARE void multiply_plainly(const pt_linear *p, const int8_t *x, int64_t row_sum,
-                                  const int8_t *w, int8_t *y) {
+static RARE void linear_s8_multiply_plainly(const pt_linear *p, const int8_t *x, int64_t row_sum,
+                                            const int8_t *w, int8_t *y) {
     int32_t n = 4, stride = p->depth;
     for (int32_t j = 0; j < p->outputs; j += n) {
         if (p->outputs - j < 4) {
@@ -46,16 +46,16 @@ static RARE void multiply_plainly(const pt_linear *p, const int8_t *x, int64_t r
         pt_dot_1x4(x, p->x_offset, w + j * p->depth, stride, p->depth, &sums);
         int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
         for (int32_t i = 0; i < n; i++) {
-            y[j + i] = finish(p, all[i], row_sum, j + i);
+            y[j + i] = linear_s8_finish(p, all[i], row_sum, j + i);
         }
     }
 }
 
-static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
-                         void *scratch, bool suffices) {
+static void linear_s8_multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
+                                   void *scratch, bool suffices) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
     if (!suffices || !pt_multiply_row(p, x, row_sum, w, y, scratch)) {
-        multiply_plainly(p, x, row_sum, w, y);
+        linear_s8_multiply_plainly(p, x, row_sum, w, y);
     }
 }
 
@@ -63,8 +63,8 @@ static __attribute__((noinline)) uint32_t scratch_of(const pt_linear *p) {
     return pt_row_scratch(p->depth, p->outputs);
 }
 
-static int multiply_rows(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
-                         int8_t *y) {
+static int linear_s8_multiply_rows(pt_context *c, const pt_linear *p, const int8_t *x,
+                                   const int8_t *w, int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
     // If there is enough for all calls there is for this one: no need to compute its own.
     const bool suffices = !PT_ROWS_TAKE_SCRATCH || c->scratch_size >= c->scratch_needed ||
@@ -74,7 +74,7 @@ static int multiply_rows(pt_context *c, const pt_linear *p, const int8_t *x, con
             continue;
         }
         PT_TRY(pt_count_work(c, p->depth * p->outputs));
-        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch, suffices);
+        linear_s8_multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch, suffices);
     }
     return PT_ERROR_OK;
 }
@@ -87,17 +87,17 @@ typedef struct shared_rows {
 
 static int multiply_shared_rows(pt_context *c, const void *task) {
     const shared_rows *t = task;
-    return multiply_rows(c, t->p, t->x, t->w, t->y);
+    return linear_s8_multiply_rows(c, t->p, t->x, t->w, t->y);
 }
 
-static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
-                    int8_t *y) {
+static int linear_s8_multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
+                              int8_t *y) {
     const int64_t row = (int64_t)p->depth * p->outputs;
     if (PT_HAS_THREADS && pt_shares(row * p->rows, row)) {
         const shared_rows t = {p, x, w, y};
         return pt_share_loop(c, multiply_shared_rows, &t, row);
     }
-    return multiply_rows(c, p, x, w, y);
+    return linear_s8_multiply_rows(c, p, x, w, y);
 }
 
 static const uint8_t rows_first[PT_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -114,8 +114,8 @@ static COLD int check_matrix(pt_context *c, const pt_tensor *t) {
 }
 
 // Checks the output against the input's sizes, the last of which it replaces by p->outputs.
-static COLD int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in,
-                              const pt_linear *p) {
+static COLD int linear_s8_check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in,
+                                        const pt_linear *p) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -147,8 +147,8 @@ static pt_ref addends_of(const pt_ref *args) {
     return pt_is_none(sum) ? args[QUANTIZED_LINEAR_BIAS] : sum;
 }
 
-static COLD int check_linear(pt_context *c, const pt_ref *args, const pt_tensor *x,
-                             const pt_tensor *w) {
+static COLD int linear_s8_check_linear(pt_context *c, const pt_ref *args, const pt_tensor *x,
+                                       const pt_tensor *w) {
     int64_t multiplier, shift;
     int32_t offset;
     const int32_t *data;
@@ -206,7 +206,7 @@ static bool addends_are_constant(const pt_context *c, const pt_ref *args) {
     return pt_is_none(addends) || pt_get_tensor(c, addends).flags & PT_VALUE_CONSTANT;
 }
 
-static uint32_t variant_of(const pt_linear *p, bool constant) {
+static uint32_t linear_s8_variant_of(const pt_linear *p, bool constant) {
     return (constant && pt_addends_are_small(p) ? SMALL_ADDENDS : 0u) |
            (p->w_offset == 0 ? NO_W_OFFSET : 0u) | (pt_narrows(&p->range) ? 0u : WHOLE_RANGE) |
            (p->rows == 1 ? ONE_ROW : 0u);
@@ -216,9 +216,9 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     pt_linear p;
-    PT_TRY(check_linear(c, args, &x, &w));
+    PT_TRY(linear_s8_check_linear(c, args, &x, &w));
     read_linear(c, args, 0, &w, &p);
-    PT_TRY(check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p));
+    PT_TRY(linear_s8_check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p));
     uint32_t bytes = pt_packed_rows(p.depth, p.outputs);
     void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_packed(c, bytes) : NULL;
     if (PT_HAS_PACKING && to) {
@@ -228,7 +228,7 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     if (PT_HAS_ANY_CORE && bytes) {
         pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS, pt_rows_use(c->core, &p, constant));
     }
-    return pt_note_variant(c, variant_of(&p, constant));
+    return pt_note_variant(c, linear_s8_variant_of(&p, constant));
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
@@ -236,8 +236,8 @@ static int linear_run(pt_context *c, const pt_ref *args) {
     pt_linear p;
     read_linear(c, args, pt_variant(c), &w, &p);
     p.packed = pt_packs_for(c->core) == PT_CORE_DSP ? pt_packed(c) : NULL;
-    return multiply(c, &p, pt_get_data(c, args[QUANTIZED_LINEAR_INPUT]), w.data,
-                    pt_get_data(c, args[QUANTIZED_LINEAR_OUT]));
+    return linear_s8_multiply(c, &p, pt_get_data(c, args[QUANTIZED_LINEAR_INPUT]), w.data,
+                              pt_get_data(c, args[QUANTIZED_LINEAR_OUT]));
 }
 
 const pt_kernel pt_cortex_m_quantized_linear_out = PT_KERNEL(linear_check, linear_run);
@@ -268,7 +268,7 @@ static int matmul_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
     pt_linear p;
     PT_TRY(read_matmul(c, args, &p));
-    return check_product(c, args[QUANTIZED_BATCH_MATMUL_OUT], &x, &p);
+    return linear_s8_check_product(c, args[QUANTIZED_BATCH_MATMUL_OUT], &x, &p);
 }
 
 static int matmul_run(pt_context *c, const pt_ref *args) {
@@ -279,9 +279,9 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     PT_TRY(read_matmul(c, args, &p));
     int32_t batch = pt_numel(&out) > 0 ? x.sizes[0] : 0;
     for (int32_t i = 0; i < batch; i++) {
-        PT_TRY(multiply(c, &p, (int8_t *)x.data + i * p.rows * p.depth,
-                        (int8_t *)w.data + i * p.outputs * p.depth,
-                        (int8_t *)out.data + i * p.rows * p.outputs));
+        PT_TRY(linear_s8_multiply(c, &p, (int8_t *)x.data + i * p.rows * p.depth,
+                                  (int8_t *)w.data + i * p.outputs * p.depth,
+                                  (int8_t *)out.data + i * p.rows * p.outputs));
     }
     return PT_ERROR_OK;
 }

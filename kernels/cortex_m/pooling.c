@@ -18,7 +18,7 @@ typedef struct pooling {
     int error; // that of a poll: what has been computed since is of no account
 } pooling;
 
-static bool goes_on(pooling *p, int32_t steps) {
+static bool pooling_s8_goes_on(pooling *p, int32_t steps) {
     p->error = pt_count_work(p->c, steps);
     return p->error == PT_ERROR_OK;
 }
@@ -40,7 +40,8 @@ static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout,
 }
 
 // In ceil mode a last window may reach beyond the padding, if it starts before it.
-static int32_t count_windows(const pooling *p, uint32_t d, int32_t size, bool ceil_mode) {
+static int32_t pooling_s8_count_windows(const pooling *p, uint32_t d, int32_t size,
+                                        bool ceil_mode) {
     const pt_window *w = &p->window;
     int64_t room = size + 2 * (int64_t)w->padding[d] - w->kernel[d];
     if (!ceil_mode) {
@@ -51,14 +52,15 @@ static int32_t count_windows(const pooling *p, uint32_t d, int32_t size, bool ce
     return (int32_t)((n - 1) * w->stride[d] >= size + w->padding[d] ? n - 1 : n);
 }
 
-static void count_outputs(pooling *p, bool ceil_mode) {
-    p->out = (pt_image){NULL, p->in.batch, count_windows(p, PT_HEIGHT, p->in.height, ceil_mode),
-                        count_windows(p, PT_WIDTH, p->in.width, ceil_mode), p->in.channels};
+static void pooling_s8_count_outputs(pooling *p, bool ceil_mode) {
+    p->out = (pt_image){
+        NULL, p->in.batch, pooling_s8_count_windows(p, PT_HEIGHT, p->in.height, ceil_mode),
+        pooling_s8_count_windows(p, PT_WIDTH, p->in.width, ceil_mode), p->in.channels};
 }
 
 // Calls `pool` for every output pixel.
-static int run_windows(pooling *p, const pt_tensor *to,
-                       void (*pool)(pooling *, const pt_taps *, int8_t *)) {
+static int pooling_s8_run_windows(pooling *p, const pt_tensor *to,
+                                  void (*pool)(pooling *, const pt_taps *, int8_t *)) {
     int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
     const int8_t *image = p->in.data;
     int8_t *out = to->data;
@@ -101,7 +103,7 @@ static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *
     for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
         for (int32_t j = 0; j < t->columns;) {
             const int32_t end = t->columns - j < PIECE ? t->columns : j + PIECE;
-            if (!goes_on(p, end - j)) {
+            if (!pooling_s8_goes_on(p, end - j)) {
                 return 0;
             }
             for (; j < end; j++) {
@@ -207,7 +209,7 @@ static void add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
 }
 
 // The same of a window of any size, by some of its rows at a time, or parts of one.
-static void sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
+static void pooling_s8_sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
     const int32_t columns = t->columns < SHORT_TAPS ? t->columns : SHORT_TAPS;
     const int32_t rows = SHORT_TAPS / columns;
     pt_taps part = *t;
@@ -228,17 +230,17 @@ static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
     const bool by_four = PT_AVERAGES == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0;
     const int32_t max = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
     pt_taps some = *t;
-    for (int32_t o = 0, n; o < channels && goes_on(p, taps); o += n, some.in += n) {
+    for (int32_t o = 0, n; o < channels && pooling_s8_goes_on(p, taps); o += n, some.in += n) {
         uint32_t sums[MAX] = {0};
         n = channels - o < max ? channels - o : max;
-        sum_window(&some, n, sums);
+        pooling_s8_sum_window(&some, n, sums);
         for (int32_t i = 0; i < n; i++) {
             out[o + i] = average_of(p, t, some.in + i, sums[i], (uint32_t)taps);
         }
     }
 }
 
-static void average(pooling *p, const pt_taps *t, int8_t *out) {
+static void pooling_s8_average(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t n = t->rows * t->columns, channels = p->in.channels;
     if (n == 0) {
         memset(out, p->zero_point, (size_t)channels);
@@ -264,7 +266,7 @@ static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout,
     PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_MULTIPLIER], 1, INT32_MAX, &multiplier));
     PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift));
     p->scale = pt_real_multiplier(multiplier, shift);
-    count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
+    pooling_s8_count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
     return PT_ERROR_OK;
 }
 
@@ -278,7 +280,7 @@ static int run_average(pt_context *c, const pt_ref *args, bool explicit_layout) 
     pooling p;
     PT_TRY(read_average(c, args, explicit_layout, &p));
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_AVG_POOL2D_OUT]);
-    return run_windows(&p, &out, average);
+    return pooling_s8_run_windows(&p, &out, pooling_s8_average);
 }
 
 static int avg_check(pt_context *c, const pt_ref *args) {
@@ -338,7 +340,7 @@ static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, poo
         pt_get_int(c, args[QUANTIZED_MAX_POOL2D_OUTPUT_ZERO_POINT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the zero points of in and out must be equal");
     }
-    count_outputs(p, false);
+    pooling_s8_count_outputs(p, false);
     return PT_ERROR_OK;
 }
 
@@ -352,7 +354,7 @@ static int run_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     PT_TRY(read_max(c, args, explicit_layout, &p));
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_MAX_POOL2D_OUT]);
-    return run_windows(&p, &out, maximum);
+    return pooling_s8_run_windows(&p, &out, maximum);
 }
 
 static int max_check(pt_context *c, const pt_ref *args) {

@@ -38,7 +38,7 @@ static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor 
     return pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], q->min, range[1], &q->max);
 }
 
-static void store(void *data, int32_t i, uint8_t dtype, int32_t value) {
+static void cortex_m_quantize_store(void *data, int32_t i, uint8_t dtype, int32_t value) {
     if (dtype == PT_DTYPE_SHORT) {
         ((int16_t *)data)[i] = (int16_t)value;
     } else {
@@ -46,7 +46,7 @@ static void store(void *data, int32_t i, uint8_t dtype, int32_t value) {
     }
 }
 
-static int32_t load(const void *data, int32_t i, uint8_t dtype) {
+static int32_t cortex_m_quantize_load(const void *data, int32_t i, uint8_t dtype) {
     return dtype == PT_DTYPE_SHORT  ? ((const int16_t *)data)[i]
            : dtype == PT_DTYPE_CHAR ? ((const int8_t *)data)[i]
                                     : ((const uint8_t *)data)[i];
@@ -67,7 +67,7 @@ static int quantize_check(pt_context *c, const pt_ref *args) {
 
 // Adding 1.5 * 2^23 leaves the integer nearest to x in the low bits, halves to even, for x between
 // `low` and `high`; a NaN gives 0.
-static inline int32_t quantize(float x, float low, float high, const quantization *q) {
+static inline int32_t cortex_m_quantize(float x, float low, float high, const quantization *q) {
     if (x > low && x < high) {
         pt_bits rounded = {x + 12582912.0f};
         return rounded.i - 0x4B400000 + q->zero_point;
@@ -76,7 +76,7 @@ static inline int32_t quantize(float x, float low, float high, const quantizatio
 }
 
 // Counts those of n elements from `data` on that the loops of four take: none if it is not aligned.
-static int32_t in_blocks(const void *data, int32_t n, uint32_t alignment) {
+static int32_t cortex_m_quantize_in_blocks(const void *data, int32_t n, uint32_t alignment) {
     return (uintptr_t)data % alignment ? 0 : n & ~3;
 }
 
@@ -89,12 +89,12 @@ static void quantize_values(const quantization *q, float inverse, uint8_t dtype,
         pt_is_narrow(q->zero_point)) {
         i = pt_quantize_some(x, to, n, inverse, q->zero_point);
         if (i == 0) {
-            i = in_blocks(to, n, PT_QUANTIZE_ALIGNMENT);
+            i = cortex_m_quantize_in_blocks(to, n, PT_QUANTIZE_ALIGNMENT);
             pt_quantize_int8(i / 4, x, to, inverse, q->zero_point);
         }
     }
     for (; i < n; i++) {
-        store(to, i, dtype, quantize(x[i] * inverse, low, high, q));
+        cortex_m_quantize_store(to, i, dtype, cortex_m_quantize(x[i] * inverse, low, high, q));
     }
 }
 
@@ -135,12 +135,12 @@ static void dequantize_values(const quantization *q, uint8_t dtype, int32_t n, c
     if (dtype == PT_DTYPE_CHAR) {
         i = pt_dequantize_some(from, y, n, scale, q->zero_point);
         if (i == 0) {
-            i = in_blocks(from, n, PT_DEQUANTIZE_ALIGNMENT);
+            i = cortex_m_quantize_in_blocks(from, n, PT_DEQUANTIZE_ALIGNMENT);
             pt_dequantize_int8(i / 4, from, y, scale, q->zero_point);
         }
     }
     for (; i < n; i++) {
-        y[i] = (float)(load(from, i, dtype) - q->zero_point) * scale;
+        y[i] = (float)(cortex_m_quantize_load(from, i, dtype) - q->zero_point) * scale;
     }
 }
 

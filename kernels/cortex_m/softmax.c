@@ -6,7 +6,7 @@
 enum { OUTPUT_ZERO_POINT = -128 };     // the outputs' scale is 1/256
 enum { INPUT_FRACTION_BITS = 31 - 5 }; // the multiplier scales to a fixed point of 5 integer bits
 
-static int softmax_check(pt_context *c, const pt_ref *args) {
+static int softmax_s8_softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_SOFTMAX_INPUT]);
     int64_t dim = pt_get_int(c, args[CORTEX_M_SOFTMAX_DIM]), rank = in.rank ? in.rank : 1;
     int32_t value;
@@ -62,7 +62,7 @@ static int softmax_lane(pt_context *c, const int8_t *in, int8_t *out, const pt_l
     return PT_ERROR_OK;
 }
 
-static int softmax_run(pt_context *c, const pt_ref *args) {
+static int softmax_s8_softmax_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_SOFTMAX_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_SOFTMAX_OUT]);
     if (pt_numel(&in) == 0) {
@@ -84,4 +84,5 @@ static int softmax_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_cortex_m_softmax_out = PT_KERNEL(softmax_check, softmax_run);
+const pt_kernel pt_cortex_m_softmax_out =
+    PT_KERNEL(softmax_s8_softmax_check, softmax_s8_softmax_run);

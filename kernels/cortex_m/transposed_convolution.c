@@ -16,7 +16,8 @@ typedef struct transposed {
 
 // Size of the output along dim d; below 1 if there is none, at most 2^31 - 1 or refused by the
 // caller.
-static int64_t count_outputs(const pt_window *w, uint32_t d, const int32_t *padding, int32_t size) {
+static int64_t transposed_s8_count_outputs(const pt_window *w, uint32_t d, const int32_t *padding,
+                                           int32_t size) {
     return ((int64_t)size - 1) * w->stride[d] - 2 * (int64_t)w->padding[d] +
            (int64_t)w->dilation[d] * (w->kernel[d] - 1) + padding[d] + 1;
 }
@@ -42,8 +43,8 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
     x->weights = weights.data;
     w->kernel[PT_HEIGHT] = weights.sizes[1];
     w->kernel[PT_WIDTH] = weights.sizes[2];
-    int64_t height = count_outputs(w, PT_HEIGHT, padding, x->in.height);
-    int64_t width = count_outputs(w, PT_WIDTH, padding, x->in.width);
+    int64_t height = transposed_s8_count_outputs(w, PT_HEIGHT, padding, x->in.height);
+    int64_t width = transposed_s8_count_outputs(w, PT_WIDTH, padding, x->in.width);
     if (height < 1 || width < 1 || height > PT_MEMORY_LIMIT || width > PT_MEMORY_LIMIT) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output has no element, or too many");
     }
@@ -68,8 +69,9 @@ static int32_t source(const pt_window *w, uint32_t d, int32_t position, int32_t 
 }
 
 // n channels from `o` on of the output at (row, column): 4, or 1 as four of which one counts.
-static int run_channels(pt_context *c, const transposed *x, const int8_t *in, int32_t row,
-                        int32_t column, int32_t o, int32_t n, int8_t *out) {
+static int transposed_s8_run_channels(pt_context *c, const transposed *x, const int8_t *in,
+                                      int32_t row, int32_t column, int32_t o, int32_t n,
+                                      int8_t *out) {
     const int32_t *kernel = x->window.kernel;
     int32_t channels = x->in.channels, taps = kernel[PT_HEIGHT] * kernel[PT_WIDTH];
     int32_t stride = n == 4 ? taps * channels : 0;
@@ -93,15 +95,16 @@ static int run_channels(pt_context *c, const transposed *x, const int8_t *in, in
     return PT_ERROR_OK;
 }
 
-static int run_image(pt_context *c, const transposed *x, const int8_t *in, int8_t *out) {
+static int transposed_s8_run_image(pt_context *c, const transposed *x, const int8_t *in,
+                                   int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         for (int32_t j = 0; j < x->out.width; j++) {
             int32_t o = 0;
             for (; o + 4 <= x->out.channels; o += 4) {
-                PT_TRY(run_channels(c, x, in, i, j, o, 4, out));
+                PT_TRY(transposed_s8_run_channels(c, x, in, i, j, o, 4, out));
             }
             for (; o < x->out.channels; o++) {
-                PT_TRY(run_channels(c, x, in, i, j, o, 1, out));
+                PT_TRY(transposed_s8_run_channels(c, x, in, i, j, o, 1, out));
             }
             out += x->out.channels;
         }
@@ -114,27 +117,30 @@ static int run_transposed(pt_context *c, const pt_ref *args, bool explicit_layou
     PT_TRY(read_transposed(c, args, explicit_layout, &x));
     int8_t *out = pt_get_tensor(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
-        PT_TRY(run_image(c, &x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                         out + i * x.out.height * x.out.width * x.out.channels));
+        PT_TRY(transposed_s8_run_image(c, &x,
+                                       x.in.data + i * x.in.height * x.in.width * x.in.channels,
+                                       out + i * x.out.height * x.out.width * x.out.channels));
     }
     return PT_ERROR_OK;
 }
 
-static int check(pt_context *c, const pt_ref *args) {
+static int transposed_s8_check(pt_context *c, const pt_ref *args) {
     return check_transposed(c, args, false);
 }
 
-static int run(pt_context *c, const pt_ref *args) {
+static int transposed_s8_run(pt_context *c, const pt_ref *args) {
     return run_transposed(c, args, false);
 }
 
-static int check_nhwc(pt_context *c, const pt_ref *args) {
+static int transposed_s8_check_nhwc(pt_context *c, const pt_ref *args) {
     return check_transposed(c, args, true);
 }
 
-static int run_nhwc(pt_context *c, const pt_ref *args) {
+static int transposed_s8_run_nhwc(pt_context *c, const pt_ref *args) {
     return run_transposed(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_transpose_conv2d_out = PT_KERNEL(check, run);
-const pt_kernel pt_cortex_m_quantized_transpose_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_out =
+    PT_KERNEL(transposed_s8_check, transposed_s8_run);
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_nhwc_out =
+    PT_KERNEL(transposed_s8_check_nhwc, transposed_s8_run_nhwc);

@@ -80,7 +80,7 @@ static const pt_unary clamp_op = {clamp_row,      clamp_f32, clamp_f64, clamp_i6
 PT_UNARY_KERNEL(aten_hardtanh_out, clamp_op, 2)
 
 // The dtype that self and the bounds given promote to.
-static uint8_t clamp_dtype(const pt_context *c, const pt_ref *args) {
+static uint8_t activation_clamp_dtype(const pt_context *c, const pt_ref *args) {
     uint8_t dtype = pt_get_tensor(c, args[CLAMP_SELF]).dtype;
     for (uint32_t i = CLAMP_MIN; i <= CLAMP_MAX; i++) {
         if (!pt_is_none(args[i])) {
@@ -90,15 +90,16 @@ static uint8_t clamp_dtype(const pt_context *c, const pt_ref *args) {
     return dtype;
 }
 
-static int clamp_check(pt_context *c, const pt_ref *args) {
+static int activation_clamp_check(pt_context *c, const pt_ref *args) {
     if (pt_is_none(args[CLAMP_MIN]) && pt_is_none(args[CLAMP_MAX])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "clamp needs min or max");
     }
-    return pt_unary_check_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op, clamp_dtype(c, args));
+    return pt_unary_check_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op,
+                             activation_clamp_dtype(c, args));
 }
 
-static int clamp_run(pt_context *c, const pt_ref *args) {
-    uint8_t compute = pt_compute_dtype(clamp_dtype(c, args), clamp_op.rule);
+static int activation_clamp_run(pt_context *c, const pt_ref *args) {
+    uint8_t compute = pt_compute_dtype(activation_clamp_dtype(c, args), clamp_op.rule);
     pt_number p[2];
     for (uint32_t i = 0; i < 2; i++) {
         p[i] = pt_is_none(args[CLAMP_MIN + i])
@@ -108,7 +109,7 @@ static int clamp_run(pt_context *c, const pt_ref *args) {
     return pt_unary_run_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op, compute, p);
 }
 
-const pt_kernel pt_aten_clamp_out = PT_KERNEL(clamp_check, clamp_run);
+const pt_kernel pt_aten_clamp_out = PT_KERNEL(activation_clamp_check, activation_clamp_run);
 
 // ---- of floating numbers only
 

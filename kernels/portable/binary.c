@@ -32,8 +32,8 @@ typedef struct operands {
 } operands;
 
 // Reads the arguments of a form whose operands are tensors, or one a number.
-static void get_operands(const pt_context *c, const pt_ref *args, const operand_form *at,
-                         operands *o, pt_rule rule, pt_number *element) {
+static void binary_get_operands(const pt_context *c, const pt_ref *args, const operand_form *at,
+                                operands *o, pt_rule rule, pt_number *element) {
     if (at->number == 0) {
         o->a = pt_get_tensor(c, args[at->a]);
         o->b = pt_get_tensor(c, args[at->b]);
@@ -65,8 +65,8 @@ static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
 // Shortcuts of a run: float32 operands that lie as the output, b perhaps of one element, no alpha.
 enum { ROWS = 1, ROWS_AND_ELEMENT };
 
-static uint32_t variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
-                            const operand_form *at, const operands *o) {
+static uint32_t binary_variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
+                                  const operand_form *at, const operands *o) {
     bool floats = o->a.dtype == PT_DTYPE_FLOAT && o->b.dtype == PT_DTYPE_FLOAT &&
                   o->out.dtype == PT_DTYPE_FLOAT;
     if (!op->row || !floats || at->number || !lies_as(&o->a, &o->out) ||
@@ -81,7 +81,7 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
-    get_operands(c, args, at, &o, op->rule, &element);
+    binary_get_operands(c, args, at, &o, op->rule, &element);
     if (!pt_dtype_in(o.a.dtype, PT_DTYPES_ALL) || !pt_dtype_in(o.b.dtype, PT_DTYPES_ALL) ||
         !pt_dtype_in(o.out.dtype, PT_DTYPES_ALL)) {
         return pt_refuse_dtypes(c, &o.a, &o.b, PT_REASON_DTYPE);
@@ -103,7 +103,7 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     }
     PT_TRY(pt_check_result(c, o.compute, op->rule, &o.out));
     PT_TRY(pt_expect_sizes(c, args[at->out], rank, sizes));
-    return pt_note_variant(c, variant_of(c, args, op, at, &o));
+    return pt_note_variant(c, binary_variant_of(c, args, op, at, &o));
 }
 
 // ---- rows of float32
@@ -120,8 +120,8 @@ static __attribute__((noinline)) int walk_rows(pt_context *c, const pt_binary *o
 }
 
 // n elements; b_step is 0 for one of b.
-static int run_row(pt_context *c, const pt_binary *op, int32_t n, float *out, const float *a,
-                   const float *b, int32_t b_step) {
+static int binary_run_row(pt_context *c, const pt_binary *op, int32_t n, float *out, const float *a,
+                          const float *b, int32_t b_step) {
     for (int32_t i = 0; i < n; i += PT_PIECE) {
         const int32_t some = n - i < PT_PIECE ? n - i : PT_PIECE;
         PT_TRY(pt_count_elements(c, some));
@@ -136,7 +136,7 @@ static int run_rows(pt_context *c, const pt_binary *op, const operands *o) {
     if (!lies_as(&o->a, &o->out) || (!same_b && o->b.rank != 0)) {
         return n > 0 ? walk_rows(c, op, o) : PT_ERROR_OK;
     }
-    return run_row(c, op, n, o->out.data, o->a.data, o->b.data, same_b);
+    return binary_run_row(c, op, n, o->out.data, o->a.data, o->b.data, same_b);
 }
 
 // True where float16 or bfloat16 operands lie as in run_rows.
@@ -148,8 +148,8 @@ static bool are_half_rows(const operands *o) {
 }
 
 // In blocks that go through float32.
-static __attribute__((noinline)) int run_half_rows(pt_context *c, const pt_binary *op,
-                                                   const operands *o) {
+static __attribute__((noinline)) int binary_run_half_rows(pt_context *c, const pt_binary *op,
+                                                          const operands *o) {
     const bool same_b = lies_as(&o->b, &o->out);
     const uint8_t dtype = o->out.dtype;
     float a[PT_HALF_BLOCK], b[PT_HALF_BLOCK];
@@ -224,7 +224,7 @@ static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *a
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
-    get_operands(c, args, at, &o, op->rule, &element);
+    binary_get_operands(c, args, at, &o, op->rule, &element);
     pt_scalar alpha = {.type = PT_TYPE_INT, .as.i = 1};
     if (at->alpha) {
         alpha = pt_get_scalar(c, args[at->alpha]);
@@ -234,7 +234,7 @@ static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *a
         return run_rows(c, op, &o);
     }
     if (op->row && pt_is_one(alpha) && are_half_rows(&o)) {
-        return run_half_rows(c, op, &o);
+        return binary_run_half_rows(c, op, &o);
     }
     if (pt_numel(&o.out) == 0) {
         return PT_ERROR_OK;
@@ -252,6 +252,6 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
         return run_operands(c, args, op, at);
     }
     const pt_tensor out = pt_get_tensor(c, args[at->out]);
-    return run_row(c, op, pt_numel(&out), out.data, pt_get_data(c, args[at->a]),
-                   pt_get_data(c, args[at->b]), variant == ROWS);
+    return binary_run_row(c, op, pt_numel(&out), out.data, pt_get_data(c, args[at->a]),
+                          pt_get_data(c, args[at->b]), variant == ROWS);
 }

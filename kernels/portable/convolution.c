@@ -10,15 +10,15 @@
 #define PARAMETER_LIMIT (1 << 24)
 
 // Item `i` of a list with one item for all spatial dims or one for each; none stands for `missing`.
-static int64_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
+static int64_t conv_parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
     const uint32_t length = pt_list_length(c, list);
     return length == 0 ? missing : pt_list_int(c, list, length == 1 ? 0 : i);
 }
 
-static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, pt_axis *x) {
-    x->stride = (int32_t)parameter(c, args[CONVOLUTION_STRIDE], i, 1);
-    x->padding = (int32_t)parameter(c, args[CONVOLUTION_PADDING], i, 0);
-    x->dilation = (int32_t)parameter(c, args[CONVOLUTION_DILATION], i, 1);
+static void conv_read_axis(const pt_context *c, const pt_ref *args, uint32_t i, pt_axis *x) {
+    x->stride = (int32_t)conv_parameter(c, args[CONVOLUTION_STRIDE], i, 1);
+    x->padding = (int32_t)conv_parameter(c, args[CONVOLUTION_PADDING], i, 0);
+    x->dilation = (int32_t)conv_parameter(c, args[CONVOLUTION_DILATION], i, 1);
 }
 
 // The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
@@ -60,7 +60,7 @@ NOINLINE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool 
     v->axes[PT_AXIS_HEIGHT] = (pt_axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
     for (uint32_t i = 0; i < dims; i++) {
         pt_axis *x = &v->axes[i + 3 - dims];
-        read_axis(c, args, i, x);
+        conv_read_axis(c, args, i, x);
         x->in = in.sizes[i + 2];
         x->kernel = weight.sizes[i + 2];
         x->out = out.sizes[i + 2];
@@ -73,7 +73,7 @@ NOINLINE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool 
 
 // ---- check
 
-static int check_tensors(pt_context *c, const pt_ref *args) {
+static int conv_check_tensors(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
@@ -117,7 +117,7 @@ static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
 }
 
 // Channels of input, weight and bias fit together; *out_channels is what comes out.
-static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channels) {
+static int conv_check_channels(pt_context *c, const pt_ref *args, int32_t *out_channels) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const bool transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
@@ -149,21 +149,21 @@ static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channe
 static int64_t out_size(const pt_context *c, const pt_ref *args, uint32_t i, bool transposed) {
     const int64_t in = pt_get_tensor(c, args[CONVOLUTION_INPUT]).sizes[i + 2];
     const int64_t kernel = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]).sizes[i + 2];
-    const int64_t stride = parameter(c, args[CONVOLUTION_STRIDE], i, 1);
-    const int64_t padding = parameter(c, args[CONVOLUTION_PADDING], i, 0);
-    const int64_t reach = parameter(c, args[CONVOLUTION_DILATION], i, 1) * (kernel - 1);
+    const int64_t stride = conv_parameter(c, args[CONVOLUTION_STRIDE], i, 1);
+    const int64_t padding = conv_parameter(c, args[CONVOLUTION_PADDING], i, 0);
+    const int64_t reach = conv_parameter(c, args[CONVOLUTION_DILATION], i, 1) * (kernel - 1);
     if (transposed) {
         return (in - 1) * stride - 2 * padding + reach +
-               parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0) + 1;
+               conv_parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0) + 1;
     }
     const int64_t room = in + 2 * padding - reach - 1;
     return room < 0 ? -1 : room / stride + 1;
 }
 
 static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
-    const int64_t padding = parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0);
-    if (padding >= parameter(c, args[CONVOLUTION_STRIDE], i, 1) &&
-        padding >= parameter(c, args[CONVOLUTION_DILATION], i, 1)) {
+    const int64_t padding = conv_parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0);
+    if (padding >= conv_parameter(c, args[CONVOLUTION_STRIDE], i, 1) &&
+        padding >= conv_parameter(c, args[CONVOLUTION_DILATION], i, 1)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "output padding must be smaller than stride or dilation");
     }
@@ -190,13 +190,13 @@ static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels, in
 
 int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes) {
     int32_t out_channels = 0;
-    PT_TRY(check_tensors(c, args));
+    PT_TRY(conv_check_tensors(c, args));
     PT_TRY(check_lists(c, args, pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank - 2u));
-    PT_TRY(check_channels(c, args, &out_channels));
+    PT_TRY(conv_check_channels(c, args, &out_channels));
     return check_out(c, args, out_channels, sizes);
 }
 
-static int check_convolution(pt_context *c, const pt_ref *args) {
+static int conv_check_convolution(pt_context *c, const pt_ref *args) {
     const uint8_t rank = pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank;
     if (rank != 3 && rank != 4) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
@@ -389,8 +389,8 @@ int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed) {
     return pt_read_convolution(c, args, transposed, &v) ? pt_convolve_plane(c, &v) : PT_ERROR_OK;
 }
 
-static int run_convolution(pt_context *c, const pt_ref *args) {
+static int conv_run_convolution(pt_context *c, const pt_ref *args) {
     return pt_run_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]));
 }
 
-const pt_kernel pt_aten_convolution_out = PT_KERNEL(check_convolution, run_convolution);
+const pt_kernel pt_aten_convolution_out = PT_KERNEL(conv_check_convolution, conv_run_convolution);

@@ -71,7 +71,7 @@ static void swap_inner_dims(pt_walk *w) {
     }
 }
 
-static bool in_blocks(const pt_walk *w) {
+static bool copy_in_blocks(const pt_walk *w) {
     return w->strides[0][0] == 1 && w->strides[1][0] == 1;
 }
 
@@ -98,7 +98,7 @@ static int copy_row(pt_context *c, const row *r, uint32_t size) {
 static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int32_t rows) {
     const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
     const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
-    const bool blocks = in_blocks(w);
+    const bool blocks = copy_in_blocks(w);
     for (; rows > 0; rows--, r.to += to_step, r.from += from_step) {
         if (blocks) {
             PT_TRY(pt_count_work(c, r.n));
@@ -116,7 +116,7 @@ static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t
     enum { OVERHEAD = 32 }; // steps of a copy beside its elements
     int32_t rows = 1;
     if (w->rank > 1) {
-        if (w->sizes[1] > w->sizes[0] && (!in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
+        if (w->sizes[1] > w->sizes[0] && (!copy_in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
             swap_inner_dims(w);
         }
         rows = w->sizes[1];

@@ -150,8 +150,9 @@ static int run_shared_rows(pt_context *c, const void *task) {
 }
 
 // The same of float16 or bfloat16, in blocks that go through float32.
-static int run_half_rows(pt_context *c, const pt_unary *op, int32_t n, const pt_tensor *out,
-                         const pt_tensor *in, const pt_number *p) {
+static int elementwise_run_half_rows(pt_context *c, const pt_unary *op, int32_t n,
+                                     const pt_tensor *out, const pt_tensor *in,
+                                     const pt_number *p) {
     float block[PT_HALF_BLOCK];
     for (int32_t i = 0; i < n; i += PT_HALF_BLOCK) {
         const int32_t some = n - i < PT_HALF_BLOCK ? n - i : PT_HALF_BLOCK;
@@ -219,7 +220,7 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
         return run_unary_rows(c, op, n, out->data, in->data, p);
     }
     if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {
-        return run_half_rows(c, op, n, out, in, p);
+        return elementwise_run_half_rows(c, op, n, out, in, p);
     }
     const uint8_t compute = pt_compute_dtype(promoted, op->rule);
     if (op->clamps && !pt_is_floating(compute) && in->dtype == PT_DTYPE_CHAR &&

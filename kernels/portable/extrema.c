@@ -103,15 +103,15 @@ static int check_extremum(pt_context *c, const pt_tensor *in, uint32_t dims, boo
     return pt_expect_reduced(c, in, dims, keep, out_arg);
 }
 
-static int check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
-                       pt_ref out_arg) {
+static int extrema_check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                               pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     PT_TRY(pt_check_same_dtype(c, &out, in));
     return check_extremum(c, in, dims, keep, out_arg);
 }
 
-static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
-                       pt_ref out_arg) {
+static int extrema_check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                               pt_ref out_arg) {
     if (pt_get_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
     }
@@ -133,7 +133,7 @@ static int amax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[AMAX_SELF]);
     uint32_t dims;
     PT_TRY(pt_read_dims_or_all(c, args[AMAX_DIM], in.rank, &dims));
-    return check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
+    return extrema_check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
 }
 
 static int run_amax(pt_context *c, const pt_ref *args, bool min) {
@@ -159,7 +159,8 @@ static int argmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[ARGMAX_SELF]);
     uint32_t dims;
     PT_TRY(pt_read_dim_or_all(c, args[ARGMAX_DIM], in.rank, &dims));
-    return check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]), args[ARGMAX_OUT]);
+    return extrema_check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]),
+                               args[ARGMAX_OUT]);
 }
 
 static int run_argmax(pt_context *c, const pt_ref *args, bool min) {
@@ -188,8 +189,8 @@ static int max_dim_check(pt_context *c, const pt_ref *args) {
     bool keep = pt_get_bool(c, args[MIN_DIM_KEEPDIM]);
     uint32_t dims;
     PT_TRY(pt_read_dim_or_all(c, args[MIN_DIM_DIM], in.rank, &dims));
-    PT_TRY(check_value(c, &in, dims, keep, args[MIN_DIM_MIN]));
-    return check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
+    PT_TRY(extrema_check_value(c, &in, dims, keep, args[MIN_DIM_MIN]));
+    return extrema_check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
 }
 
 static int run_max_dim(pt_context *c, const pt_ref *args, bool min) {
@@ -219,7 +220,7 @@ enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 
 static int max_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MAX_UNARY_SELF]);
-    return check_value(c, &in, ALL_DIMS, false, args[MAX_UNARY_OUT]);
+    return extrema_check_value(c, &in, ALL_DIMS, false, args[MAX_UNARY_OUT]);
 }
 
 static int max_all_run(pt_context *c, const pt_ref *args) {

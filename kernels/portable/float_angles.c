@@ -10,7 +10,7 @@ float pt_tanf(float x) {
 }
 
 // asin x - x = x^3 P(x^2) for |x| <= 1/2; the fit's error is 4.9e-9.
-static float asin_minus_x(float x, float z) {
+static float float_angles_asin_minus_x(float x, float z) {
     float p = 0x1.59aba2p-5f;
     p = p * z + 0x1.8be36cp-6f;
     p = p * z + 0x1.7484c0p-5f;
@@ -20,10 +20,10 @@ static float asin_minus_x(float x, float z) {
 }
 
 // acos x = 2 asin(sqrt((1 - x) / 2)) for 1/2 <= x <= 1; NaN above.
-static float acos_near_1(float x) {
+static float float_angles_acos_near_1(float x) {
     float z = 0.5f * (1.0f - x);
     float s = pt_sqrtf(z);
-    return 2.0f * (s + asin_minus_x(s, z));
+    return 2.0f * (s + float_angles_asin_minus_x(s, z));
 }
 
 float pt_asinf(float x) {
@@ -32,12 +32,12 @@ float pt_asinf(float x) {
         return quiet(x);
     }
     if (size < 0.5f) {
-        return x + asin_minus_x(x, x * x);
+        return x + float_angles_asin_minus_x(x, x * x);
     }
     if (size > 1.0f) {
         return not_a_number();
     }
-    return with_sign(HALF_PI_HIGH - (acos_near_1(size) - HALF_PI_LOW), x);
+    return with_sign(HALF_PI_HIGH - (float_angles_acos_near_1(size) - HALF_PI_LOW), x);
 }
 
 float pt_acosf(float x) {
@@ -46,12 +46,12 @@ float pt_acosf(float x) {
         return quiet(x);
     }
     if (size < 0.5f) {
-        return HALF_PI_HIGH - (x + (asin_minus_x(x, x * x) - HALF_PI_LOW));
+        return HALF_PI_HIGH - (x + (float_angles_asin_minus_x(x, x * x) - HALF_PI_LOW));
     }
     if (size > 1.0f) {
         return not_a_number();
     }
-    float y = acos_near_1(size);
+    float y = float_angles_acos_near_1(size);
     return x < 0 ? 2.0f * HALF_PI_HIGH - (y - 2.0f * HALF_PI_LOW) : y;
 }
 

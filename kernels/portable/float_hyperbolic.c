@@ -6,7 +6,7 @@
 enum { EXP_LIMIT = 88 }; // up to which e^x is finite
 
 // e^size / 2 where e^size may not be finite
-static float half_exp(float size) {
+static float float_hyperbolic_half_exp(float size) {
     float root = pt_expf(0.5f * size);
     return 0.5f * root * root;
 }
@@ -26,7 +26,7 @@ float pt_sinhf(float x) {
         return x + x * (z * p);
     }
     if (size > EXP_LIMIT) {
-        return with_sign(half_exp(size), x);
+        return with_sign(float_hyperbolic_half_exp(size), x);
     }
     float e = pt_expf(size);
     return with_sign(0.5f * e - 0.5f / e, x);
@@ -35,7 +35,7 @@ float pt_sinhf(float x) {
 float pt_coshf(float x) {
     float size = __builtin_fabsf(x);
     if (!(size <= EXP_LIMIT)) {
-        return pt_is_nanf(x) ? quiet(x) : half_exp(size);
+        return pt_is_nanf(x) ? quiet(x) : float_hyperbolic_half_exp(size);
     }
     float e = pt_expf(size);
     return 0.5f * e + 0.5f / e;

@@ -29,7 +29,8 @@ static const float exp_constants[9] = {
 
 // e^(x + low) = 2^n (1 + q) with n in the low bits of *n, |q| < 0.42. |x| < 2^8, low is small.
 // e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2; the fit's error is 3.3e-9.
-static inline __attribute__((always_inline)) float reduced_exp(float x, float low, uint32_t *n) {
+static inline __attribute__((always_inline)) float float_math_reduced_exp(float x, float low,
+                                                                          uint32_t *n) {
     const float *at = exp_constants;
 #if defined(__arm__) && defined(__ARM_FP)
     // All by one instruction, where gcc takes one for each.
@@ -67,22 +68,22 @@ static __attribute__((noinline)) float exp_far(float x, float low) {
         return 0.0f;
     }
     uint32_t n;
-    float m = 1.0f + reduced_exp(x, low, &n);
+    float m = 1.0f + float_math_reduced_exp(x, low, &n);
     uint32_t shift = x < 0 ? 64u << 23 : -(64u << 23);
     return from_bits(to_bits(m) + (n << 23) + shift) * (x < 0 ? 0x1p-64f : 0x1p+64f);
 }
 
-static inline __attribute__((always_inline)) float exp_sum(float x, float low) {
+static inline __attribute__((always_inline)) float float_math_exp_sum(float x, float low) {
     if ((to_bits(x) & 0x7FFFFFFF) > 0x42800000) { // |x| > 64, before the result ends at 87
         return exp_far(x, low);
     }
     uint32_t n;
-    float m = 1.0f + reduced_exp(x, low, &n);
+    float m = 1.0f + float_math_reduced_exp(x, low, &n);
     return from_bits(to_bits(m) + (n << 23));
 }
 
 float pt_expf(float x) {
-    return exp_sum(x, 0.0f);
+    return float_math_exp_sum(x, 0.0f);
 }
 
 float pt_expm1f(float x) {
@@ -94,7 +95,7 @@ float pt_expm1f(float x) {
         return x < 0 ? -1.0f : pt_expf(x);
     }
     uint32_t n;
-    float q = reduced_exp(x, 0.0f, &n);
+    float q = float_math_reduced_exp(x, 0.0f, &n);
     float scale = from_bits(0x3F800000 + (n << 23));
     return scale * q + (scale - 1.0f);
 }
@@ -126,7 +127,7 @@ float pt_tanhf(float x) {
 // ---- logarithm
 
 // x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). x is positive and finite.
-static float split_exponent(float x, float *k) {
+static float float_math_split_exponent(float x, float *k) {
     int32_t offset = 0;
     if (x < 0x1p-126f) {
         x *= 0x1p+25f;
@@ -139,7 +140,7 @@ static float split_exponent(float x, float *k) {
 
 // log(1 + f) = f - half_square + *rest, half_square = f^2 / 2, from log(1 + f) = 2 artanh(s) with
 // s = f / (2 + f), artanh by the odd polynomial 2s + s^3 P(s^2); the fit's error is 8.4e-10.
-static inline float log_rest(float f, float half_square) {
+static inline float float_math_log_rest(float f, float half_square) {
     float s = f / (2.0f + f);
     float z = s * s;
     float p = 0x1.32063cp-2f;
@@ -149,7 +150,7 @@ static inline float log_rest(float f, float half_square) {
 }
 
 // True if log(x) needs no computation: it is *y.
-static bool log_is_special(float x, float *y) {
+static bool float_math_log_is_special(float x, float *y) {
     if (x > 0 && x < infinity()) {
         return false;
     }
@@ -158,19 +159,19 @@ static bool log_is_special(float x, float *y) {
 }
 
 // log(2^k (1 + f)) + low
-static float log_sum(float k, float f, float low) {
+static float float_math_log_sum(float k, float f, float low) {
     float half_square = 0.5f * f * f;
-    float rest = log_rest(f, half_square) + (k * LN2_LOW + low);
+    float rest = float_math_log_rest(f, half_square) + (k * LN2_LOW + low);
     return k * LN2_HIGH + (f - (half_square - rest));
 }
 
 float pt_logf(float x) {
     float y, k;
-    if (log_is_special(x, &y)) {
+    if (float_math_log_is_special(x, &y)) {
         return y;
     }
-    float f = split_exponent(x, &k);
-    return log_sum(k, f, 0.0f);
+    float f = float_math_split_exponent(x, &k);
+    return float_math_log_sum(k, f, 0.0f);
 }
 
 float pt_log1pf(float x) {
@@ -179,35 +180,35 @@ float pt_log1pf(float x) {
         return x;
     }
     float u = 1.0f + x;
-    if (log_is_special(u, &y)) {
+    if (float_math_log_is_special(u, &y)) {
         return y;
     }
     float lost = u > 2.0f ? 1.0f - (u - x) : x - (u - 1.0f);
-    float f = split_exponent(u, &k);
-    return log_sum(k, f, lost / u);
+    float f = float_math_split_exponent(u, &k);
+    return float_math_log_sum(k, f, lost / u);
 }
 
 float pt_log2f(float x) {
     float y, k;
-    if (log_is_special(x, &y)) {
+    if (float_math_log_is_special(x, &y)) {
         return y;
     }
-    float f = split_exponent(x, &k);
+    float f = float_math_split_exponent(x, &k);
     float half_square = 0.5f * f * f;
     float high = from_bits(to_bits(f - half_square) & 0xFFFFF000);
-    float low = (f - high) - half_square + log_rest(f, half_square);
+    float low = (f - high) - half_square + float_math_log_rest(f, half_square);
     // log2(e) - 1 in two parts, the first with 12 bits as high has: their product is exact
     return k + high + high * 0x1.c54p-2f + (low * LOG2_E + high * 0x1.1d94aep-14f);
 }
 
 float pt_log10f(float x) {
     float y, k;
-    if (log_is_special(x, &y)) {
+    if (float_math_log_is_special(x, &y)) {
         return y;
     }
-    float f = split_exponent(x, &k);
+    float f = float_math_split_exponent(x, &k);
     float half_square = 0.5f * f * f;
-    float log = f - (half_square - log_rest(f, half_square));
+    float log = f - (half_square - float_math_log_rest(f, half_square));
     // log10(2) in two parts, the first with 13 bits
     return k * 0x1.344p-2f + (log * 0x1.bcb7b2p-2f + k * 0x1.3509f8p-18f);
 }
@@ -216,7 +217,7 @@ float pt_log10f(float x) {
 
 // erfc(t) for 0.75 <= t < 10.1: e^(-t^2) Q(y) / (t + 2), y = (t - 2) / (t + 2); the fit's error is
 // 8.2e-10. t^2 is split so that its rounding does not spoil the exponential.
-static float erfc_tail(float t) {
+static float float_math_erfc_tail(float t) {
     float y = (t - 2.0f) / (t + 2.0f);
     float q = 0x1.ae298cp-13f;
     q = q * y - 0x1.4d9f7ap-11f;
@@ -229,11 +230,11 @@ static float erfc_tail(float t) {
     q = q * y - 0x1.5fd386p-1f;
     q = q * y + 0x1.058672p+0f;
     float high = from_bits(to_bits(t) & 0xFFFFF000);
-    return exp_sum(-(high * high), -((t - high) * (t + high))) * (q / (t + 2.0f));
+    return float_math_exp_sum(-(high * high), -((t - high) * (t + high))) * (q / (t + 2.0f));
 }
 
 // erf(x) - x for |x| < 0.75: x (2 / sqrt(pi) - 1 + x^2 P(x^2)); the fit's error is 2.7e-11.
-static float erf_minus_x(float x) {
+static float float_math_erf_minus_x(float x) {
     float z = x * x;
     float p = 0x1.8e169ap-14f;
     p = p * z - 0x1.b65936p-11f;
@@ -247,23 +248,23 @@ static float erf_minus_x(float x) {
 float pt_erff(float x) {
     float size = __builtin_fabsf(x);
     if (size < 0.75f) {
-        return x + erf_minus_x(x);
+        return x + float_math_erf_minus_x(x);
     }
     if (pt_is_nanf(x)) {
         return quiet(x);
     }
-    return with_sign(size > 4.0f ? 1.0f : 1.0f - erfc_tail(size), x);
+    return with_sign(size > 4.0f ? 1.0f : 1.0f - float_math_erfc_tail(size), x);
 }
 
 float pt_erfcf(float x) {
     float size = __builtin_fabsf(x);
     if (size < 0.75f) {
-        return 0.5f - ((x - 0.5f) + erf_minus_x(x));
+        return 0.5f - ((x - 0.5f) + float_math_erf_minus_x(x));
     }
     if (pt_is_nanf(x)) {
         return quiet(x);
     }
-    float tail = size > 10.1f ? 0.0f : erfc_tail(size);
+    float tail = size > 10.1f ? 0.0f : float_math_erfc_tail(size);
     return x < 0 ? 2.0f - tail : tail;
 }
 
@@ -273,7 +274,7 @@ float pt_erfcf(float x) {
 static const uint32_t two_over_pi[8] = {0,          0xA2F9836E, 0x4E441529, 0xFC2757D1,
                                         0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB};
 
-static uint32_t two_over_pi_word(uint32_t position) {
+static uint32_t float_math_two_over_pi_word(uint32_t position) {
     const uint32_t *w = &two_over_pi[position >> 5];
     return (uint32_t)((((uint64_t)w[0] << 32 | w[1]) << (position & 31)) >> 32);
 }
@@ -281,13 +282,13 @@ static uint32_t two_over_pi_word(uint32_t position) {
 // x = *r + quadrant * pi / 2 with |r| <= pi / 4, quadrant modulo 4, for finite |x| > pi / 4: the
 // method of Payne and Hanek. The mantissa times those bits of 2 / pi that count gives x in
 // quadrants as an integer of 2 + 62 bits.
-static uint32_t reduce_angle(float x, float *r) {
+static uint32_t float_math_reduce_angle(float x, float *r) {
     uint32_t bits = to_bits(x) & 0x7FFFFFFF;
     uint32_t mantissa = (bits & 0x007FFFFF) | 0x00800000;
     uint32_t position = (bits >> 23) - 120;
-    uint64_t turns = ((uint64_t)(mantissa * two_over_pi_word(position)) << 32) +
-                     (uint64_t)mantissa * two_over_pi_word(position + 32) +
-                     ((uint64_t)mantissa * two_over_pi_word(position + 64) >> 32);
+    uint64_t turns = ((uint64_t)(mantissa * float_math_two_over_pi_word(position)) << 32) +
+                     (uint64_t)mantissa * float_math_two_over_pi_word(position + 32) +
+                     ((uint64_t)mantissa * float_math_two_over_pi_word(position + 64) >> 32);
     uint32_t quadrant = (uint32_t)((turns + ((uint64_t)1 << 61)) >> 62);
     uint64_t rest = turns << 2; // quadrants as a fraction of 64 bits, signed; never 0
     bool negative = rest >> 63 != 0;
@@ -301,7 +302,7 @@ static uint32_t reduce_angle(float x, float *r) {
 
 // sin r = r + r^3 P(r^2), cos r = 1 - r^2 / 2 + r^4 P(r^2) for |r| <= pi / 4; the fits' errors are
 // 3.9e-9 and 1.2e-10.
-static float sin_polynomial(float r) {
+static float float_math_sin_polynomial(float r) {
     float z = r * r;
     float p = -0x1.994220p-13f;
     p = p * z + 0x1.110736p-7f;
@@ -309,7 +310,7 @@ static float sin_polynomial(float r) {
     return with_sign(r + r * (z * p), r);
 }
 
-static float cos_polynomial(float r) {
+static float float_math_cos_polynomial(float r) {
     float z = r * r;
     float p = 0x1.99ea02p-16f;
     p = p * z - 0x1.6c0c2ep-10f;
@@ -318,7 +319,7 @@ static float cos_polynomial(float r) {
 }
 
 // sin(x + shift * pi / 2)
-static float shifted_sin(float x, uint32_t shift) {
+static float float_math_shifted_sin(float x, uint32_t shift) {
     float r = x;
     uint32_t quadrant = shift;
     float size = __builtin_fabsf(x);
@@ -326,18 +327,18 @@ static float shifted_sin(float x, uint32_t shift) {
         return pt_is_nanf(x) ? quiet(x) : not_a_number();
     }
     if (size > 0x1.921fb6p-1f) {
-        quadrant += reduce_angle(x, &r);
+        quadrant += float_math_reduce_angle(x, &r);
     }
-    float y = quadrant & 1 ? cos_polynomial(r) : sin_polynomial(r);
+    float y = quadrant & 1 ? float_math_cos_polynomial(r) : float_math_sin_polynomial(r);
     return quadrant & 2 ? -y : y;
 }
 
 float pt_sinf(float x) {
-    return shifted_sin(x, 0);
+    return float_math_shifted_sin(x, 0);
 }
 
 float pt_cosf(float x) {
-    return shifted_sin(x, 1);
+    return float_math_shifted_sin(x, 1);
 }
 
 // ---- square root
@@ -394,7 +395,7 @@ float pt_sqrtf(float x) {
 // Terms of log(1 + f) = 2s + s^3 P(s^2), see log_rest; the fit's error is 3.2e-14.
 static double log2_double(float x) {
     float k;
-    double f = split_exponent(x, &k);
+    double f = float_math_split_exponent(x, &k);
     double s = f / (2.0 + f);
     double z = s * s;
     double p = 0.1959878896723545;
@@ -424,7 +425,7 @@ static double exp2_double(double y) {
 }
 
 // x^y for finite x > 0 and finite y.
-static float positive_power(float x, float y) {
+static float float_math_positive_power(float x, float y) {
     double exponent = y * log2_double(x);
     if (exponent > 130.0) {
         return infinity();
@@ -450,7 +451,7 @@ float pt_powf(float x, float y) {
     } else if (x < 0 && y != pt_truncf(y)) {
         return not_a_number();
     } else {
-        power = positive_power(size, y);
+        power = float_math_positive_power(size, y);
     }
     return odd ? with_sign(power, x) : power;
 }
@@ -504,7 +505,7 @@ double pt_rint(double x) {
 }
 
 // Mantissa with its leading bit at 23, and the exponent that goes with it. bits > 0, finite.
-static uint32_t normalize(uint32_t bits, int32_t *exponent) {
+static uint32_t float_math_normalize(uint32_t bits, int32_t *exponent) {
     *exponent = (int32_t)(bits >> 23);
     if (*exponent != 0) {
         return (bits & 0x007FFFFF) | 0x00800000;
@@ -546,8 +547,8 @@ float pt_fmodf(float x, float y) {
         return x;
     }
     int32_t exponent, target;
-    uint32_t divisor = normalize(to_bits(b), &target);
-    uint32_t rest = normalize(to_bits(a), &exponent);
+    uint32_t divisor = float_math_normalize(to_bits(b), &target);
+    uint32_t rest = float_math_normalize(to_bits(a), &exponent);
     for (; exponent > target; exponent--) {
         rest -= rest >= divisor ? divisor : 0;
         rest <<= 1;

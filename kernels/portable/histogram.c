@@ -21,7 +21,7 @@ static int check_histc(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[HISTC_OUT], 1, &size);
 }
 
-static double number(const pt_context *c, pt_ref arg) {
+static double histogram_number(const pt_context *c, pt_ref arg) {
     const pt_scalar s = pt_get_scalar(c, arg);
     return s.type == PT_TYPE_DOUBLE ? s.as.d : (double)s.as.i;
 }
@@ -80,7 +80,7 @@ static int run_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[HISTC_OUT]);
     const int32_t n = pt_numel(&self), bins = out.sizes[0];
-    double low = number(c, args[HISTC_MIN]), high = number(c, args[HISTC_MAX]);
+    double low = histogram_number(c, args[HISTC_MIN]), high = histogram_number(c, args[HISTC_MAX]);
     if (self.dtype != PT_DTYPE_DOUBLE) { // an element at an end is in the range
         low = in_dtype(low, PT_DTYPE_FLOAT);
         high = in_dtype(high, PT_DTYPE_FLOAT);

@@ -6,17 +6,17 @@
 #include "portable/copy.h"
 #include "portable/index_select.h"
 
-static uint32_t larger(uint32_t a, uint32_t b) {
+static uint32_t index_put_larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
 // Values are broadcast to what the indices pick.
-static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
-                        const pt_picks *p) {
+static int index_put_check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
+                                  const pt_picks *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
-    uint32_t max =
-        larger(p->largest, larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
+    uint32_t max = index_put_larger(
+        p->largest, index_put_larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
     PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), max));
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {
@@ -37,7 +37,7 @@ static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
     }
     PT_TRY(pt_read_picks(c, self, args[INDEX_PUT_INDICES], &p));
     PT_TRY(pt_check_copy(c, self, self));
-    return p.has_masks ? PT_ERROR_OK : check_values(c, self, &values, &p);
+    return p.has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, &p);
 }
 
 // Strides of values as if they had all dims of the result.
@@ -94,11 +94,11 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
 static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     PT_TRY(pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p));
-    return !p->has_masks ? PT_ERROR_OK : check_values(c, self, &values, p);
+    return !p->has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, p);
 }
 
 enum { POSITION = 32 }; // steps of a position of the indices beside its elements
-static int put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
+static int index_put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
@@ -122,7 +122,7 @@ static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
     pt_picks p;
     PT_TRY(find_put(c, args, &self, &p));
-    return put(c, args, &self, &p);
+    return index_put(c, args, &self, &p);
 }
 
 const pt_kernel pt_aten_index_put_ = PT_KERNEL(index_put_in_place_check, index_put_in_place_run);
@@ -141,7 +141,7 @@ static int index_put_run(pt_context *c, const pt_ref *args) {
     pt_picks p;
     PT_TRY(find_put(c, args, &out, &p));
     PT_TRY(pt_copy_broadcast(c, &out, &self));
-    return put(c, args, &out, &p);
+    return index_put(c, args, &out, &p);
 }
 
 const pt_kernel pt_aten_index_put_out = PT_KERNEL(index_put_check, index_put_run);

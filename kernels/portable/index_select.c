@@ -5,7 +5,8 @@ static bool is_mask(const pt_tensor *index) {
     return pt_dtype_in(index->dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE);
 }
 
-static int check_index(pt_context *c, const pt_tensor *self, const pt_tensor *index, uint32_t dim) {
+static int index_select_check_index(pt_context *c, const pt_tensor *self, const pt_tensor *index,
+                                    uint32_t dim) {
     if (!is_mask(index) && index->dtype != PT_DTYPE_LONG && index->dtype != PT_DTYPE_INT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "indices must be int64, int32, bool or uint8");
     }
@@ -60,7 +61,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
             continue;
         }
         pt_tensor index = pt_get_tensor(c, item);
-        PT_TRY(check_index(c, self, &index, dim));
+        PT_TRY(index_select_check_index(c, self, &index, dim));
         uint32_t dims = 1, elements = (uint32_t)pt_numel(&index);
         int32_t one = 1; // fits any size
         pt_tensor picked = index;
@@ -103,7 +104,7 @@ int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p
     return read_picks(c, self, list, false, p);
 }
 
-static int check_range(pt_context *c, const pt_tensor *index, int32_t size) {
+static int index_select_check_range(pt_context *c, const pt_tensor *index, int32_t size) {
     int32_t n = pt_numel(index);
     for (int32_t i = 0; i < n; i++) {
         PT_TRY(pt_count_work(c, 1));
@@ -126,7 +127,7 @@ int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_te
             index = pt_get_tensor(c, item);
         }
         if (!pt_is_none(item) && !is_mask(&index)) {
-            PT_TRY(check_range(c, &index, self->sizes[dim]));
+            PT_TRY(index_select_check_range(c, &index, self->sizes[dim]));
             PT_TRY(pt_check_apart(c, out, &index));
         }
         dim += is_mask(&index) ? index.rank : 1;
@@ -152,7 +153,8 @@ uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *size
 }
 
 // The element of an index of these sizes that position `at` of the broadcast ones means.
-static int32_t element_at(const pt_picks *p, uint32_t rank, const int32_t *sizes, int32_t at) {
+static int32_t index_select_element_at(const pt_picks *p, uint32_t rank, const int32_t *sizes,
+                                       int32_t at) {
     int32_t element = 0, stride = 1;
     for (uint32_t i = p->rank; i-- > p->rank - rank;) {
         int32_t own = sizes[i - (p->rank - rank)];
@@ -181,7 +183,7 @@ int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_te
             dim += index.rank;
             continue;
         }
-        int32_t element = element_at(p, index.rank, index.sizes, at);
+        int32_t element = index_select_element_at(p, index.rank, index.sizes, at);
         int32_t value = (int32_t)pt_load_int(index.data, element, index.dtype);
         offset += (value < 0 ? value + self->sizes[dim] : value) * strides[dim];
         dim++;

@@ -118,7 +118,7 @@ const pt_kernel pt_aten_masked_select_out = PT_KERNEL(check_select, run_select);
 
 // ---- masked_scatter: (self, mask, source, out); where the mask is true, the next of source
 
-static int check_scatter(pt_context *c, const pt_ref *args) {
+static int masked_check_scatter(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[MASKED_SCATTER_SELF]);
     pt_tensor mask = pt_get_tensor(c, args[MASKED_SCATTER_MASK]);
     pt_tensor source = pt_get_tensor(c, args[MASKED_SCATTER_SOURCE]);
@@ -165,7 +165,7 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     return w.error;
 }
 
-const pt_kernel pt_aten_masked_scatter_out = PT_KERNEL(check_scatter, run_masked_scatter);
+const pt_kernel pt_aten_masked_scatter_out = PT_KERNEL(masked_check_scatter, run_masked_scatter);
 
 // ---- nonzero: (self, out); the positions of the elements that are not 0, a row each
 

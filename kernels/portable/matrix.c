@@ -5,7 +5,7 @@
 #include "portable/products.h"
 
 // All are of the first one's dtype, which products can be made of, and contiguous.
-static int check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
+static int matrix_check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (!pt_can_sum_products(tensors[i].dtype)) {
             return pt_refuse_dtypes(c, &tensors[0], &tensors[i], "no matrix product of this dtype");
@@ -58,8 +58,8 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
 }
 
 // Where there are no outputs, m or n may be huge.
-static int multiply(pt_context *c, const void *a, const void *b, void *out, uint8_t dtype,
-                    int32_t m, int32_t k, int32_t n) {
+static int matrix_multiply(pt_context *c, const void *a, const void *b, void *out, uint8_t dtype,
+                           int32_t m, int32_t k, int32_t n) {
     if (m == 0 || n == 0) {
         return PT_ERROR_OK;
     }
@@ -70,11 +70,11 @@ static int multiply(pt_context *c, const void *a, const void *b, void *out, uint
 // ---- mm and bmm
 
 // Operands and output of rank `rank`: (batch, m, k) and (batch, k, n), or without batch.
-static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
+static int matrix_check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
     const pt_tensor t[] = {pt_get_tensor(c, args[MM_SELF]), pt_get_tensor(c, args[MM_MAT2]),
                            pt_get_tensor(c, args[MM_OUT])};
     PT_TRY(check_rank(c, &t[0], &t[1], rank));
-    PT_TRY(check_tensors(c, t, 3));
+    PT_TRY(matrix_check_tensors(c, t, 3));
     if (rank == 3 && t[0].sizes[0] != t[1].sizes[0]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands differ in batch size");
     }
@@ -82,21 +82,21 @@ static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
     return pt_expect_sizes(c, args[MM_OUT], rank, sizes + 3 - rank);
 }
 
-static int check_mm(pt_context *c, const pt_ref *args) {
-    return check_product(c, args, 2);
+static int matrix_check_mm(pt_context *c, const pt_ref *args) {
+    return matrix_check_product(c, args, 2);
 }
 
-static int run_mm(pt_context *c, const pt_ref *args) {
+static int matrix_run_mm(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[MM_SELF]);
     const pt_tensor b = pt_get_tensor(c, args[MM_MAT2]);
-    return multiply(c, a.data, b.data, pt_get_tensor(c, args[MM_OUT]).data, a.dtype, a.sizes[0],
-                    a.sizes[1], b.sizes[1]);
+    return matrix_multiply(c, a.data, b.data, pt_get_tensor(c, args[MM_OUT]).data, a.dtype,
+                           a.sizes[0], a.sizes[1], b.sizes[1]);
 }
 
-const pt_kernel pt_aten_mm_out = PT_KERNEL(check_mm, run_mm);
+const pt_kernel pt_aten_mm_out = PT_KERNEL(matrix_check_mm, matrix_run_mm);
 
 static int check_bmm(pt_context *c, const pt_ref *args) {
-    return check_product(c, args, 3);
+    return matrix_check_product(c, args, 3);
 }
 
 static int run_bmm(pt_context *c, const pt_ref *args) {
@@ -111,7 +111,7 @@ static int run_bmm(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     for (int32_t i = 0; i < a.sizes[0]; i++) {
-        PT_TRY(multiply(c, a_data, b_data, out, a.dtype, m, k, n));
+        PT_TRY(matrix_multiply(c, a_data, b_data, out, a.dtype, m, k, n));
         a_data += m * k * size;
         b_data += k * n * size;
         out += m * n * size;
@@ -127,15 +127,15 @@ static int check_dot(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[DOT_SELF]), pt_get_tensor(c, args[DOT_TENSOR]),
                            pt_get_tensor(c, args[DOT_OUT])};
     PT_TRY(check_rank(c, &t[0], &t[1], 1));
-    PT_TRY(check_tensors(c, t, 3));
+    PT_TRY(matrix_check_tensors(c, t, 3));
     return pt_expect_sizes(c, args[DOT_OUT], 0, NULL);
 }
 
 static int run_dot(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[DOT_SELF]);
     const pt_tensor b = pt_get_tensor(c, args[DOT_TENSOR]);
-    return multiply(c, a.data, b.data, pt_get_tensor(c, args[DOT_OUT]).data, a.dtype, 1, a.sizes[0],
-                    1);
+    return matrix_multiply(c, a.data, b.data, pt_get_tensor(c, args[DOT_OUT]).data, a.dtype, 1,
+                           a.sizes[0], 1);
 }
 
 const pt_kernel pt_aten_dot_out = PT_KERNEL(check_dot, run_dot);
@@ -151,14 +151,14 @@ static int check_linear_bias(pt_context *c, pt_ref arg, const pt_tensor *weight)
     return PT_ERROR_OK;
 }
 
-static int check_linear(pt_context *c, const pt_ref *args) {
+static int matrix_check_linear(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[LINEAR_INPUT]),
                            pt_get_tensor(c, args[LINEAR_WEIGHT]),
                            pt_get_tensor(c, args[LINEAR_OUT])};
     if (t[0].rank < 1 || t[1].rank != 2 || t[0].sizes[t[0].rank - 1] != t[1].sizes[1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input");
     }
-    PT_TRY(check_tensors(c, t, 3));
+    PT_TRY(matrix_check_tensors(c, t, 3));
     if (!pt_is_none(args[LINEAR_BIAS])) {
         PT_TRY(check_linear_bias(c, args[LINEAR_BIAS], &t[1]));
     }
@@ -170,7 +170,7 @@ static int check_linear(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[LINEAR_OUT], t[0].rank, sizes);
 }
 
-static int run_linear(pt_context *c, const pt_ref *args) {
+static int matrix_run_linear(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[LINEAR_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[LINEAR_WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[LINEAR_OUT]);
@@ -186,7 +186,7 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     return pt_sum_products(c, &p, in.dtype);
 }
 
-const pt_kernel pt_aten_linear_out = PT_KERNEL(check_linear, run_linear);
+const pt_kernel pt_aten_linear_out = PT_KERNEL(matrix_check_linear, matrix_run_linear);
 
 // ---- addmm: out = beta * self + alpha * (a times b); self broadcasts
 
@@ -205,7 +205,7 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
 }
 
 enum {
-    SMALL_ROW = 1,      // shortcut of a run: one row of float32 by a small matrix, plus a row
+    SMALL_ROW = 1,     // shortcut of a run: one row of float32 by a small matrix, plus a row
     MAX_PRODUCTS = 64, // of it: with more of them blocks are faster
 };
 
@@ -227,7 +227,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     const pt_tensor t[] = {pt_get_tensor(c, args[ADDMM_MAT1]), pt_get_tensor(c, args[ADDMM_MAT2]),
                            pt_get_tensor(c, args[ADDMM_SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
     PT_TRY(check_rank(c, &t[0], &t[1], 2));
-    PT_TRY(check_tensors(c, t, 4));
+    PT_TRY(matrix_check_tensors(c, t, 4));
     const int32_t sizes[] = {t[0].sizes[0], t[1].sizes[1]};
     if (!broadcasts(&t[2], sizes)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "self does not broadcast to the product");
@@ -244,8 +244,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
 
 // One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
 // even if it is not a number.
-static void add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
-                    float beta) {
+static void matrix_add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
+                           float beta) {
     if (alpha == 1 && beta == 1) {
         for (int32_t i = 0; i < n; i++) {
             out[i] += *self;
@@ -268,8 +268,8 @@ static float as_float(pt_scalar s) {
 }
 
 // The same for one element of any other dtype.
-static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
-                        pt_scalar alpha, pt_scalar beta) {
+static void matrix_add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
+                               pt_scalar alpha, pt_scalar beta) {
     if (dtype == PT_DTYPE_DOUBLE) {
         const double scale = pt_scalar_as_double(alpha), self_scale = pt_scalar_as_double(beta);
         const double product = scale == 0 ? 0 : scale * ((const double *)out)[i];
@@ -349,16 +349,17 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
         PT_TRY(pt_take_scratch(c, addmm_scratch(a.dtype, m, n), &scratch));
         return run_half_addmm(c, &a, &b, &v, scratch);
     }
-    PT_TRY(multiply(c, a.data, b.data, out, a.dtype, m, a.sizes[1], n));
+    PT_TRY(matrix_multiply(c, a.data, b.data, out, a.dtype, m, a.sizes[1], n));
     for (int32_t i = 0; i < m; i++) {
         PT_TRY(pt_count_work(c, n));
         if (a.dtype == PT_DTYPE_FLOAT) {
-            add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,
-                    as_float(alpha), as_float(beta));
+            matrix_add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,
+                           as_float(alpha), as_float(beta));
             continue;
         }
         for (int32_t j = 0; j < n; j++) {
-            add_element(out, i * n + j, self.data, i * row_step + j * step, a.dtype, alpha, beta);
+            matrix_add_element(out, i * n + j, self.data, i * row_step + j * step, a.dtype, alpha,
+                               beta);
         }
     }
     return PT_ERROR_OK;

@@ -61,11 +61,11 @@ static int check_contiguous_output(pt_context *c, pt_ref arg, uint32_t rank, con
 }
 
 // A parameter, without data if it is None.
-static pt_tensor parameter(const pt_context *c, pt_ref arg) {
+static pt_tensor norm_parameter(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) ? (pt_tensor){.data = NULL} : pt_get_tensor(c, arg);
 }
 
-static float load(const pt_tensor *parameter, int32_t i, float missing) {
+static float norm_load(const pt_tensor *parameter, int32_t i, float missing) {
     if (!parameter->data) {
         return missing;
     }
@@ -83,7 +83,7 @@ typedef struct slice {
     int error; // that of a poll: what has been computed since is of no account
 } slice;
 
-static bool goes_on(slice *s, int32_t n) {
+static bool norm_goes_on(slice *s, int32_t n) {
     s->error = pt_count_elements(s->c, n);
     return s->error == PT_ERROR_OK;
 }
@@ -126,9 +126,9 @@ static __attribute__((noinline)) int normalize_pieces(const slice *s, const pt_t
     return PT_ERROR_OK;
 }
 
-static inline __attribute__((always_inline)) int normalize(const slice *s, const pt_tensor *out,
-                                                           const pt_tensor *in, int32_t at,
-                                                           float mean, float scale, float shift) {
+static inline __attribute__((always_inline)) int
+norm_normalize(const slice *s, const pt_tensor *out, const pt_tensor *in, int32_t at, float mean,
+               float scale, float shift) {
     const int32_t n = s->rows * s->n;
     if (n > PT_PIECE) {
         return normalize_pieces(s, out, in, at, mean, scale, shift);
@@ -148,9 +148,9 @@ static inline __attribute__((always_inline)) float sum_row(slice *s, const pt_te
     const int32_t step = s->step;
     int32_t n = s->n;
     float sum = 0;
-    goes_on(s, n % PT_PIECE);
+    norm_goes_on(s, n % PT_PIECE);
     while (n > 0) {
-        if (n >= PT_PIECE && n % PT_PIECE < CHUNK && !goes_on(s, PT_PIECE)) {
+        if (n >= PT_PIECE && n % PT_PIECE < CHUNK && !norm_goes_on(s, PT_PIECE)) {
             break;
         }
         float part = 0;
@@ -167,7 +167,8 @@ static inline __attribute__((always_inline)) float sum_row(slice *s, const pt_te
 }
 
 // Sum of the deviations from `mean`, or of their squares, of the slice from element `at` on.
-static float sum_deviations(slice *s, const pt_tensor *in, int32_t at, float mean, bool squared) {
+static float norm_sum_deviations(slice *s, const pt_tensor *in, int32_t at, float mean,
+                                 bool squared) {
     float sum = 0;
     for (int32_t row = 0; row < s->rows && !s->error; row++, at += s->row_step) {
         if (in->dtype != PT_DTYPE_FLOAT) {
@@ -186,20 +187,20 @@ typedef struct moments {
 } moments;
 
 // The second sum takes the rounding error of the first out of the mean.
-static moments measure(slice *s, const pt_tensor *in, int32_t at, float eps) {
+static moments norm_measure(slice *s, const pt_tensor *in, int32_t at, float eps) {
     const float n = (float)(s->rows * s->n);
     if (n == 0) {
         return (moments){0, __builtin_nanf("")};
     }
-    float mean = sum_deviations(s, in, at, 0, false) / n;
-    mean += sum_deviations(s, in, at, mean, false) / n;
-    return (moments){mean, 1 / pt_sqrtf(sum_deviations(s, in, at, mean, true) / n + eps)};
+    float mean = norm_sum_deviations(s, in, at, 0, false) / n;
+    mean += norm_sum_deviations(s, in, at, mean, false) / n;
+    return (moments){mean, 1 / pt_sqrtf(norm_sum_deviations(s, in, at, mean, true) / n + eps)};
 }
 
 // Measures, and writes the moments to element i of the outputs for them.
 static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, float eps,
                                  const pt_tensor *means, const pt_tensor *rstds, int32_t i) {
-    const moments m = measure(s, in, at, eps);
+    const moments m = norm_measure(s, in, at, eps);
     pt_store_float(means->data, i, means->dtype, m.mean);
     pt_store_float(rstds->data, i, rstds->dtype, m.rstd);
     return m;
@@ -247,7 +248,7 @@ static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
     return true;
 }
 
-static int check_channels(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
+static int norm_check_channels(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
     if (in->rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
     }
@@ -286,7 +287,7 @@ enum {
 static int check_batch_norm(pt_context *c, const pt_ref *args) {
     static const int32_t none = 0;
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    PT_TRY(check_channels(c, &in, args[OUT]));
+    PT_TRY(norm_check_channels(c, &in, args[OUT]));
     for (uint32_t i = WEIGHT; i <= VARIANCE; i++) {
         PT_TRY(check_parameter(c, args[i], 1, &in.sizes[1]));
     }
@@ -298,8 +299,9 @@ static int check_batch_norm(pt_context *c, const pt_ref *args) {
 
 static int run_batch_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[OUT]);
-    const pt_tensor weight = parameter(c, args[WEIGHT]), bias = parameter(c, args[BIAS]);
-    const pt_tensor mean = parameter(c, args[MEAN]), variance = parameter(c, args[VARIANCE]);
+    const pt_tensor weight = norm_parameter(c, args[WEIGHT]), bias = norm_parameter(c, args[BIAS]);
+    const pt_tensor mean = norm_parameter(c, args[MEAN]),
+                    variance = norm_parameter(c, args[VARIANCE]);
     const double exact_eps = pt_get_double(c, args[EPS]);
     const float eps = (float)exact_eps;
     if (pt_numel(&in) == 0) {
@@ -315,9 +317,9 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
             PT_TRY(pt_float64->normalize(&r));
             continue;
         }
-        const float invstd = 1 / pt_sqrtf(load(&variance, i, 0) + eps);
-        PT_TRY(normalize(&s, &out, &in, i * step, load(&mean, i, 0), invstd * load(&weight, i, 1),
-                         load(&bias, i, 0)));
+        const float invstd = 1 / pt_sqrtf(norm_load(&variance, i, 0) + eps);
+        PT_TRY(norm_normalize(&s, &out, &in, i * step, norm_load(&mean, i, 0),
+                              invstd * norm_load(&weight, i, 1), norm_load(&bias, i, 0)));
     }
     return PT_ERROR_OK;
 }
@@ -371,7 +373,7 @@ static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a batch norm without running statistics is one in training");
     }
-    PT_TRY(check_channels(c, &in, args[OWN_OUT]));
+    PT_TRY(norm_check_channels(c, &in, args[OWN_OUT]));
     for (uint32_t i = OWN_WEIGHT; i <= OWN_BIAS; i++) {
         PT_TRY(check_parameter(c, args[i], 1, &in.sizes[1]));
     }
@@ -383,7 +385,8 @@ static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
 
 static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[OWN_IN]), out = pt_get_tensor(c, args[OWN_OUT]);
-    const pt_tensor weight = parameter(c, args[OWN_WEIGHT]), bias = parameter(c, args[OWN_BIAS]);
+    const pt_tensor weight = norm_parameter(c, args[OWN_WEIGHT]),
+                    bias = norm_parameter(c, args[OWN_BIAS]);
     const pt_tensor mean = pt_get_tensor(c, args[OWN_MEAN]);
     const pt_tensor invstd = pt_get_tensor(c, args[OWN_INVSTD]);
     const double exact_eps = pt_get_double(c, args[OWN_EPS]);
@@ -398,8 +401,8 @@ static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
         }
         const moments m = measure_and_store(&s, &in, i * step, eps, &mean, &invstd, i);
         PT_TRY(s.error);
-        PT_TRY(normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1),
-                         load(&bias, i, 0)));
+        PT_TRY(norm_normalize(&s, &out, &in, i * step, m.mean, m.rstd * norm_load(&weight, i, 1),
+                              norm_load(&bias, i, 0)));
     }
     return PT_ERROR_OK;
 }
@@ -444,8 +447,8 @@ static int scale_row(pt_context *c, const pt_tensor *out, const pt_tensor *in, i
         for (int32_t j = 0; j < n; j++) {
             PT_TRY(pt_count_elements(c, 1));
             const float x = pt_load_float(in->data, at + j, in->dtype);
-            const float y = (x - m.mean) * m.rstd * load(weight, j, 1);
-            pt_store_float(out->data, at + j, out->dtype, y + load(bias, j, 0));
+            const float y = (x - m.mean) * m.rstd * norm_load(weight, j, 1);
+            pt_store_float(out->data, at + j, out->dtype, y + norm_load(bias, j, 0));
         }
         return PT_ERROR_OK;
     }
@@ -467,8 +470,8 @@ static int run_layer_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor out = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT0]);
     const pt_tensor means = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT1]);
     const pt_tensor rstds = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT2]);
-    const pt_tensor weight = parameter(c, args[NATIVE_LAYER_NORM_WEIGHT]);
-    const pt_tensor bias = parameter(c, args[NATIVE_LAYER_NORM_BIAS]);
+    const pt_tensor weight = norm_parameter(c, args[NATIVE_LAYER_NORM_WEIGHT]);
+    const pt_tensor bias = norm_parameter(c, args[NATIVE_LAYER_NORM_BIAS]);
     const double exact_eps = pt_get_double(c, args[NATIVE_LAYER_NORM_EPS]);
     const float eps = (float)exact_eps;
     const int32_t slices = pt_numel(&means);
@@ -521,8 +524,8 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor out = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT0]);
     const pt_tensor means = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT1]);
     const pt_tensor rstds = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT2]);
-    const pt_tensor weight = parameter(c, args[NATIVE_GROUP_NORM_WEIGHT]);
-    const pt_tensor bias = parameter(c, args[NATIVE_GROUP_NORM_BIAS]);
+    const pt_tensor weight = norm_parameter(c, args[NATIVE_GROUP_NORM_WEIGHT]);
+    const pt_tensor bias = norm_parameter(c, args[NATIVE_GROUP_NORM_BIAS]);
     const int32_t groups = (int32_t)pt_get_int(c, args[NATIVE_GROUP_NORM_GROUP]);
     const double exact_eps = pt_get_double(c, args[NATIVE_GROUP_NORM_EPS]);
     const float eps = (float)exact_eps;
@@ -542,8 +545,9 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
         PT_TRY(group.error);
         for (int32_t j = 0; j < channels; j++) {
             const int32_t channel = i % groups * channels + j;
-            PT_TRY(normalize(&plane, &out, &in, i * group.n + j * area, m.mean,
-                             m.rstd * load(&weight, channel, 1), load(&bias, channel, 0)));
+            PT_TRY(norm_normalize(&plane, &out, &in, i * group.n + j * area, m.mean,
+                                  m.rstd * norm_load(&weight, channel, 1),
+                                  norm_load(&bias, channel, 0)));
         }
     }
     return PT_ERROR_OK;

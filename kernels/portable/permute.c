@@ -8,11 +8,11 @@
 // ---- check
 
 enum {
-    MATRIX = 1,           // shortcut of a run: a matrix of 4 bytes an element, which is transposed
+    MATRIX = 1,          // shortcut of a run: a matrix of 4 bytes an element, which is transposed
     MAX_OF_PIECE = 4096, // elements between two polls
 };
 
-static bool is_matrix(const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
+static bool permute_is_matrix(const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
     const int32_t n = in->rank == 2 ? pt_numel(in) : 0;
     return (in->flags & out->flags & PT_VALUE_CONTIGUOUS) != 0 && n > 0 && n <= MAX_OF_PIECE &&
            dims[0] == 1 && pt_element_size(in->dtype) == 4;
@@ -34,7 +34,7 @@ static int check_permuted(pt_context *c, const pt_ref *in_arg, pt_ref out_arg,
         sizes[i] = in.sizes[dims[i]];
     }
     PT_TRY(pt_expect_sizes(c, out_arg, in.rank, sizes));
-    return pt_note_variant(c, is_matrix(&in, &out, dims) ? MATRIX : 0);
+    return pt_note_variant(c, permute_is_matrix(&in, &out, dims) ? MATRIX : 0);
 }
 
 // ---- run
@@ -48,7 +48,7 @@ typedef struct permutation {
     int32_t in_steps[PT_MAX_RANK];
 } permutation;
 
-static void add_dim(permutation *p, int32_t size, int32_t in_step) {
+static void permute_add_dim(permutation *p, int32_t size, int32_t in_step) {
     const uint32_t last = p->rank - 1;
     if (size == 1) {
         return;
@@ -70,7 +70,7 @@ static void make_permutation(permutation *p, const pt_tensor *in, const pt_tenso
     p->rank = 0;
     for (uint32_t i = 0; i < out->rank; i++) {
         const uint32_t dim = out->dim_order[i];
-        add_dim(p, out->sizes[dim], in_steps[dims[dim]]);
+        permute_add_dim(p, out->sizes[dim], in_steps[dims[dim]]);
     }
     int32_t step = 1;
     for (uint32_t i = p->rank; i-- > 0;) {
@@ -190,8 +190,8 @@ static plane take_plane(permutation *p) {
 }
 
 // Some rows at a time, as many as transpose_rows likes or more.
-static int copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
-                     uint32_t size) {
+static int permute_copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
+                             uint32_t size) {
     const int32_t max = q->columns < MAX_OF_PIECE / 4 ? (MAX_OF_PIECE / q->columns) & ~3 : 4;
     plane part = *q;
     for (int32_t left = q->rows;; left -= max) {
@@ -221,7 +221,7 @@ static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, con
         index[i] = 0;
     }
     for (;;) {
-        PT_TRY(copy_rows(c, &q, to, from, size));
+        PT_TRY(permute_copy_rows(c, &q, to, from, size));
         uint32_t i = p.rank;
         for (; i > 0; i--) {
             const bool wraps = ++index[i - 1] == p.sizes[i - 1];
@@ -297,7 +297,7 @@ const pt_kernel pt_aten_permute_copy_out = PT_KERNEL(check_permute_copy, run_per
 
 // ---- transpose_copy and t_copy: two dims change places
 
-static void swap_dims(uint8_t *dims, uint32_t rank, int32_t a, int32_t b) {
+static void permute_swap_dims(uint8_t *dims, uint32_t rank, int32_t a, int32_t b) {
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = (uint8_t)i;
     }
@@ -313,7 +313,7 @@ static int get_transposition(pt_context *c, const pt_ref *args, uint8_t *dims) {
     if (a < 0 || b < 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there is no such dim");
     }
-    swap_dims(dims, rank, a, b);
+    permute_swap_dims(dims, rank, a, b);
     return PT_ERROR_OK;
 }
 
@@ -340,7 +340,7 @@ const pt_kernel pt_aten_transpose_copy_int_out =
 // t: the two dims of a matrix change places; a vector or number stays.
 static void t_dims(const pt_tensor *in, uint8_t *dims) {
     const int32_t last = in->rank == 2;
-    swap_dims(dims, in->rank, 0, last);
+    permute_swap_dims(dims, in->rank, 0, last);
 }
 
 static int check_t_copy(pt_context *c, const pt_ref *args) {

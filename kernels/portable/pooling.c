@@ -63,7 +63,7 @@ int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling
 
 // Number of windows along a dim, 0 or less if none fits: at most one more than the size where
 // padding is at most half of what the kernel reaches over, and 2^29 where it is not.
-static int64_t count_windows(const pt_pooling *p, uint32_t d, int32_t size) {
+static int64_t pooling_count_windows(const pt_pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
     int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;
     if (room < 0 && !p->ceil_mode) {
@@ -136,7 +136,7 @@ int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims, const pt
         if (p->padding[d] > reach / 2) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding is above half the kernel");
         }
-        int64_t n = count_windows(p, d, in_size[d]);
+        int64_t n = pooling_count_windows(p, d, in_size[d]);
         if (n < 1) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the kernel is larger than the input");
         }
@@ -165,7 +165,7 @@ int pt_check_index_output(pt_context *c, pt_ref indices) {
 
 // ---- the walk over windows
 
-static void image_strides(const pt_tensor *t, int32_t *strides) {
+static void pooling_image_strides(const pt_tensor *t, int32_t *strides) {
     strides[0] = 0;
     pt_strides(t, strides + 4 - t->rank);
 }
@@ -181,12 +181,13 @@ static void start_planes(planes *s, const pt_tensor *in, const pt_tensor *out) {
         s->in_size[d] = last[(int32_t)d - 2];
         s->out_size[d] = out->sizes[out->rank - 2 + d];
     }
-    image_strides(in, s->in_strides);
-    image_strides(out, s->out_strides);
+    pooling_image_strides(in, s->in_strides);
+    pooling_image_strides(out, s->out_strides);
 }
 
 // Sets taps and offsets of the window at (y, x) of the output.
-static void place_window(const planes *s, window *w, const int32_t *at, const pt_pool_span *spans) {
+static void pooling_place_window(const planes *s, window *w, const int32_t *at,
+                                 const pt_pool_span *spans) {
     w->from = w->to = 0;
     for (uint32_t d = 0; d < 2; d++) {
         w->first[d] = spans[d].first;
@@ -264,7 +265,7 @@ static int average_any(pt_context *c, const planes *s, const window *w) {
     return PT_ERROR_OK;
 }
 
-static int average(pt_context *c, const planes *s, const window *w) {
+static int pooling_average(pt_context *c, const planes *s, const window *w) {
     return s->dtype == PT_DTYPE_FLOAT ? average_float(c, s, w) : average_any(c, s, w);
 }
 
@@ -315,9 +316,9 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
                 spans[d] = pt_taps_inside(&p, d, at[d], s.in_size[d]);
                 taps *= with_padding ? pt_padded_taps(&p, d, at[d], s.in_size[d]) : spans[d].taps;
             }
-            place_window(&s, &w, at, spans);
+            pooling_place_window(&s, &w, at, spans);
             w.divisor = divisor ? divisor : taps;
-            PT_TRY(average(c, &s, &w));
+            PT_TRY(pooling_average(c, &s, &w));
         }
     }
     return PT_ERROR_OK;
@@ -358,9 +359,9 @@ static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
             pt_adaptive_span(at[HEIGHT], s.out_size[HEIGHT], s.in_size[HEIGHT])};
         for (at[WIDTH] = 0; at[WIDTH] < s.out_size[WIDTH]; at[WIDTH]++) {
             spans[WIDTH] = pt_adaptive_span(at[WIDTH], s.out_size[WIDTH], s.in_size[WIDTH]);
-            place_window(&s, &w, at, spans);
+            pooling_place_window(&s, &w, at, spans);
             w.divisor = (int64_t)spans[HEIGHT].taps * spans[WIDTH].taps;
-            PT_TRY(average(c, &s, &w));
+            PT_TRY(pooling_average(c, &s, &w));
         }
     }
     return PT_ERROR_OK;
@@ -377,7 +378,7 @@ typedef struct greatest {
     int32_t index;  // in the plane, from the first tap
 } greatest;
 
-static greatest greatest_float(const float *first, const window *w, int32_t index_row) {
+static greatest pooling_greatest_float(const float *first, const window *w, int32_t index_row) {
     const int32_t step = w->step[WIDTH], index_step = w->spread[WIDTH];
     const float *best = first, *row = first;
     float value = *first;
@@ -401,8 +402,8 @@ static greatest greatest_float(const float *first, const window *w, int32_t inde
     return (greatest){(int32_t)(best - first), best_index};
 }
 
-static int greatest_any(pt_context *c, const planes *s, int32_t first, const window *w,
-                        int32_t index_row, greatest *best) {
+static int pooling_greatest_any(pt_context *c, const planes *s, int32_t first, const window *w,
+                                int32_t index_row, greatest *best) {
     *best = (greatest){0, 0};
     for (int32_t y = 0; y < w->taps[HEIGHT]; y++) {
         for (int32_t x = 0; x < w->taps[WIDTH]; x++) {
@@ -416,7 +417,7 @@ static int greatest_any(pt_context *c, const planes *s, int32_t first, const win
     return PT_ERROR_OK;
 }
 
-static int take_greatest(pt_context *c, const planes *s, const window *w) {
+static int pooling_take_greatest(pt_context *c, const planes *s, const window *w) {
     const int32_t index_row = w->spread[HEIGHT] * s->in_size[WIDTH];
     const int32_t first_index = w->first[HEIGHT] * s->in_size[WIDTH] + w->first[WIDTH];
     for (int32_t n = 0; n < s->batch; n++) {
@@ -428,10 +429,10 @@ static int take_greatest(pt_context *c, const planes *s, const window *w) {
             PT_TRY(pt_count_work(c, 1 + w->taps[HEIGHT] * w->taps[WIDTH]));
             if (s->dtype == PT_DTYPE_FLOAT) {
                 const float *first = (const float *)s->in + plane;
-                best = greatest_float(first, w, index_row);
+                best = pooling_greatest_float(first, w, index_row);
                 ((float *)s->out)[to] = first[best.offset];
             } else {
-                PT_TRY(greatest_any(c, s, plane, w, index_row, &best));
+                PT_TRY(pooling_greatest_any(c, s, plane, w, index_row, &best));
                 pt_convert_element(s->out, to, s->dtype, s->in, plane + best.offset, s->dtype);
             }
             s->indices[index_to] = first_index + best.index;
@@ -481,16 +482,16 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
     PT_TRY(pt_read_max_pooling(c, args, 2, &p));
     planes s = {.indices = indices.data};
     start_planes(&s, &in, &out);
-    image_strides(&indices, s.index_strides);
+    pooling_image_strides(&indices, s.index_strides);
     window w = {.dilation = {p.dilation[HEIGHT], p.dilation[WIDTH]}};
     int32_t at[2];
     for (at[HEIGHT] = 0; at[HEIGHT] < s.out_size[HEIGHT]; at[HEIGHT]++) {
         pt_pool_span spans[2] = {pt_taps_inside(&p, HEIGHT, at[HEIGHT], s.in_size[HEIGHT])};
         for (at[WIDTH] = 0; at[WIDTH] < s.out_size[WIDTH]; at[WIDTH]++) {
             spans[WIDTH] = pt_taps_inside(&p, WIDTH, at[WIDTH], s.in_size[WIDTH]);
-            place_window(&s, &w, at, spans);
+            pooling_place_window(&s, &w, at, spans);
             w.index_to = at[HEIGHT] * s.index_strides[2] + at[WIDTH] * s.index_strides[3];
-            PT_TRY(take_greatest(c, &s, &w));
+            PT_TRY(pooling_take_greatest(c, &s, &w));
         }
     }
     return PT_ERROR_OK;

@@ -15,7 +15,7 @@ enum {
     UNARY_OUT = NEG_SCALAR_OUT,
 };
 
-static int accept(pt_context *c, const pt_ref *args) {
+static int prim_accept(pt_context *c, const pt_ref *args) {
     (void)c;
     (void)args;
     return PT_ERROR_OK;
@@ -25,7 +25,7 @@ static int wrong_type(pt_context *c) {
     return pt_fail(c, PT_ERROR_INVALID_TYPE, "numbers of these types");
 }
 
-static int overflow(pt_context *c) {
+static int prim_overflow(pt_context *c) {
     return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the result does not fit in 64 bits");
 }
 
@@ -35,7 +35,7 @@ static int division_by_zero(pt_context *c) {
 
 static int set_int_unless(pt_context *c, bool overflows, pt_ref out, int64_t value) {
     if (overflows) {
-        return overflow(c);
+        return prim_overflow(c);
     }
     pt_set_int(c, out, value);
     return PT_ERROR_OK;
@@ -48,7 +48,7 @@ typedef struct pair {
     double x, y;  // of doubles
 } pair;
 
-static bool is_number(uint8_t type) {
+static bool prim_is_number(uint8_t type) {
     return type == PT_TYPE_INT || type == PT_TYPE_DOUBLE;
 }
 
@@ -61,7 +61,7 @@ static int read_pair(pt_context *c, const pt_ref *args, pair *p) {
         p->type = a.type;
         return PT_ERROR_OK;
     }
-    if (!is_number(a.type) || !is_number(b.type)) {
+    if (!prim_is_number(a.type) || !prim_is_number(b.type)) {
         return wrong_type(c);
     }
     p->x = pt_scalar_as_double(a);
@@ -96,14 +96,14 @@ static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
         }                                                            \
         return PT_ERROR_OK;                                          \
     }                                                                \
-    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
+    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(prim_accept, run_##name);
 
 ARITHMETIC(add, __builtin_add_overflow, +)
 ARITHMETIC(sub, __builtin_sub_overflow, -)
 ARITHMETIC(mul, __builtin_mul_overflow, *)
 
 // Division of ints, cut; whether it is to be rounded down instead.
-static int divide(pt_context *c, const pair *p, bool down, pt_ref out) {
+static int prim_divide(pt_context *c, const pair *p, bool down, pt_ref out) {
     if (p->b == 0) {
         return division_by_zero(c);
     }
@@ -128,7 +128,7 @@ static int run_floordiv(pt_context *c, const pt_ref *args) {
     pair p;
     PT_TRY(read_numbers(c, args, &p));
     if (p.type == PT_TYPE_INT) {
-        PT_TRY(divide(c, &p, true, args[OUT]));
+        PT_TRY(prim_divide(c, &p, true, args[OUT]));
     } else {
         pt_set_double(c, args[OUT], floor_divide(p.x, p.y));
     }
@@ -138,7 +138,7 @@ static int run_floordiv(pt_context *c, const pt_ref *args) {
 static int run_floordiv_int(pt_context *c, const pt_ref *args) {
     pair p;
     PT_TRY(read_ints(c, args, &p));
-    return divide(c, &p, false, args[OUT]);
+    return prim_divide(c, &p, false, args[OUT]);
 }
 
 // With the sign of the dividend, as ExecuTorch has it.
@@ -173,12 +173,12 @@ static int run_sym_min(pt_context *c, const pt_ref *args) {
     return set_int_unless(c, false, args[OUT], p.a < p.b ? p.a : p.b);
 }
 
-const pt_kernel pt_executorch_prim_floordiv_Scalar = PT_KERNEL(accept, run_floordiv);
-const pt_kernel pt_executorch_prim_floordiv_int = PT_KERNEL(accept, run_floordiv_int);
-const pt_kernel pt_executorch_prim_mod_Scalar = PT_KERNEL(accept, run_mod);
-const pt_kernel pt_executorch_prim_truediv_Scalar = PT_KERNEL(accept, run_truediv);
-const pt_kernel pt_executorch_prim_sym_max_Scalar = PT_KERNEL(accept, run_sym_max);
-const pt_kernel pt_executorch_prim_sym_min_Scalar = PT_KERNEL(accept, run_sym_min);
+const pt_kernel pt_executorch_prim_floordiv_Scalar = PT_KERNEL(prim_accept, run_floordiv);
+const pt_kernel pt_executorch_prim_floordiv_int = PT_KERNEL(prim_accept, run_floordiv_int);
+const pt_kernel pt_executorch_prim_mod_Scalar = PT_KERNEL(prim_accept, run_mod);
+const pt_kernel pt_executorch_prim_truediv_Scalar = PT_KERNEL(prim_accept, run_truediv);
+const pt_kernel pt_executorch_prim_sym_max_Scalar = PT_KERNEL(prim_accept, run_sym_max);
+const pt_kernel pt_executorch_prim_sym_min_Scalar = PT_KERNEL(prim_accept, run_sym_min);
 
 // ---- comparisons
 
@@ -190,7 +190,7 @@ const pt_kernel pt_executorch_prim_sym_min_Scalar = PT_KERNEL(accept, run_sym_mi
         pt_set_bool(c, args[OUT], result);                                            \
         return PT_ERROR_OK;                                                           \
     }                                                                                 \
-    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
+    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(prim_accept, run_##name);
 
 COMPARISON(eq, ==)
 COMPARISON(gt, >)
@@ -267,14 +267,14 @@ static int run_sym_ite(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_executorch_prim_neg_Scalar = PT_KERNEL(accept, run_neg);
-const pt_kernel pt_executorch_prim_ceil_Scalar = PT_KERNEL(accept, run_ceil);
-const pt_kernel pt_executorch_prim_round_Scalar = PT_KERNEL(accept, run_round);
-const pt_kernel pt_executorch_prim_trunc_Scalar = PT_KERNEL(accept, run_trunc);
-const pt_kernel pt_executorch_prim_sym_int_Scalar = PT_KERNEL(accept, run_sym_int);
-const pt_kernel pt_executorch_prim_sym_float_Scalar = PT_KERNEL(accept, run_sym_float);
-const pt_kernel pt_executorch_prim_sym_not_Scalar = PT_KERNEL(accept, run_sym_not);
-const pt_kernel pt_executorch_prim_sym_ite_Scalar = PT_KERNEL(accept, run_sym_ite);
+const pt_kernel pt_executorch_prim_neg_Scalar = PT_KERNEL(prim_accept, run_neg);
+const pt_kernel pt_executorch_prim_ceil_Scalar = PT_KERNEL(prim_accept, run_ceil);
+const pt_kernel pt_executorch_prim_round_Scalar = PT_KERNEL(prim_accept, run_round);
+const pt_kernel pt_executorch_prim_trunc_Scalar = PT_KERNEL(prim_accept, run_trunc);
+const pt_kernel pt_executorch_prim_sym_int_Scalar = PT_KERNEL(prim_accept, run_sym_int);
+const pt_kernel pt_executorch_prim_sym_float_Scalar = PT_KERNEL(prim_accept, run_sym_float);
+const pt_kernel pt_executorch_prim_sym_not_Scalar = PT_KERNEL(prim_accept, run_sym_not);
+const pt_kernel pt_executorch_prim_sym_ite_Scalar = PT_KERNEL(prim_accept, run_sym_ite);
 
 // ---- of a tensor
 
@@ -314,6 +314,6 @@ static int run_local_scalar(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_sym_size_int = PT_KERNEL(accept, run_sym_size);
-const pt_kernel pt_aten_sym_numel = PT_KERNEL(accept, run_sym_numel);
+const pt_kernel pt_aten_sym_size_int = PT_KERNEL(prim_accept, run_sym_size);
+const pt_kernel pt_aten_sym_numel = PT_KERNEL(prim_accept, run_sym_numel);
 const pt_kernel pt_aten__local_scalar_dense = PT_KERNEL(check_local_scalar, run_local_scalar);

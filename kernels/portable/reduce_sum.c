@@ -221,8 +221,8 @@ static void any_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to)
 
 // The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one
 // of `dtypes`.
-static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
-                        uint32_t dtypes) {
+static int reduce_sum_check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
+                                   uint32_t dtypes) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, dtypes)) {
         return pt_refuse_dtypes(c, in, &out, "no such reduction of these dtypes");
@@ -237,7 +237,7 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_SELF]);
     uint32_t dims;
-    PT_TRY(check_dtypes(c, &in, args[MEAN_OUT], args[MEAN_DTYPE], dtypes));
+    PT_TRY(reduce_sum_check_dtypes(c, &in, args[MEAN_OUT], args[MEAN_DTYPE], dtypes));
     PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], in.rank, &dims));
     return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[MEAN_KEEPDIM]), args[MEAN_OUT]);
 }
@@ -282,13 +282,14 @@ const pt_kernel pt_aten_mean_out = PT_KERNEL(mean_check, mean_run);
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_DTYPE_SELF]);
-    PT_TRY(check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE], PT_DTYPES_FLOATING));
+    PT_TRY(reduce_sum_check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE],
+                                   PT_DTYPES_FLOATING));
     return pt_expect_sizes(c, args[MEAN_DTYPE_OUT], 0, NULL);
 }
 
 static int prod_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PROD_SELF]);
-    PT_TRY(check_dtypes(c, &in, args[PROD_OUT], args[PROD_DTYPE], PT_DTYPES_ALL));
+    PT_TRY(reduce_sum_check_dtypes(c, &in, args[PROD_OUT], args[PROD_DTYPE], PT_DTYPES_ALL));
     return pt_expect_sizes(c, args[PROD_OUT], 0, NULL);
 }
 
@@ -307,7 +308,8 @@ const pt_kernel pt_aten_prod_out = PT_KERNEL(prod_all_check, prod_all_run);
 static int prod_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PROD_INT_SELF]);
     uint32_t dims;
-    PT_TRY(check_dtypes(c, &in, args[PROD_INT_OUT], args[PROD_INT_DTYPE], PT_DTYPES_ALL));
+    PT_TRY(
+        reduce_sum_check_dtypes(c, &in, args[PROD_INT_OUT], args[PROD_INT_DTYPE], PT_DTYPES_ALL));
     PT_TRY(pt_read_dim_or_all(c, args[PROD_INT_DIM], in.rank, &dims));
     return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[PROD_INT_KEEPDIM]),
                              args[PROD_INT_OUT]);
@@ -331,7 +333,7 @@ static int var_check(pt_context *c, const pt_ref *args) {
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float or double");
     }
-    PT_TRY(check_dtypes(c, &in, args[VAR_CORRECTION_OUT], 0, PT_DTYPES_FLOATING));
+    PT_TRY(reduce_sum_check_dtypes(c, &in, args[VAR_CORRECTION_OUT], 0, PT_DTYPES_FLOATING));
     PT_TRY(pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], in.rank, &dims));
     return pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]),
                              args[VAR_CORRECTION_OUT]);

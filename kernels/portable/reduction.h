@@ -13,7 +13,7 @@ typedef struct pt_reduction {
     uint32_t rank; // dims beside the rows', outermost first
     int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
     double correction; // of var
-    bool min;        // of the extrema
+    bool min;          // of the extrema
     pt_context *c;
     int error; // that of a poll: what has been reduced since is of no account
 } pt_reduction;

@@ -6,7 +6,7 @@
 #include "portable/copy.h"
 
 // Index is, beside the dim, within self, and within what there is to take from.
-static bool fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
+static bool scatter_fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
     bool within = index->rank == t->rank || pt_numel(index) == 0;
     for (uint32_t d = 0; within && pt_numel(index) != 0 && d < t->rank; d++) {
         within = d == dim || index->sizes[d] <= t->sizes[d];
@@ -14,7 +14,7 @@ static bool fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
     return within;
 }
 
-static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source) {
+static int scatter_check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source) {
     pt_tensor self = pt_get_lanes(c, args[SCATTER_SRC_SELF]);
     pt_tensor index = pt_get_lanes(c, args[SCATTER_SRC_INDEX]);
     pt_tensor out = pt_get_lanes(c, args[SCATTER_SRC_OUT]);
@@ -27,7 +27,7 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not scattered");
     }
-    if (!fits(&index, &self, dim) || (source && !fits(&index, source, -1))) {
+    if (!scatter_fits(&index, &self, dim) || (source && !scatter_fits(&index, source, -1))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self or src");
     }
     if (source && source->dtype != self.dtype) {
@@ -81,7 +81,7 @@ static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sourc
 
 static int check_source(pt_context *c, const pt_ref *args) {
     pt_tensor source = pt_get_lanes(c, args[SCATTER_SRC_SRC]);
-    return check_scatter(c, args, &source);
+    return scatter_check_scatter(c, args, &source);
 }
 
 static int run_src(pt_context *c, const pt_ref *args) {
@@ -94,8 +94,8 @@ static int run_add(pt_context *c, const pt_ref *args) {
     return run_scatter(c, args, &source, pt_add_element);
 }
 
-static int check_value(pt_context *c, const pt_ref *args) {
-    return check_scatter(c, args, NULL);
+static int scatter_check_value(pt_context *c, const pt_ref *args) {
+    return scatter_check_scatter(c, args, NULL);
 }
 
 static int run_value(pt_context *c, const pt_ref *args) {
@@ -106,12 +106,12 @@ static int run_value(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_scatter_src_out = PT_KERNEL(check_source, run_src);
-const pt_kernel pt_aten_scatter_value_out = PT_KERNEL(check_value, run_value);
+const pt_kernel pt_aten_scatter_value_out = PT_KERNEL(scatter_check_value, run_value);
 const pt_kernel pt_aten_scatter_add_out = PT_KERNEL(check_source, run_add);
 
 // ---- scatter_reduce.two: (self, dim, index, src, reduce, include_self, out)
 
-static void multiply(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+static void scatter_multiply(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
     if (pt_is_floating(to->dtype)) {
         pt_store_double(to->data, i, to->dtype,
                         pt_load_double(to->data, i, to->dtype) *
@@ -185,11 +185,11 @@ static int check_reduce(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there is no mean of bools");
     }
     pt_ask_scratch(c, reduce_scratch(&self, by));
-    return check_scatter(c, own, &source);
+    return scatter_check_scatter(c, own, &source);
 }
 
 // Divides the sums in `out` by the numbers of elements in `counts`, integers down.
-static int divide(pt_context *c, const pt_tensor *out, const int32_t *counts) {
+static int scatter_divide(pt_context *c, const pt_tensor *out, const int32_t *counts) {
     const int32_t n = pt_numel(out);
     for (int32_t i = 0; i < n; i++) {
         const int32_t count = counts[i] > 0 ? counts[i] : 1;
@@ -236,7 +236,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
         PT_TRY(scatter(c, &result, &index, by < BY_GREATEST ? &neutral : &source, dim,
                        pt_copy_element));
     }
-    combine *const one = by == BY_PROD       ? multiply
+    combine *const one = by == BY_PROD       ? scatter_multiply
                          : by == BY_GREATEST ? take_greater
                          : by == BY_LEAST    ? take_less
                                              : pt_add_element;
@@ -251,7 +251,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
         counted.dtype = PT_DTYPE_INT;
         const pt_tensor count = {.data = &each, .dtype = PT_DTYPE_INT};
         PT_TRY(scatter(c, &counted, &index, &count, dim, pt_add_element));
-        PT_TRY(divide(c, &result, counts));
+        PT_TRY(scatter_divide(c, &result, counts));
     }
     return result.dtype == out.dtype ? PT_ERROR_OK : pt_convert_broadcast(c, &out, &result);
 }

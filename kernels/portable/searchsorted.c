@@ -127,7 +127,8 @@ static int32_t find_position(const pt_tensor *sorted, int32_t first, int32_t ste
     return low;
 }
 
-static int search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref to, bool right) {
+static int searchsorted_search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref to,
+                               bool right) {
     pt_tensor sorted = pt_get_tensor(c, sequence);
     pt_tensor self = pt_get_tensor(c, values);
     pt_tensor out = pt_get_tensor(c, to);
@@ -161,8 +162,9 @@ static int search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref to, bool
 }
 
 static int run_searchsorted(pt_context *c, const pt_ref *args) {
-    return search(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE], args[SEARCHSORTED_TENSOR_SELF],
-                  args[SEARCHSORTED_TENSOR_OUT], is_right(c, args));
+    return searchsorted_search(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE],
+                               args[SEARCHSORTED_TENSOR_SELF], args[SEARCHSORTED_TENSOR_OUT],
+                               is_right(c, args));
 }
 
 const pt_kernel pt_aten_searchsorted_Tensor_out = PT_KERNEL(check_searchsorted, run_searchsorted);
@@ -179,8 +181,9 @@ static int check_bucketize(pt_context *c, const pt_ref *args) {
 }
 
 static int run_bucketize(pt_context *c, const pt_ref *args) {
-    return search(c, args[BUCKETIZE_TENSOR_BOUNDARIES], args[BUCKETIZE_TENSOR_SELF],
-                  args[BUCKETIZE_TENSOR_OUT], pt_get_bool(c, args[BUCKETIZE_TENSOR_RIGHT]));
+    return searchsorted_search(c, args[BUCKETIZE_TENSOR_BOUNDARIES], args[BUCKETIZE_TENSOR_SELF],
+                               args[BUCKETIZE_TENSOR_OUT],
+                               pt_get_bool(c, args[BUCKETIZE_TENSOR_RIGHT]));
 }
 
 const pt_kernel pt_aten_bucketize_Tensor_out = PT_KERNEL(check_bucketize, run_bucketize);

@@ -108,7 +108,7 @@ const pt_kernel pt_aten_masked_fill_Scalar_out = PT_KERNEL(masked_fill_check, ma
 // ---- clamp by tensors: the upper bound counts more; NaN if any of the three is
 
 // n: self, min, max
-static pt_number clamp(const pt_number n[3], uint8_t compute) {
+static pt_number select_clamp(const pt_number n[3], uint8_t compute) {
     pt_number y = n[0];
     if (!pt_is_floating(compute)) {
         y.i64 = y.i64 > n[1].i64 ? y.i64 : n[1].i64;
@@ -130,14 +130,14 @@ static void clamp_operands(const pt_context *c, const pt_ref *args, pt_tensor op
     }
 }
 
-static uint8_t clamp_dtype(const pt_tensor operands[3]) {
+static uint8_t select_clamp_dtype(const pt_tensor operands[3]) {
     pt_tensor pair = operands[0];
     pair.dtype = pt_promote_tensors(&operands[0], &operands[1]);
     pair.rank = operands[0].rank | operands[1].rank;
     return pt_promote_tensors(&pair, &operands[2]);
 }
 
-static int clamp_check(pt_context *c, const pt_ref *args) {
+static int select_clamp_check(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
     pt_tensor out = pt_get_tensor(c, args[CLAMP_TENSOR_OUT]);
     int32_t sizes[PT_MAX_RANK];
@@ -154,7 +154,7 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
         }
     }
-    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) || !pt_can_cast(clamp_dtype(t), out.dtype)) {
+    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) || !pt_can_cast(select_clamp_dtype(t), out.dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
     }
     return pt_expect_sizes(c, args[CLAMP_TENSOR_OUT], rank, sizes);
@@ -171,7 +171,7 @@ static __attribute__((noinline)) void clamp_element(const pt_tensor *out, int32_
                    ? pt_no_bound(k == CLAMP_TENSOR_MIN, compute)
                    : pt_load_number(t[k].data, j[k], t[k].dtype, compute);
     }
-    pt_store_number(out->data, i, out->dtype, clamp(n, compute), compute);
+    pt_store_number(out->data, i, out->dtype, select_clamp(n, compute), compute);
 }
 
 static __attribute__((noinline)) int walk_clamp(pt_context *c, const pt_tensor *out,
@@ -191,13 +191,13 @@ static __attribute__((noinline)) int walk_clamp(pt_context *c, const pt_tensor *
     return w.error;
 }
 
-static int clamp_run(pt_context *c, const pt_ref *args) {
+static int select_clamp_run(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
     pt_tensor out = pt_get_tensor(c, args[CLAMP_TENSOR_OUT]);
     clamp_operands(c, args, t);
     return pt_numel(&out) > 0
-               ? walk_clamp(c, &out, t, args, pt_compute_dtype(clamp_dtype(t), PT_RULE_SAME))
+               ? walk_clamp(c, &out, t, args, pt_compute_dtype(select_clamp_dtype(t), PT_RULE_SAME))
                : PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_clamp_Tensor_out = PT_KERNEL(clamp_check, clamp_run);
+const pt_kernel pt_aten_clamp_Tensor_out = PT_KERNEL(select_clamp_check, select_clamp_run);

@@ -10,7 +10,7 @@ static uint32_t axis_of(const pt_tensor *t, int64_t dim) {
     return (uint32_t)(dim < 0 ? dim + t->rank : dim);
 }
 
-static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
+static int softmax_check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
     uint32_t axis;
     PT_TRY(pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &axis));
     return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
@@ -55,7 +55,7 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     if (pt_get_bool(c, args[SOFTMAX_HALF_TO_FLOAT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }
-    PT_TRY(check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
+    PT_TRY(softmax_check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
     uint32_t axis = axis_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
     pt_ask_scratch(c, softmax_scratch(&in, axis));
     uint32_t position = 0;
@@ -68,7 +68,7 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     return pt_note_variant(c, few ? 1 + position : 0);
 }
 
-static float largest(int32_t n, int32_t step, const float *x) {
+static float softmax_largest(int32_t n, int32_t step, const float *x) {
     float max = *x;
     for (n--, x += step; n > 0; n--, x += step) {
         max = *x > max ? *x : max;
@@ -111,7 +111,7 @@ static int softmax_lanes(const lanes *l) {
     do {
         const float *in = from++;
         float *out = to;
-        float max = largest(l->size, in_step, in), sum = 0;
+        float max = softmax_largest(l->size, in_step, in), sum = 0;
         FOR_EACH(l->c, l->size, {
             float e = pt_expf(*in - max);
             *out = e;
@@ -133,7 +133,7 @@ static int log_softmax_lanes(const lanes *l) {
     for (int32_t lane = 0; lane < l->count; lane++) {
         const float *in = l->in + lane;
         float *out = l->out + lane;
-        float max = largest(l->size, l->in_step, in), sum = 0;
+        float max = softmax_largest(l->size, l->in_step, in), sum = 0;
         FOR_EACH(l->c, l->size, {
             sum += pt_expf(*in - max);
             in += l->in_step;
@@ -279,7 +279,7 @@ typedef int cumulate_function(pt_context *c, const pt_tensor *out, int32_t i, co
                               int32_t j, int32_t size, const int32_t steps[2]);
 
 // The result of integers and bools is int64 unless dtype is given; that of floats is a float.
-static int check_cumulated(pt_context *c, const pt_ref *args) {
+static int softmax_check_cumulated(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);
     if (!pt_dtype_in(in.dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
@@ -291,12 +291,13 @@ static int check_cumulated(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the output's dtype is not that of the result");
     }
-    return check_lanes(c, &in, args[CUMSUM_DIM], args[CUMSUM_OUT]);
+    return softmax_check_lanes(c, &in, args[CUMSUM_DIM], args[CUMSUM_OUT]);
 }
 
 // From element i of out and j of in, `size` elements: their sums, or products.
-static int cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
-                         int32_t j, int32_t size, const int32_t steps[2], bool multiplies) {
+static int softmax_cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i,
+                                 const pt_tensor *in, int32_t j, int32_t size,
+                                 const int32_t steps[2], bool multiplies) {
     uint64_t integers = multiplies;
     double floats = multiplies;
     for (; size > 0; size--, i += steps[0], j += steps[1]) {
@@ -324,12 +325,12 @@ static int cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i, const p
 
 static int sum_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j,
                     int32_t size, const int32_t steps[2]) {
-    return cumulate_lane(c, out, i, in, j, size, steps, false);
+    return softmax_cumulate_lane(c, out, i, in, j, size, steps, false);
 }
 
 static int multiply_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                          int32_t j, int32_t size, const int32_t steps[2]) {
-    return cumulate_lane(c, out, i, in, j, size, steps, true);
+    return softmax_cumulate_lane(c, out, i, in, j, size, steps, true);
 }
 
 static __attribute__((noinline)) int cumulate_walk(pt_context *c, const pt_tensor *out,
@@ -368,8 +369,8 @@ static int cumprod_run(pt_context *c, const pt_ref *args) {
     return cumulate(c, args, args[CUMSUM_OUT], multiply_lane);
 }
 
-const pt_kernel pt_aten_cumsum_out = PT_KERNEL(check_cumulated, cumsum_run);
-const pt_kernel pt_aten_cumprod_out = PT_KERNEL(check_cumulated, cumprod_run);
+const pt_kernel pt_aten_cumsum_out = PT_KERNEL(softmax_check_cumulated, cumsum_run);
+const pt_kernel pt_aten_cumprod_out = PT_KERNEL(softmax_check_cumulated, cumprod_run);
 
 static int check_logcumsumexp(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[LOGCUMSUMEXP_SELF]);
@@ -378,7 +379,7 @@ static int check_logcumsumexp(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "logcumsumexp supports floating dtypes only");
     }
     PT_TRY(pt_check_math(c, in.dtype, PT_REASON_DTYPE));
-    return check_lanes(c, &in, args[LOGCUMSUMEXP_DIM], args[LOGCUMSUMEXP_OUT]);
+    return softmax_check_lanes(c, &in, args[LOGCUMSUMEXP_DIM], args[LOGCUMSUMEXP_OUT]);
 }
 
 // exp(x), x <= 0, and log(x), as exact as the dtype.

@@ -6,8 +6,8 @@
 // n log k comparisons, and no memory but that of the indices.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/extrema.h"
 #include "portable/compare.h"
+#include "portable/extrema.h"
 #include "portable/reduction.h"
 #include <string.h>
 
@@ -58,7 +58,7 @@ static bool precedes(const lane *l, int32_t i, int32_t j) {
 
 // Puts `index` at position i of the heap, or below it: what comes later moves up, down to the end;
 // from there the index rises to its place. Which of equal elements moves is topk's order.
-static int sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
+static int sort_sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
     const int32_t top = i;
     for (int32_t below = 2 * i + 2; below <= h->size; below = 2 * i + 2) {
         PT_TRY(pt_count_elements(c, 1));
@@ -77,7 +77,7 @@ static int sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int
 
 static int make_heap(pt_context *c, const heap *h, const lane *l) {
     for (int32_t i = h->size / 2 - 1; i >= 0; i--) {
-        PT_TRY(sift_down(c, h, l, i, get(h, i)));
+        PT_TRY(sort_sift_down(c, h, l, i, get(h, i)));
     }
     return PT_ERROR_OK;
 }
@@ -85,10 +85,10 @@ static int make_heap(pt_context *c, const heap *h, const lane *l) {
 // Puts `index` in place of the heap's last element, if it comes before that.
 static int offer(pt_context *c, const heap *h, const lane *l, int32_t index) {
     PT_TRY(pt_count_elements(c, 1));
-    return precedes(l, index, get(h, 0)) ? sift_down(c, h, l, 0, index) : PT_ERROR_OK;
+    return precedes(l, index, get(h, 0)) ? sort_sift_down(c, h, l, 0, index) : PT_ERROR_OK;
 }
 
-static void number(const heap *h) {
+static void sort_number(const heap *h) {
     for (int32_t i = 0; i < h->size; i++) {
         set(h, i, i);
     }
@@ -97,7 +97,7 @@ static void number(const heap *h) {
 // Makes `h` the heap of the first k elements of the order; k is at most the lane's size.
 static int keep_first(pt_context *c, heap *h, const lane *l, int32_t k) {
     h->size = k;
-    number(h);
+    sort_number(h);
     PT_TRY(make_heap(c, h, l));
     for (int32_t i = k; i < l->size && k > 0; i++) {
         PT_TRY(offer(c, h, l, i));
@@ -110,7 +110,7 @@ static int order_heap(pt_context *c, heap *h, const lane *l) {
     while (h->size > 1) {
         int32_t last = get(h, --h->size);
         set(h, h->size, get(h, 0));
-        PT_TRY(sift_down(c, h, l, 0, last));
+        PT_TRY(sort_sift_down(c, h, l, 0, last));
     }
     return PT_ERROR_OK;
 }
@@ -332,7 +332,7 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
     if (l->order & TIES && topk_scratch(l->size, k) > 0) {
         heap all;
         PT_TRY(take_indices(c, topk_scratch(l->size, k), &all));
-        number(&all);
+        sort_number(&all);
         PT_TRY(select_first(c, &all, l, k));
         if (!(l->order & UNORDERED)) {
             PT_TRY(order_first(c, &all, l, k - 1, h));
@@ -401,7 +401,7 @@ static int run_topk(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
 
 // sort.values has no `stable`: the order is the same.
-static int check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs) {
+static int sort_check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     uint32_t dim;
     PT_TRY(check_ordered(c, &self, dim_arg, outs[0], outs[1], &dim));
@@ -410,7 +410,7 @@ static int check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
 }
 
 static int check_sort(pt_context *c, const pt_ref *args) {
-    return check_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES]);
+    return sort_check_lanes(c, args[SORT_SELF], args[SORT_DIM], &args[SORT_VALUES]);
 }
 
 static int run_sort(pt_context *c, const pt_ref *args) {
@@ -419,7 +419,8 @@ static int run_sort(pt_context *c, const pt_ref *args) {
 }
 
 static int check_sort_stable(pt_context *c, const pt_ref *args) {
-    return check_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM], &args[SORT_STABLE_VALUES]);
+    return sort_check_lanes(c, args[SORT_STABLE_SELF], args[SORT_STABLE_DIM],
+                            &args[SORT_STABLE_VALUES]);
 }
 
 static int run_sort_stable(pt_context *c, const pt_ref *args) {
@@ -433,8 +434,8 @@ const pt_kernel pt_aten_sort_values_stable = PT_KERNEL(check_sort_stable, run_so
 // ---- cummax, cummin: the greatest and the least so far; of equal ones the last, but a NaN before
 // all
 
-static int cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
-                         int32_t to_step, int32_t k) {
+static int sort_cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values,
+                              int32_t to, int32_t to_step, int32_t k) {
     int32_t best = 0;
     for (int32_t i = 0; i < k; i++, to += to_step) {
         const int32_t at = l->first + i * l->step, best_at = l->first + best * l->step;
@@ -450,22 +451,22 @@ static int cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor 
     return PT_ERROR_OK;
 }
 
-static int check_cumulated(pt_context *c, const pt_ref *args) {
-    return check_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES]);
+static int sort_check_cumulated(pt_context *c, const pt_ref *args) {
+    return sort_check_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES]);
 }
 
 static int run_cummax(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], 0,
-                       cumulate_lane);
+                       sort_cumulate_lane);
 }
 
 static int run_cummin(pt_context *c, const pt_ref *args) {
     return write_lanes(c, args[CUMMAX_SELF], args[CUMMAX_DIM], &args[CUMMAX_VALUES], DESCENDING,
-                       cumulate_lane);
+                       sort_cumulate_lane);
 }
 
-const pt_kernel pt_aten_cummax_out = PT_KERNEL(check_cumulated, run_cummax);
-const pt_kernel pt_aten_cummin_out = PT_KERNEL(check_cumulated, run_cummin);
+const pt_kernel pt_aten_cummax_out = PT_KERNEL(sort_check_cumulated, run_cummax);
+const pt_kernel pt_aten_cummin_out = PT_KERNEL(sort_check_cumulated, run_cummin);
 
 // ---- kthvalue, median: the last of the first k, from 1 on
 
@@ -617,7 +618,7 @@ static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     PT_TRY(take_indices(r->c, r->n, &h));
     if (l.size < MIN_PARTED) {
         l.order = TIES | STILL_NANS;
-        number(&h);
+        sort_number(&h);
         PT_TRY(insert_range(r->c, &h, &l, 0, l.size));
     } else {
         PT_TRY(keep_first(r->c, &h, &l, l.size));

@@ -14,13 +14,14 @@ static void start_view(pt_walk *w, const pt_tensor *self) {
     }
 }
 
-static int check_view(pt_context *c, const pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
+static int strided_check_view(pt_context *c, const pt_walk *w, const pt_tensor *self,
+                              pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     PT_TRY(pt_check_same_dtype(c, &out, self));
     return pt_expect_sizes(c, out_arg, w->rank, w->sizes);
 }
 
-static int run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
+static int strided_run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     if (pt_numel(&out) != 0) {
         pt_strides(&out, w->strides[0]);
@@ -61,14 +62,14 @@ static int check_unfold(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
     PT_TRY(read_unfold(c, args, &self, &w));
-    return check_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
+    return strided_check_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 static int run_unfold(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
     PT_TRY(read_unfold(c, args, &self, &w));
-    return run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
+    return strided_run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_unfold_copy_out = PT_KERNEL(check_unfold, run_unfold);
@@ -109,14 +110,14 @@ static int check_diagonal(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
     PT_TRY(read_diagonal(c, args, &self, &w));
-    return check_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
+    return strided_check_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 static int run_diagonal(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
     PT_TRY(read_diagonal(c, args, &self, &w));
-    return run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
+    return strided_run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_diagonal_copy_out = PT_KERNEL(check_diagonal, run_diagonal);

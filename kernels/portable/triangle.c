@@ -10,14 +10,14 @@ typedef struct triangle {
     bool upper;
 } triangle;
 
-static int64_t clamp(int64_t v, int64_t max) {
+static int64_t triangle_clamp(int64_t v, int64_t max) {
     return v < 0 ? 0 : v > max ? max : v;
 }
 
 // Elements of the lower triangle: those with column - row <= offset.
 static int64_t count_lower(const triangle *t, int64_t offset) {
-    const int64_t first = clamp(-offset, t->rows); // rows before have none
-    const int64_t full = clamp(t->columns - offset, t->rows);
+    const int64_t first = triangle_clamp(-offset, t->rows); // rows before have none
+    const int64_t full = triangle_clamp(t->columns - offset, t->rows);
     const int64_t end = full > first ? full : first; // rows from here on have all
     const int64_t n = end - first, shortest = first + offset + 1;
     return n * shortest + n * (n - 1) / 2 + (t->rows - end) * t->columns;
@@ -51,11 +51,11 @@ static int run_triangle(pt_context *c, const pt_ref *args, bool upper) {
     pt_strides(&out, strides);
     int32_t at = 0;
     // The rows without elements lie in front of the others, or behind them.
-    const int64_t begin = upper ? 0 : clamp(-t.offset, t.rows);
-    const int64_t end = upper ? clamp(t.columns - t.offset, t.rows) : t.rows;
+    const int64_t begin = upper ? 0 : triangle_clamp(-t.offset, t.rows);
+    const int64_t end = upper ? triangle_clamp(t.columns - t.offset, t.rows) : t.rows;
     for (int64_t row = begin; row < end && t.columns > 0; row++) {
-        const int64_t first = upper ? clamp(row + t.offset, t.columns) : 0;
-        const int64_t last = upper ? t.columns : clamp(row + t.offset + 1, t.columns);
+        const int64_t first = upper ? triangle_clamp(row + t.offset, t.columns) : 0;
+        const int64_t last = upper ? t.columns : triangle_clamp(row + t.offset + 1, t.columns);
         for (int64_t column = first; column < last; column++, at += strides[1]) {
             PT_TRY(pt_count_elements(c, 1));
             pt_store_int(out.data, at, out.dtype, row);
@@ -65,12 +65,12 @@ static int run_triangle(pt_context *c, const pt_ref *args, bool upper) {
     return PT_ERROR_OK;
 }
 
-static int check_tril(pt_context *c, const pt_ref *args) {
+static int triangle_check_tril(pt_context *c, const pt_ref *args) {
     triangle t;
     return check_triangle(c, args, &t, false);
 }
 
-static int run_tril(pt_context *c, const pt_ref *args) {
+static int triangle_run_tril(pt_context *c, const pt_ref *args) {
     return run_triangle(c, args, false);
 }
 
@@ -83,5 +83,5 @@ static int run_triu(pt_context *c, const pt_ref *args) {
     return run_triangle(c, args, true);
 }
 
-const pt_kernel pt_aten_tril_indices_out = PT_KERNEL(check_tril, run_tril);
+const pt_kernel pt_aten_tril_indices_out = PT_KERNEL(triangle_check_tril, triangle_run_tril);
 const pt_kernel pt_aten_triu_indices_out = PT_KERNEL(check_triu, run_triu);

@@ -52,7 +52,7 @@ static int check_upsample(pt_context *c, const pt_tensor *in, pt_ref sizes, pt_r
 }
 
 // Input pixels for an output pixel. As ExecuTorch, by the factor also where the sizes are equal.
-static float scale_of(const resizing *r, uint32_t d, int32_t in) {
+static float upsample_scale_of(const resizing *r, uint32_t d, int32_t in) {
     double factor = r->factors[d] > 0 ? r->factors[d] : (double)r->out[d] / in;
     return (float)(1.0 / factor);
 }
@@ -104,9 +104,10 @@ static int run_nearest(pt_context *c, const pt_ref *args) {
     pt_strides(&out, to);
     pt_strides(&in, from);
     for (int32_t y = 0; y < r.out[HEIGHT]; y++) {
-        int32_t row = nearest(scale_of(&r, HEIGHT, in.sizes[2]), y, in.sizes[2]) * from[2];
+        int32_t row = nearest(upsample_scale_of(&r, HEIGHT, in.sizes[2]), y, in.sizes[2]) * from[2];
         for (int32_t x = 0; x < r.out[WIDTH]; x++) {
-            int32_t column = nearest(scale_of(&r, WIDTH, in.sizes[3]), x, in.sizes[3]) * from[3];
+            int32_t column =
+                nearest(upsample_scale_of(&r, WIDTH, in.sizes[3]), x, in.sizes[3]) * from[3];
             PT_TRY(copy_pixel(c, &out, y * to[2] + x * to[3], to, &in, row + column, from));
         }
     }
@@ -141,7 +142,7 @@ static between pixels_around(const resizing *r, uint32_t d, int32_t in, int32_t 
     } else if (align) {
         at = r->out[d] > 1 ? (float)((double)(in - 1) / (r->out[d] - 1)) * (float)position : 0;
     } else {
-        at = scale_of(r, d, in) * ((float)position + 0.5f) - 0.5f;
+        at = upsample_scale_of(r, d, in) * ((float)position + 0.5f) - 0.5f;
         at = at < 0 ? 0 : at;
     }
     int32_t first = (int32_t)at < in ? (int32_t)at : in - 1;

@@ -14,8 +14,8 @@ typedef struct ratio {
 } ratio;
 
 // The same along spatial dim d, where a factor may be given; *r becomes the fraction.
-static float scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in, int32_t out,
-                      ratio *r) {
+static float antialias_scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in,
+                                int32_t out, ratio *r) {
     const pt_ref factor = args[UPSAMPLE_BILINEAR2D_AA_SCALES_H + d];
     const double given = pt_is_none(factor) ? 0 : pt_get_double(c, factor);
     *r = (ratio){in, out};
@@ -60,7 +60,7 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
         }
         const int32_t from = in.sizes[2 + d], to = (int32_t)size[d];
         ratio r;
-        const float scale = scale_of(c, args, d, from, to, &r);
+        const float scale = antialias_scale_of(c, args, d, from, to, &r);
         if (!(scale < 0x1p31F)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a scale is out of range");
         }
@@ -238,7 +238,7 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < 2; d++) {
         const int32_t size = in.sizes[2 + d], outputs = out.sizes[2 + d];
         r.axes[d] = (axis){.size = size, .weights = weights};
-        r.axes[d].scale = scale_of(c, args, d, size, outputs, &r.axes[d].ratio);
+        r.axes[d].scale = antialias_scale_of(c, args, d, size, outputs, &r.axes[d].ratio);
         weights += size;
         if (in.dtype == PT_DTYPE_BYTE) {
             PT_TRY(find_bits(c, &r.axes[d], outputs));

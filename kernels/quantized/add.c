@@ -18,20 +18,20 @@ enum {
 
 enum { BLOCK = 16 };
 
-static bool fits_int32(int64_t v) {
+static bool quantized_add_fits_int32(int64_t v) {
     return v >= INT32_MIN && v <= INT32_MAX;
 }
 
-static int check(pt_context *c, const pt_ref *args) {
+static int quantized_add_check(pt_context *c, const pt_ref *args) {
     pt_tensor a = pt_get_tensor(c, args[A]);
     pt_tensor b = pt_get_tensor(c, args[B]);
     PT_TRY(pt_check_quantized(c, &a, b.dtype));
     PT_TRY(pt_check_quantized(c, &b, pt_get_tensor(c, args[OUT]).dtype));
     PT_TRY(pt_check_range(c, a.dtype, pt_get_int(c, args[OUT_QUANT_MIN]),
                           pt_get_int(c, args[OUT_QUANT_MAX])));
-    if (!fits_int32(pt_get_int(c, args[A + ZERO_POINT])) ||
-        !fits_int32(pt_get_int(c, args[B + ZERO_POINT])) ||
-        !fits_int32(pt_get_int(c, args[OUT_ZERO_POINT]))) {
+    if (!quantized_add_fits_int32(pt_get_int(c, args[A + ZERO_POINT])) ||
+        !quantized_add_fits_int32(pt_get_int(c, args[B + ZERO_POINT])) ||
+        !quantized_add_fits_int32(pt_get_int(c, args[OUT_ZERO_POINT]))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero_point does not fit in int32");
     }
     if (!pt_same_sizes(&a, &b)) {
@@ -45,7 +45,7 @@ static pt_dequantizer dequantizer_of(const pt_context *c, const pt_ref *args) {
     return pt_make_dequantizer(pt_get_double(c, args[SCALE]), pt_get_int(c, args[ZERO_POINT]));
 }
 
-static int run(pt_context *c, const pt_ref *args) {
+static int quantized_add_run(pt_context *c, const pt_ref *args) {
     pt_tensor a = pt_get_tensor(c, args[A]);
     pt_tensor b = pt_get_tensor(c, args[B]);
     pt_tensor out = pt_get_tensor(c, args[OUT]);
@@ -70,4 +70,4 @@ static int run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_add_out = PT_KERNEL(check, run);
+const pt_kernel pt_quantized_decomposed_add_out = PT_KERNEL(quantized_add_check, quantized_add_run);

@@ -107,7 +107,7 @@ pt_quantizer pt_make_quantizer(double scale, int64_t zero_point, int64_t low, in
     return (pt_quantizer){1.0f / (float)scale, (int32_t)zero_point, (int32_t)low, (int32_t)high};
 }
 
-static inline int32_t limit(int32_t v, int32_t low, int32_t high) {
+static inline int32_t affine_limit(int32_t v, int32_t low, int32_t high) {
     v = v < low ? low : v;
     return v > high ? high : v;
 }
@@ -118,7 +118,7 @@ static inline int32_t limit(int32_t v, int32_t low, int32_t high) {
                                                type *out) {                                       \
         for (; n > 0; n--) {                                                                      \
             int32_t v = pt_quantize_value(*in++, q->inverse_scale, q->zero_point);                \
-            *out++ = (type)limit(v, q->low, q->high);                                             \
+            *out++ = (type)affine_limit(v, q->low, q->high);                                      \
         }                                                                                         \
     }
 
@@ -159,7 +159,7 @@ static int32_t to_int32(float x) {
     return x > 0 ? INT32_MAX : x < 0 ? INT32_MIN : 0;
 }
 
-static void store(void *data, int32_t i, uint8_t dtype, int32_t v) {
+static void affine_store(void *data, int32_t i, uint8_t dtype, int32_t v) {
     if (dtype == PT_DTYPE_UINT16) {
         ((uint16_t *)data)[i] = (uint16_t)v;
     } else {
@@ -173,7 +173,7 @@ static void quantize_any(const pt_quantizer *q, uint8_t dtype, int32_t n, const 
     float zero_point = (float)q->zero_point;
     for (int32_t i = 0; i < n; i++) {
         int32_t v = to_int32(pt_rintf(in[i] * q->inverse_scale) + zero_point);
-        store(out, i, dtype, limit(v, q->low, q->high));
+        affine_store(out, i, dtype, affine_limit(v, q->low, q->high));
     }
 }
 
@@ -200,21 +200,22 @@ void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const floa
     }
 }
 
-static uint8_t *element_at(const pt_tensor *t, int32_t i) {
+static uint8_t *affine_element_at(const pt_tensor *t, int32_t i) {
     return (uint8_t *)t->data + (size_t)i * pt_element_size(t->dtype);
 }
 
 static void quantize_piece(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
                            const pt_tensor *out) {
     if (in->dtype == PT_DTYPE_FLOAT) {
-        pt_quantize_row(q, out->dtype, n, (const float *)in->data + first, element_at(out, first));
+        pt_quantize_row(q, out->dtype, n, (const float *)in->data + first,
+                        affine_element_at(out, first));
         return;
     }
     for (; n > 0; n -= PT_HALF_BLOCK, first += PT_HALF_BLOCK) {
         const int32_t some = n < PT_HALF_BLOCK ? n : PT_HALF_BLOCK;
         float x[PT_HALF_BLOCK];
         pt_read_halves(x, in->data, first, 1, some, in->dtype);
-        pt_quantize_row(q, out->dtype, some, x, element_at(out, first));
+        pt_quantize_row(q, out->dtype, some, x, affine_element_at(out, first));
     }
 }
 
@@ -261,7 +262,7 @@ DEQUANTIZE_ROW(dequantize_uint16, uint16_t)
 DEQUANTIZE_BYTES(dequantize_int8, int8_t)
 DEQUANTIZE_BYTES(dequantize_uint8, uint8_t)
 
-static int64_t load(const void *data, int32_t i, uint8_t dtype) {
+static int64_t affine_load(const void *data, int32_t i, uint8_t dtype) {
     return dtype == PT_DTYPE_UINT16 ? ((const uint16_t *)data)[i] : pt_load_int(data, i, dtype);
 }
 
@@ -269,7 +270,7 @@ static int64_t load(const void *data, int32_t i, uint8_t dtype) {
 static void dequantize_any(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                            float *out) {
     for (int32_t i = 0; i < n; i++) {
-        out[i] = (float)(load(in, i, dtype) - q->zero_point) * q->scale;
+        out[i] = (float)(affine_load(in, i, dtype) - q->zero_point) * q->scale;
     }
 }
 
@@ -300,13 +301,14 @@ void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const 
 static void dequantize_piece(const pt_dequantizer *q, int32_t first, int32_t n, const pt_tensor *in,
                              const pt_tensor *out) {
     if (out->dtype == PT_DTYPE_FLOAT) {
-        pt_dequantize_row(q, in->dtype, n, element_at(in, first), (float *)out->data + first);
+        pt_dequantize_row(q, in->dtype, n, affine_element_at(in, first),
+                          (float *)out->data + first);
         return;
     }
     for (; n > 0; n -= PT_HALF_BLOCK, first += PT_HALF_BLOCK) {
         const int32_t some = n < PT_HALF_BLOCK ? n : PT_HALF_BLOCK;
         float x[PT_HALF_BLOCK];
-        pt_dequantize_row(q, in->dtype, some, element_at(in, first), x);
+        pt_dequantize_row(q, in->dtype, some, affine_element_at(in, first), x);
         pt_write_halves(out->data, first, 1, x, some, out->dtype);
     }
 }

@@ -16,7 +16,7 @@ static inline double size_of(double x) {
 }
 
 // Takes the range of values, which holds 0, to that of the least scale.
-static void widen(float scale, float steps, float *min, float *max) {
+static void qparams_widen(float scale, float steps, float *min, float *max) {
     if (*min == 0) {
         *max = min_scale * steps;
     } else if (*max == 0) {
@@ -36,7 +36,7 @@ static parameters choose(float min, float max, int32_t low, int32_t high) {
         scale = 0.1;
     }
     if (scale < (double)min_scale) {
-        widen((float)scale, (float)steps, &min, &max);
+        qparams_widen((float)scale, (float)steps, &min, &max);
         scale = min_scale;
     }
     double from_min = (double)min / scale, from_max = (double)max / scale;
@@ -66,8 +66,8 @@ static int choose_for(pt_context *c, const float *in, int32_t n, int32_t low, in
     return pt_count_elements(c, 1);
 }
 
-static int check_dtypes(pt_context *c, const pt_tensor *in, const pt_tensor *scale,
-                        const pt_tensor *zero_point) {
+static int qparams_check_dtypes(pt_context *c, const pt_tensor *in, const pt_tensor *scale,
+                                const pt_tensor *zero_point) {
     if (scale->dtype != PT_DTYPE_DOUBLE || zero_point->dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the outputs must be scales in double and zero points in int64");
@@ -86,13 +86,13 @@ static int expect_one(pt_context *c, pt_ref arg, const pt_tensor *out) {
     return pt_expect_sizes(c, arg, out->rank, sizes);
 }
 
-static int check_tensor(pt_context *c, const pt_ref *args) {
+static int qparams_check_tensor(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_INPUT]);
     pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT]);
     pt_tensor zero_point = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT]);
     int64_t low = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MIN]);
     int64_t high = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MAX]);
-    PT_TRY(check_dtypes(c, &in, &scale, &zero_point));
+    PT_TRY(qparams_check_dtypes(c, &in, &scale, &zero_point));
     if (low >= high || low < INT32_MIN || high > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "quant_min must be below quant_max, both within int32");
@@ -115,7 +115,7 @@ static int run_tensor(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out =
-    PT_KERNEL(check_tensor, run_tensor);
+    PT_KERNEL(qparams_check_tensor, run_tensor);
 
 // ---- (input, dtype, scale_out, zero_point_out): the range is int8's, whatever the dtype
 
@@ -124,7 +124,7 @@ static int check_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT]);
     pt_tensor zero_point =
         pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT]);
-    PT_TRY(check_dtypes(c, &in, &scale, &zero_point));
+    PT_TRY(qparams_check_dtypes(c, &in, &scale, &zero_point));
     if (in.rank == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have a dim");
     }

@@ -57,7 +57,8 @@ static int check_table(pt_context *c, const pt_ref *args, packing p) {
     return pt_check_real(c, &t.scales);
 }
 
-static int check(pt_context *c, const pt_ref *args, packing p, pt_ref dtype, pt_ref out_arg) {
+static int embedding_check(pt_context *c, const pt_ref *args, packing p, pt_ref dtype,
+                           pt_ref out_arg) {
     pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     PT_TRY(check_table(c, args, p));
@@ -116,7 +117,7 @@ static int dequantize_row(pt_context *c, const table *t, packing p, int32_t row,
     return PT_ERROR_OK;
 }
 
-static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
+static int embedding_run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     table t = get_table(c, args, p);
     pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
@@ -129,23 +130,23 @@ static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     return PT_ERROR_OK;
 }
 
-#define EMBEDDING_KERNELS(name, p)                                         \
-    static int check_##name(pt_context *c, const pt_ref *args) {           \
-        return check(c, args, p, 0, args[EMBEDDING_BYTE_OUT]);             \
-    }                                                                      \
-    static int run_##name(pt_context *c, const pt_ref *args) {             \
-        return run(c, args, p, args[EMBEDDING_BYTE_OUT]);                  \
-    }                                                                      \
-    static int check_##name##_dtype(pt_context *c, const pt_ref *args) {   \
-        return check(c, args, p, args[EMBEDDING_BYTE_DTYPE_DTYPE],         \
-                     args[EMBEDDING_BYTE_DTYPE_OUT]);                      \
-    }                                                                      \
-    static int run_##name##_dtype(pt_context *c, const pt_ref *args) {     \
-        return run(c, args, p, args[EMBEDDING_BYTE_DTYPE_OUT]);            \
-    }                                                                      \
-    const pt_kernel pt_quantized_decomposed_embedding_##name##_out =       \
-        PT_KERNEL(check_##name, run_##name);                               \
-    const pt_kernel pt_quantized_decomposed_embedding_##name##_dtype_out = \
+#define EMBEDDING_KERNELS(name, p)                                           \
+    static int check_##name(pt_context *c, const pt_ref *args) {             \
+        return embedding_check(c, args, p, 0, args[EMBEDDING_BYTE_OUT]);     \
+    }                                                                        \
+    static int run_##name(pt_context *c, const pt_ref *args) {               \
+        return embedding_run(c, args, p, args[EMBEDDING_BYTE_OUT]);          \
+    }                                                                        \
+    static int check_##name##_dtype(pt_context *c, const pt_ref *args) {     \
+        return embedding_check(c, args, p, args[EMBEDDING_BYTE_DTYPE_DTYPE], \
+                               args[EMBEDDING_BYTE_DTYPE_OUT]);              \
+    }                                                                        \
+    static int run_##name##_dtype(pt_context *c, const pt_ref *args) {       \
+        return embedding_run(c, args, p, args[EMBEDDING_BYTE_DTYPE_OUT]);    \
+    }                                                                        \
+    const pt_kernel pt_quantized_decomposed_embedding_##name##_out =         \
+        PT_KERNEL(check_##name, run_##name);                                 \
+    const pt_kernel pt_quantized_decomposed_embedding_##name##_dtype_out =   \
         PT_KERNEL(check_##name##_dtype, run_##name##_dtype);
 
 EMBEDDING_KERNELS(byte, BYTES)

@@ -12,7 +12,7 @@ static uint32_t mixed_scratch(const pt_tensor *in, const pt_tensor *scales) {
 }
 
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
-static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
+static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
@@ -48,12 +48,12 @@ static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, floa
 
 // ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
 
-static int check_mm(pt_context *c, const pt_ref *args) {
+static int mixed_check_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
     pt_tensor out = pt_get_tensor(c, args[MIXED_MM_OUT]);
-    PT_TRY(check(c, args, 0, &out));
+    PT_TRY(mixed_check(c, args, 0, &out));
     if (out.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the input's dtype");
     }
@@ -65,7 +65,7 @@ static int check_mm(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[MIXED_MM_OUT], 2, sizes);
 }
 
-static int run_mm(pt_context *c, const pt_ref *args) {
+static int mixed_run_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
     pt_tensor scale = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
@@ -96,7 +96,7 @@ static int run_mm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_mixed_mm_out = PT_KERNEL(check_mm, run_mm);
+const pt_kernel pt_quantized_decomposed_mixed_mm_out = PT_KERNEL(mixed_check_mm, mixed_run_mm);
 
 // ---- mixed_linear: out[i, j] = sum over groups g of scales[j, g] times the sum over k in g of
 // input[i, k] * weight[j, k]
@@ -111,12 +111,12 @@ static int32_t size_of_group(const pt_tensor *weight, const pt_tensor *scales) {
     return ((int64_t)terms + size - 1) / size == groups ? size : 0;
 }
 
-static int check_linear(pt_context *c, const pt_ref *args) {
+static int mixed_check_linear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_LINEAR_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT_SCALES]);
     pt_tensor out = pt_get_tensor(c, args[MIXED_LINEAR_OUT]);
-    PT_TRY(check(c, args, args[MIXED_LINEAR_DTYPE], &out));
+    PT_TRY(mixed_check(c, args, args[MIXED_LINEAR_DTYPE], &out));
     if (in.sizes[1] != weight.sizes[1] || (scales.rank != 1 && scales.rank != 2) ||
         scales.sizes[0] != weight.sizes[0] || size_of_group(&weight, &scales) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
@@ -145,7 +145,7 @@ static int sum_groups(pt_context *c, const float *in, const int8_t *weight, cons
     return PT_ERROR_OK;
 }
 
-static int run_linear(pt_context *c, const pt_ref *args) {
+static int mixed_run_linear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_LINEAR_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT]);
     pt_tensor scales = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT_SCALES]);
@@ -171,4 +171,5 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_mixed_linear_out = PT_KERNEL(check_linear, run_linear);
+const pt_kernel pt_quantized_decomposed_mixed_linear_out =
+    PT_KERNEL(mixed_check_linear, mixed_run_linear);

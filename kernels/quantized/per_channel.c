@@ -32,7 +32,7 @@ static int read_tokens(pt_context *c, const pt_tensor *t, channels *lie) {
     return PT_ERROR_OK;
 }
 
-static double scale_of(const pt_tensor *scales, int32_t channel) {
+static double per_channel_scale_of(const pt_tensor *scales, int32_t channel) {
     return pt_load_double(scales->data, channel, scales->dtype);
 }
 
@@ -50,7 +50,8 @@ enum {
     DTYPE = QUANTIZE_PER_CHANNEL_OUT - QUANTIZE_PER_CHANNEL_DTYPE,
 };
 
-static int check_quantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
+static int per_channel_check_quantize(pt_context *c, const pt_ref *args, const channels *lie,
+                                      uint32_t last) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_CHANNEL_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[last]);
     PT_TRY(pt_check_real(c, &in));
@@ -75,8 +76,8 @@ static int run_quantize(pt_context *c, const pt_ref *args, const channels *lie, 
     }
     for (int32_t outer = 0; outer < lie->outer; outer++) {
         for (int32_t i = 0; i < lie->size; i++, at += lie->inner) {
-            pt_quantizer q =
-                pt_make_quantizer(scale_of(&scales, i), zero_point_of(&zero_points, i), low, high);
+            pt_quantizer q = pt_make_quantizer(per_channel_scale_of(&scales, i),
+                                               zero_point_of(&zero_points, i), low, high);
             PT_TRY(pt_quantize_part(c, &q, at, lie->inner, &in, &out));
         }
     }
@@ -87,7 +88,7 @@ static int check_quantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
     PT_TRY(read_channels(c, &in, args[QUANTIZE_PER_CHANNEL_AXIS], &lie));
-    return check_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
+    return per_channel_check_quantize(c, args, &lie, QUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int run_quantize_channels(pt_context *c, const pt_ref *args) {
@@ -101,7 +102,7 @@ static int check_quantize_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[QUANTIZE_PER_TOKEN_INPUT]);
     channels lie;
     PT_TRY(read_tokens(c, &in, &lie));
-    return check_quantize(c, args, &lie, QUANTIZE_PER_TOKEN_OUT);
+    return per_channel_check_quantize(c, args, &lie, QUANTIZE_PER_TOKEN_OUT);
 }
 
 static int run_quantize_tokens(pt_context *c, const pt_ref *args) {
@@ -124,7 +125,8 @@ enum {
     OUT_DTYPE = DEQUANTIZE_PER_CHANNEL_OUT - DEQUANTIZE_PER_CHANNEL_OUT_DTYPE,
 };
 
-static int check_dequantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
+static int per_channel_check_dequantize(pt_context *c, const pt_ref *args, const channels *lie,
+                                        uint32_t last) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_CHANNEL_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[last]);
     PT_TRY(pt_check_quantized(c, &in, pt_get_int(c, args[last - IN_DTYPE])));
@@ -148,8 +150,8 @@ static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie
     }
     for (int32_t outer = 0; outer < lie->outer; outer++) {
         for (int32_t i = 0; i < lie->size; i++, at += lie->inner) {
-            pt_dequantizer q =
-                pt_make_dequantizer(scale_of(&scales, i), zero_point_of(&zero_points, i));
+            pt_dequantizer q = pt_make_dequantizer(per_channel_scale_of(&scales, i),
+                                                   zero_point_of(&zero_points, i));
             PT_TRY(pt_dequantize_part(c, &q, at, lie->inner, &in, &out));
         }
     }
@@ -160,7 +162,7 @@ static int check_dequantize_channels(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_CHANNEL_INPUT]);
     channels lie;
     PT_TRY(read_channels(c, &in, args[DEQUANTIZE_PER_CHANNEL_AXIS], &lie));
-    return check_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
+    return per_channel_check_dequantize(c, args, &lie, DEQUANTIZE_PER_CHANNEL_OUT);
 }
 
 static int run_dequantize_channels(pt_context *c, const pt_ref *args) {
@@ -174,7 +176,7 @@ static int check_dequantize_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[DEQUANTIZE_PER_TOKEN_INPUT]);
     channels lie;
     PT_TRY(read_tokens(c, &in, &lie));
-    return check_dequantize(c, args, &lie, DEQUANTIZE_PER_TOKEN_OUT);
+    return per_channel_check_dequantize(c, args, &lie, DEQUANTIZE_PER_TOKEN_OUT);
 }
 
 static int run_dequantize_tokens(pt_context *c, const pt_ref *args) {

@@ -17,12 +17,12 @@ enum {
     DEQUANTIZE_OUT = QUANTIZED_DECOMPOSED_DEQUANTIZE_PER_TENSOR_OUT,
 };
 
-static bool fits_int32(int64_t v) {
+static bool per_tensor_fits_int32(int64_t v) {
     return v >= INT32_MIN && v <= INT32_MAX;
 }
 
 static int check_number_parameters(pt_context *c, const pt_ref *args) {
-    if (!fits_int32(pt_get_int(c, args[ZERO_POINT]))) {
+    if (!per_tensor_fits_int32(pt_get_int(c, args[ZERO_POINT]))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero_point does not fit in int32");
     }
     return PT_ERROR_OK;
@@ -30,7 +30,7 @@ static int check_number_parameters(pt_context *c, const pt_ref *args) {
 
 // ---- quantize
 
-static int check_quantize(pt_context *c, const pt_ref *args) {
+static int per_tensor_check_quantize(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[INPUT]);
     pt_tensor out = pt_get_tensor(c, args[QUANTIZE_OUT]);
     PT_TRY(pt_check_real(c, &in));
@@ -42,15 +42,16 @@ static int check_quantize(pt_context *c, const pt_ref *args) {
 
 static int check_quantize_numbers(pt_context *c, const pt_ref *args) {
     PT_TRY(check_number_parameters(c, args));
-    return check_quantize(c, args);
+    return per_tensor_check_quantize(c, args);
 }
 
 static int check_quantize_tensors(pt_context *c, const pt_ref *args) {
     PT_TRY(pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1));
-    return check_quantize(c, args);
+    return per_tensor_check_quantize(c, args);
 }
 
-static int quantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {
+static int per_tensor_quantize(pt_context *c, const pt_ref *args, double scale,
+                               int64_t zero_point) {
     pt_tensor in = pt_get_tensor(c, args[INPUT]);
     pt_tensor out = pt_get_tensor(c, args[QUANTIZE_OUT]);
     pt_quantizer q = pt_make_quantizer(scale, zero_point, pt_get_int(c, args[QUANT_MIN]),
@@ -59,14 +60,15 @@ static int quantize(pt_context *c, const pt_ref *args, double scale, int64_t zer
 }
 
 static int run_quantize_numbers(pt_context *c, const pt_ref *args) {
-    return quantize(c, args, pt_get_double(c, args[SCALE]), pt_get_int(c, args[ZERO_POINT]));
+    return per_tensor_quantize(c, args, pt_get_double(c, args[SCALE]),
+                               pt_get_int(c, args[ZERO_POINT]));
 }
 
 static int run_quantize_tensors(pt_context *c, const pt_ref *args) {
     pt_tensor scale = pt_get_tensor(c, args[SCALE]);
     pt_tensor zero_point = pt_get_tensor(c, args[ZERO_POINT]);
-    return quantize(c, args, pt_load_double(scale.data, 0, scale.dtype),
-                    pt_load_int(zero_point.data, 0, zero_point.dtype));
+    return per_tensor_quantize(c, args, pt_load_double(scale.data, 0, scale.dtype),
+                               pt_load_int(zero_point.data, 0, zero_point.dtype));
 }
 
 const pt_kernel pt_quantized_decomposed_quantize_per_tensor_out =
@@ -76,7 +78,7 @@ const pt_kernel pt_quantized_decomposed_quantize_per_tensor_Tensor_out =
 
 // ---- dequantize
 
-static int check_dequantize(pt_context *c, const pt_ref *args) {
+static int per_tensor_check_dequantize(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[INPUT]);
     pt_tensor out = pt_get_tensor(c, args[DEQUANTIZE_OUT]);
     PT_TRY(pt_check_quantized(c, &in, pt_get_int(c, args[DTYPE])));
@@ -86,12 +88,12 @@ static int check_dequantize(pt_context *c, const pt_ref *args) {
 
 static int check_dequantize_numbers(pt_context *c, const pt_ref *args) {
     PT_TRY(check_number_parameters(c, args));
-    return check_dequantize(c, args);
+    return per_tensor_check_dequantize(c, args);
 }
 
 static int check_dequantize_tensors(pt_context *c, const pt_ref *args) {
     PT_TRY(pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1));
-    return check_dequantize(c, args);
+    return per_tensor_check_dequantize(c, args);
 }
 
 static int dequantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {

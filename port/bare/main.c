@@ -8,10 +8,10 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "outputs.h"
-#include "semihosting.h"
-#include "run_settings.h"
-#include "stack.h"
 #include "run_report.h"
+#include "run_settings.h"
+#include "semihosting.h"
+#include "stack.h"
 
 enum { MAX_FILES = 8, NO_JOB = 2 };
 
@@ -93,7 +93,7 @@ static arena *planned_arena(uint32_t i) {
     return own ? own : common;
 }
 
-static int take_memories(pt_error *error) {
+static int bare_main_take_memories(pt_error *error) {
     uint32_t n = pt_method_meta_count(&plan, PT_PLANNED_BUFFERS);
     memories.n_planned = n < PT_MEMORIES ? n : PT_MEMORIES;
     for (uint32_t i = 0; i < memories.n_planned; i++) {
@@ -117,7 +117,7 @@ static int take_events(pt_error *error) {
     return arena_take(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events, error);
 }
 
-static int set_up(pt_error *error) {
+static int bare_main_set_up(pt_error *error) {
     pt_text prepare = {"", 0};
     setting_find("prepare", &prepare);
     options.prepare = take_start(&prepare, "pool");
@@ -125,7 +125,7 @@ static int set_up(pt_error *error) {
     PT_TRY(open_program(error));
     PT_TRY(open_data(error));
     at = OF_METHOD;
-    PT_TRY(take_memories(error));
+    PT_TRY(bare_main_take_memories(error));
     PT_TRY(inputs_prepare(&plan, 0, common, error));
     PT_TRY(outputs_prepare(&plan, common, error));
     return take_events(error);
@@ -133,7 +133,7 @@ static int set_up(pt_error *error) {
 
 // ---- the run
 
-static int load(pt_error *error) {
+static int bare_main_load(pt_error *error) {
     pt_stack_paint();
     pt_counter_start();
     int code = pt_load(&method, &plan, &memories, &options, error);
@@ -151,8 +151,8 @@ static int execute(pt_error *error) {
     return code;
 }
 
-static int run(pt_error *error) {
-    PT_TRY(load(error));
+static int bare_main_run(pt_error *error) {
+    PT_TRY(bare_main_load(error));
     PT_TRY(outputs_attach(&method, error));
     pt_counter_start();
     PT_TRY(inputs_set(&method, error));
@@ -201,7 +201,7 @@ static void report_memories(void) {
     pt_write_file("pool", memories.pool.data, usage.pool - left_out);
 }
 
-static int report_run(int code, pt_error *error) {
+static int bare_main_report_run(int code, pt_error *error) {
     pt_error none;
     for (uint32_t i = 0; i < (code ? SET_INPUTS : (uint32_t)PHASES); i++) {
         tell(phases[i], instructions[i]);
@@ -275,9 +275,9 @@ int main(void) {
     // By this the host tells whose firmware it is.
     report_text("board=bare, " PT_BOARD_NAME " with " PT_BOARD_CORE);
     report_text("\n");
-    int code = set_up(&error);
+    int code = bare_main_set_up(&error);
     if (code == PT_ERROR_OK) {
-        code = report_run(run(&error), &error);
+        code = bare_main_report_run(bare_main_run(&error), &error);
         if (code == PT_ERROR_OK) {
             code = run_further(&error);
         }

@@ -1,7 +1,7 @@
 #include "outputs.h"
-#include "semihosting.h"
-#include "run_settings.h"
 #include "run_report.h"
+#include "run_settings.h"
+#include "semihosting.h"
 #include <string.h>
 
 enum { MOST = 64 };
@@ -23,7 +23,7 @@ pt_text outputs_attribute(void) {
     return attribute;
 }
 
-static int refuse(uint8_t subject, int32_t index, pt_error *error) {
+static int bare_outputs_refuse(uint8_t subject, int32_t index, pt_error *error) {
     *error = (pt_error){
         PT_ERROR_OUT_OF_RESOURCES,       subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES,
         "is more than there is room for"};
@@ -32,10 +32,10 @@ static int refuse(uint8_t subject, int32_t index, pt_error *error) {
 
 // ---- memory for what is not planned
 
-static int add(uint8_t subject, int32_t index, pt_text name, uint32_t nbytes, arena *from,
-               pt_error *error) {
+static int bare_outputs_add(uint8_t subject, int32_t index, pt_text name, uint32_t nbytes,
+                            arena *from, pt_error *error) {
     if (n_memories == PT_MEMORIES) {
-        return refuse(subject, index, error);
+        return bare_outputs_refuse(subject, index, error);
     }
     unplanned *one = &memories[n_memories];
     *one = (unplanned){.name = name, .output = (uint32_t)index};
@@ -81,7 +81,8 @@ static int prepare_output(const pt_method_meta *plan, uint32_t i, arena *from, p
     if (!needs_memory(&info) || has_memory(plan, value, error)) {
         return PT_ERROR_OK;
     }
-    return add(PT_SUBJECT_OUTPUT, (int32_t)i, (pt_text){"", 0}, info.nbytes, from, error);
+    return bare_outputs_add(PT_SUBJECT_OUTPUT, (int32_t)i, (pt_text){"", 0}, info.nbytes, from,
+                            error);
 }
 
 static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from, pt_error *error) {
@@ -95,7 +96,8 @@ static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from
     if (!needs_memory(&info)) {
         return PT_ERROR_OK;
     }
-    PT_TRY(add(PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, info.name, info.nbytes, from, error));
+    PT_TRY(
+        bare_outputs_add(PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, info.name, info.nbytes, from, error));
     memset(memories[n_memories - 1].memory.data, 0, info.nbytes);
     return PT_ERROR_OK;
 }
@@ -103,7 +105,7 @@ static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from
 int outputs_prepare(const pt_method_meta *plan, arena *from, pt_error *error) {
     n_outputs = pt_method_meta_count(plan, PT_OUTPUTS);
     if (n_outputs > MOST) {
-        return refuse(PT_SUBJECT_OUTPUT, MOST, error);
+        return bare_outputs_refuse(PT_SUBJECT_OUTPUT, MOST, error);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {
         PT_TRY(prepare_output(plan, i, from, error));

@@ -19,7 +19,7 @@ void report_end(void) {
     pt_file_close(file);
 }
 
-static void put(char c) {
+static void run_report_put(char c) {
     if (used == sizeof(buffer)) {
         flush();
     }
@@ -28,15 +28,15 @@ static void put(char c) {
 
 void report_text(const char *text) {
     while (*text) {
-        put(*text++);
+        run_report_put(*text++);
     }
 }
 
 void report_digits(const void *data, uint32_t size) {
     const uint8_t *bytes = data;
     while (size--) {
-        put("0123456789abcdef"[*bytes >> 4]);
-        put("0123456789abcdef"[*bytes++ & 15]);
+        run_report_put("0123456789abcdef"[*bytes >> 4]);
+        run_report_put("0123456789abcdef"[*bytes++ & 15]);
     }
 }
 
@@ -50,7 +50,7 @@ void report_hex(int64_t number) {
 
 void tell(const char *key, int64_t number) {
     report_text(key);
-    put('=');
+    run_report_put('=');
     report_hex(number);
-    put('\n');
+    run_report_put('\n');
 }

@@ -32,7 +32,7 @@ static uint32_t overflow_stack(uint32_t depth) {
     return depth == 0 ? 0 : overflow_stack(depth - 1) + block[0];
 }
 
-static void overflow(void) {
+static void fault_provoke_overflow(void) {
     overflow_stack(UINT32_MAX);
 }
 
@@ -40,8 +40,8 @@ static const struct {
     const char *kind;
     void (*provoke)(void);
 } faults[] = {
-    {"unaligned", read_unaligned},    {"address", read_unassigned}, {"null", write_null},
-    {"undefined", execute_undefined}, {"stack", overflow},
+    {"unaligned", read_unaligned},    {"address", read_unassigned},      {"null", write_null},
+    {"undefined", execute_undefined}, {"stack", fault_provoke_overflow},
 };
 
 bool pt_fault_provoke(const char *kind) {

@@ -24,7 +24,7 @@ static uint64_t heap[PT_HEAP_SIZE / sizeof(uint64_t)];
 
 int main(void);
 
-static void start(void) {
+static void fw_main_start(void) {
     gc_init(heap, (uint8_t *)heap + sizeof(heap));
     mp_init();
 }
@@ -49,7 +49,7 @@ static void run_prompt(void) {
 }
 
 /* From soft reset to soft reset: everything is new but the static memories, so files stay. */
-NORETURN static int run(void) {
+NORETURN static int fw_main_run(void) {
     pt_systick_init();
     for (;;) {
         run_scripts();
@@ -57,7 +57,7 @@ NORETURN static int run(void) {
         mp_hal_stdout_tx_str("MPY: soft reboot\r\n");
         gc_sweep_all();
         mp_deinit();
-        start();
+        fw_main_start();
     }
 }
 
@@ -74,7 +74,7 @@ static int system_exit_status(mp_obj_t exception) {
     return (int)status;
 }
 
-static int run(void) {
+static int fw_main_run(void) {
     nlr_buf_t nlr;
     if (nlr_push(&nlr) == 0) {
         mp_import_name(MP_QSTR_main, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));
@@ -95,9 +95,9 @@ static int run(void) {
 
 int main(void) {
     mp_cstack_init_with_top(pt_stack_top, (size_t)(pt_stack_top - pt_stack_limit));
-    start();
+    fw_main_start();
     pt_counter_start();
-    return run();
+    return fw_main_run();
 }
 
 void gc_collect(void) {

@@ -20,7 +20,7 @@ static bool is_inside(mp_int_t offset, mp_int_t size) {
            size <= (mp_int_t)PT_JOB_SIZE - offset;
 }
 
-static void check_range(mp_int_t offset, mp_int_t size) {
+static void romfs_check_range(mp_int_t offset, mp_int_t size) {
     if (!is_inside(offset, size)) {
         mp_raise_OSError(MP_ENOSPC);
     }
@@ -34,17 +34,17 @@ static void check_written(bool is_written) {
 }
 
 static void erase(mp_int_t offset, mp_int_t size) {
-    check_range(offset, size);
+    romfs_check_range(offset, size);
     pt_protect_suspend();
     memset(romfs + offset, ERASED, size);
     pt_protect_resume();
     check_written(size == 0 || romfs[offset + size - 1] == ERASED);
 }
 
-static void write(mp_int_t offset, mp_obj_t data) {
+static void romfs_write(mp_int_t offset, mp_obj_t data) {
     mp_buffer_info_t from;
     mp_get_buffer_raise(data, &from, MP_BUFFER_READ);
-    check_range(offset, from.len);
+    romfs_check_range(offset, from.len);
     pt_protect_suspend();
     memcpy(romfs + offset, from.buf, from.len);
     pt_protect_resume();
@@ -70,7 +70,7 @@ mp_obj_t mp_vfs_rom_ioctl(size_t n_args, const mp_obj_t *args) {
         return MP_OBJ_NEW_SMALL_INT(WRITE_GRANULARITY);
     }
     if (operation == MP_VFS_ROM_IOCTL_WRITE && n_args == 4) {
-        write(mp_obj_get_int(args[2]), args[3]);
+        romfs_write(mp_obj_get_int(args[2]), args[3]);
         return MP_OBJ_NEW_SMALL_INT(0);
     }
     return MP_OBJ_NEW_SMALL_INT(operation == MP_VFS_ROM_IOCTL_WRITE_COMPLETE ? 0 : -MP_EINVAL);

@@ -48,7 +48,7 @@ bool pt_semihosting_is_refused(void) {
     return true;
 }
 
-static int call(uint32_t operation, const void *parameters) {
+static int semihosting_call(uint32_t operation, const void *parameters) {
     return has_host ? breakpoint(operation, parameters) : -1;
 }
 
@@ -66,7 +66,7 @@ static void say(const char *text) {
 
 void pt_exit(int status) {
     const uint32_t parameters[] = {ADP_STOPPED_APPLICATION_EXIT, (uint32_t)status};
-    call(SYS_EXIT_EXTENDED, parameters);
+    semihosting_call(SYS_EXIT_EXTENDED, parameters);
     say(status == 0 ? "\r\npicotorch: the run ended well" : "\r\npicotorch: the run failed");
     say("; no debugger takes its status and files\r\n");
     for (;;) {
@@ -76,17 +76,17 @@ void pt_exit(int status) {
 
 int pt_file_open(const char *path) {
     const uint32_t parameters[] = {(uint32_t)path, OPEN_MODE_WB, length_of(path)};
-    return call(SYS_OPEN, parameters);
+    return semihosting_call(SYS_OPEN, parameters);
 }
 
 bool pt_file_write(int file, const void *data, size_t size) {
     const uint32_t parameters[] = {(uint32_t)file, (uint32_t)data, size};
-    return call(SYS_WRITE, parameters) == 0;
+    return semihosting_call(SYS_WRITE, parameters) == 0;
 }
 
 bool pt_file_close(int file) {
     const uint32_t parameters[] = {(uint32_t)file};
-    return call(SYS_CLOSE, parameters) == 0;
+    return semihosting_call(SYS_CLOSE, parameters) == 0;
 }
 
 bool pt_write_file(const char *path, const void *data, size_t size) {
@@ -100,5 +100,5 @@ bool pt_write_file(const char *path, const void *data, size_t size) {
 
 bool pt_command_line(char *line, size_t size) {
     const uint32_t parameters[] = {(uint32_t)line, size};
-    return call(SYS_GET_CMDLINE, parameters) == 0;
+    return semihosting_call(SYS_GET_CMDLINE, parameters) == 0;
 }

@@ -38,7 +38,7 @@ static void set_up_pin(uint32_t pin) {
     set_field(&GPIO_MODER, pin, 2, MODER_ALTERNATE_FUNCTION);
 }
 
-static void set_up(uint32_t control) {
+static void uart_stm32_set_up(uint32_t control) {
     uint32_t clock_hz = pt_stm32f4_start_clocks() ? PT_UART_CLOCK_HZ : PT_CLOCK_RESET_HZ;
     pt_stm32f4_enable(&PT_RCC_AHB1ENR, PT_UART_PORT);
     pt_stm32f4_enable(&PT_RCC_APB2ENR, PT_UART_ENABLE);
@@ -59,7 +59,7 @@ void pt_uart_write(const char *text, size_t length) {
 #if PT_REPL
 
 void pt_uart_init(void) {
-    set_up(CR1_UE | CR1_TE | CR1_RE | CR1_RXNEIE);
+    uart_stm32_set_up(CR1_UE | CR1_TE | CR1_RE | CR1_RXNEIE);
     pt_irq_enable(PT_UART_RECEIVE_IRQ);
 }
 
@@ -72,7 +72,7 @@ void pt_uart_receive_irq(void) {
 #else
 
 void pt_uart_init(void) {
-    set_up(CR1_UE | CR1_TE);
+    uart_stm32_set_up(CR1_UE | CR1_TE);
 }
 
 #endif

@@ -154,7 +154,7 @@ static int ask_and_check(pt_method *m, int what, uint32_t delegate, pt_error *er
     return moved ? pt_moved_memory(m, moved, error) : code;
 }
 
-static int find_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
+static int mp_method_find_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
     return ask_and_check(m, PT_ASK_FIND, delegate, error);
 }
 
@@ -180,7 +180,7 @@ static int init_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
 }
 
 static const pt_delegates delegates = {
-    .find = find_delegate,
+    .find = mp_method_find_delegate,
     .init = init_delegate,
     .execute = execute_delegate,
     .destroy = destroy_delegate,
@@ -188,7 +188,7 @@ static const pt_delegates delegates = {
 
 // An interrupt that is pending, ctrl-C for instance, ends the execution. Scheduled functions wait:
 // they might use the method.
-static int poll(pt_context *c) {
+static int mp_method_poll(pt_context *c) {
     method *self = c->owner;
     mp_obj_t pending = pt_take_pending_exception();
     if (pending != MP_OBJ_NULL) {
@@ -223,7 +223,7 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
     self->anchors = m_new0(void *, self->n_anchors - 1);
     self->raised = MP_OBJ_NULL;
     self->m.c.owner = self;
-    self->m.c.poll = poll;
+    self->m.c.poll = mp_method_poll;
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -233,8 +233,8 @@ enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, 
        LOAD_ARGUMENTS };
 // clang-format on
 
-static pt_span take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
-                    int32_t index) {
+static pt_span mp_method_take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
+                              int32_t index) {
     pt_memory found = pt_memory_of(self->owner, buffer, subject, index);
     pt_keep(self, memory, found.anchor, found.is_resizable);
     return found.span;
@@ -256,20 +256,21 @@ static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
 }
 
 // All but the planned buffers.
-static void take_memories(method *self, const mp_obj_t *args, given *g) {
+static void mp_method_take_memories(method *self, const mp_obj_t *args, given *g) {
     pt_memories *memories = &g->memories;
-    memories->pool = take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
+    memories->pool = mp_method_take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
     memories->pool.size = MIN(memories->pool.size, pt_clamp(args[POOL_SIZE]));
     memories->pool_used = pt_clamp(args[USED]);
     if (PT_HAS_PROGRAMS && args[FILES] != mp_const_none) {
         take_files(self, args[FILES], memories);
     }
     if (args[TEMP_MEMORY] != mp_const_none) {
-        memories->temp = take(self, args[TEMP_MEMORY], TEMP, PT_SUBJECT_TEMP, PT_NO_INDEX);
+        memories->temp =
+            mp_method_take(self, args[TEMP_MEMORY], TEMP, PT_SUBJECT_TEMP, PT_NO_INDEX);
     }
     if (PT_HAS_TRACER && args[EVENT_MEMORY] != mp_const_none) {
         pt_span events =
-            take(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
+            mp_method_take(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
         events.data = events.size ? events.data : self; // NULL: nothing would be measured
         g->options.events = events;
     }
@@ -301,10 +302,10 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         release(self);
         make_room(self, PT_MEMORY_PLANNED + n);
         for (size_t i = 0; i < n; i++) {
-            planned[i] = take(self, buffers[i], PT_MEMORY_PLANNED + i, PT_SUBJECT_PLANNED_BUFFER,
-                              (int32_t)i);
+            planned[i] = mp_method_take(self, buffers[i], PT_MEMORY_PLANNED + i,
+                                        PT_SUBJECT_PLANNED_BUFFER, (int32_t)i);
         }
-        take_memories(self, args, &g);
+        mp_method_take_memories(self, args, &g);
     }
     int code = pt_load(&self->m, &plan, &g.memories, &g.options, &error);
     if (PT_HAS_PROGRAMS && self->m.delegates == &asked) {
@@ -338,7 +339,7 @@ static mp_obj_t method_is_running(mp_obj_t self) {
 
 // ---- executing
 
-static inline mp_obj_t call(mp_obj_t self_in, int (*function)(pt_method *, pt_error *)) {
+static inline mp_obj_t mp_method_call(mp_obj_t self_in, int (*function)(pt_method *, pt_error *)) {
     method *self = pt_get_method(self_in);
     pt_error error;
     int code = function(&self->m, &error);
@@ -356,29 +357,29 @@ static mp_obj_t method_check(mp_obj_t self_in) {
 
 static mp_obj_t method_count(mp_obj_t self_in, mp_obj_t what) {
     method_check(self_in);
-    return pt_small_int(
-        pt_method_meta_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan, (pt_section)mp_obj_get_int(what)));
+    return pt_small_int(pt_method_meta_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan,
+                                             (pt_section)mp_obj_get_int(what)));
 }
 
-static mp_obj_t run(mp_obj_t self, int (*function)(pt_method *, pt_error *)) {
+static mp_obj_t mp_method_run(mp_obj_t self, int (*function)(pt_method *, pt_error *)) {
     pt_need_stack(((method *)MP_OBJ_TO_PTR(self))->owner);
-    return call(self, function);
+    return mp_method_call(self, function);
 }
 
 static mp_obj_t method_execute(mp_obj_t self) {
-    return run(self, pt_execute);
+    return mp_method_run(self, pt_execute);
 }
 
 static mp_obj_t method_step(mp_obj_t self) {
-    return run(self, pt_step);
+    return mp_method_run(self, pt_step);
 }
 
 static mp_obj_t method_restart(mp_obj_t self) {
-    return call(self, pt_restart);
+    return mp_method_call(self, pt_restart);
 }
 
 static mp_obj_t method_reset_state(mp_obj_t self) {
-    return call(self, pt_reset_state);
+    return mp_method_call(self, pt_reset_state);
 }
 
 // pt_seed, which kernels in flash have no entry for.

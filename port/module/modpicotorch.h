@@ -41,11 +41,11 @@ uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
 #define PT_2(prefix, name) PT_FIXED(2, prefix, name)
 #define PT_3(prefix, name) PT_FIXED(3, prefix, name)
 #define PT_VAR(prefix, name, min, max)                                                          \
-    {                                                                                              \
-        MP_ROM_QSTR(MP_QSTR_##name),                                                               \
-            MP_ROM_PTR((&(const mp_obj_fun_builtin_var_t){{&mp_type_fun_builtin_var},              \
+    {                                                                                           \
+        MP_ROM_QSTR(MP_QSTR_##name),                                                            \
+            MP_ROM_PTR((&(const mp_obj_fun_builtin_var_t){{&mp_type_fun_builtin_var},           \
                                                           MP_OBJ_FUN_MAKE_SIG(min, max, false), \
-                                                          {.var = prefix##_##name}}))              \
+                                                          {.var = prefix##_##name}}))           \
     }
 
 // Requests to the owner of a Method.

@@ -50,7 +50,7 @@ void pt_refuse_with(mp_obj_t owner, int code, uint8_t subject, int32_t index, co
     pt_raise(owner, &error);
 }
 
-static __attribute__((noreturn)) void refuse_type(mp_obj_t owner, const char *what) {
+static __attribute__((noreturn)) void objects_refuse_type(mp_obj_t owner, const char *what) {
     pt_refuse(owner, PT_ERROR_INVALID_TYPE, PT_SUBJECT_ARGUMENT, PT_NO_INDEX, what);
 }
 
@@ -84,7 +84,7 @@ uint32_t pt_clamp(mp_obj_t i) {
 
 uint32_t pt_index(mp_obj_t owner, mp_obj_t i) {
     if (!mp_obj_is_int(i) && !mp_obj_is_bool(i)) {
-        refuse_type(owner, "has the wrong type; give an int");
+        objects_refuse_type(owner, "has the wrong type; give an int");
     }
     return pt_clamp(i);
 }
@@ -172,7 +172,7 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
 pt_text pt_text_of(mp_obj_t owner, mp_obj_t str) {
     size_t length;
     if (!mp_obj_is_str(str)) {
-        refuse_type(owner, "has the wrong type; give a str");
+        objects_refuse_type(owner, "has the wrong type; give a str");
     }
     const char *data = mp_obj_str_get_data(str, &length);
     return (pt_text){data, (uint32_t)length};

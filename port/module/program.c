@@ -157,7 +157,8 @@ static mp_obj_t program_find(mp_obj_t self_in, mp_obj_t name_in) {
     const pt_file *self = get_program(self_in);
     pt_text name = pt_text_of(self->owner, name_in);
     pt_method_meta plan;
-    PT_CALL(self->owner, pt_method_meta_find(&plan, &self->program, name.data, name.length, &error));
+    PT_CALL(self->owner,
+            pt_method_meta_find(&plan, &self->program, name.data, name.length, &error));
     return MP_OBJ_NEW_SMALL_INT(plan.index);
 }
 
@@ -169,7 +170,8 @@ static const pt_file *file_of(const pt_method_meta *plan) {
 pt_method_meta pt_get_plan(mp_obj_t program, mp_obj_t i) {
     const pt_file *file = get_program(program);
     pt_method_meta plan;
-    PT_CALL(file->owner, pt_method_meta_at(&plan, &file->program, pt_index(file->owner, i), &error));
+    PT_CALL(file->owner,
+            pt_method_meta_at(&plan, &file->program, pt_index(file->owner, i), &error));
     return plan;
 }
 
@@ -186,24 +188,27 @@ static mp_obj_t program_count(mp_obj_t self, mp_obj_t plan, mp_obj_t what) {
 static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_method_meta p = pt_get_plan(self, plan);
     uint32_t size;
-    PT_CALL(file_of(&p)->owner, pt_method_meta_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
+    PT_CALL(file_of(&p)->owner,
+            pt_method_meta_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
     return pt_small_int(size);
 }
 
 // ---- values: the arguments are program, plan, what and i
 
-static pt_evalue find_item(const pt_method_meta *plan, const mp_obj_t *args, uint32_t *value) {
+static pt_evalue mp_pte_program_find_item(const pt_method_meta *plan, const mp_obj_t *args,
+                                          uint32_t *value) {
     pt_section what = (pt_section)mp_obj_get_int(args[2]);
     pt_evalue item;
-    PT_CALL(file_of(plan)->owner, pt_method_meta_evalue(plan, what, pt_index(file_of(plan)->owner, args[3]),
-                                               value, &item, &error));
+    PT_CALL(file_of(plan)->owner,
+            pt_method_meta_evalue(plan, what, pt_index(file_of(plan)->owner, args[3]), value, &item,
+                                  &error));
     return item;
 }
 
 static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
     uint32_t value;
-    pt_evalue item = find_item(&p, args, &value);
+    pt_evalue item = mp_pte_program_find_item(&p, args, &value);
     mp_obj_t constant = mp_const_none;
     if (item.type == PT_TYPE_STRING) {
         constant = pt_bytes(item.text);
@@ -217,7 +222,7 @@ static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
 
 static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_evalue item = find_item(&p, args, NULL);
+    pt_evalue item = mp_pte_program_find_item(&p, args, NULL);
     pt_tensor_info info;
     PT_CALL(file_of(&p)->owner, pt_method_meta_tensor(&p, &item, &info, &error));
     return pt_tensor_tuple(&info);
@@ -230,7 +235,7 @@ static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_text name, overload;
     int32_t number;
     PT_CALL(file_of(&p)->owner, pt_method_meta_operator(&p, pt_index(file_of(&p)->owner, i), &name,
-                                                 &overload, &number, &error));
+                                                        &overload, &number, &error));
     mp_obj_t items[] = {pt_bytes(name), pt_bytes(overload), pt_small_int(number)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
@@ -243,7 +248,8 @@ static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t plan, mp_ob
 static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
     pt_method_meta p = pt_get_plan(self, plan);
     mp_obj_t views = mp_obj_new_list(0, NULL);
-    for (pt_instruction_walk walk = pt_instruction_walk_start(&p); pt_instruction_walk_next(&walk);) {
+    for (pt_instruction_walk walk = pt_instruction_walk_start(&p);
+         pt_instruction_walk_next(&walk);) {
         int32_t view = pt_instruction_walk_view(&walk);
         if (view >= 0) {
             mp_obj_list_append(views, pt_small_int(view));
@@ -268,7 +274,7 @@ static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
     return mp_obj_new_bool(pt_text_is(backend, name.data, name.length));
 }
 
-static pt_delegate_info find_delegate(const pt_method_meta *plan, mp_obj_t i) {
+static pt_delegate_info mp_pte_program_find_delegate(const pt_method_meta *plan, mp_obj_t i) {
     pt_delegate_info info;
     PT_CALL(file_of(plan)->owner,
             pt_method_meta_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
@@ -277,17 +283,17 @@ static pt_delegate_info find_delegate(const pt_method_meta *plan, mp_obj_t i) {
 
 static mp_obj_t program_processed(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    return show_part(file_of(&p), find_delegate(&p, args[2]).processed, args[3]);
+    return show_part(file_of(&p), mp_pte_program_find_delegate(&p, args[2]).processed, args[3]);
 }
 
 static mp_obj_t program_num_specs(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_method_meta p = pt_get_plan(self, plan);
-    return pt_small_int(find_delegate(&p, i).n_specs);
+    return pt_small_int(mp_pte_program_find_delegate(&p, i).n_specs);
 }
 
 static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_delegate_info info = find_delegate(&p, args[2]);
+    pt_delegate_info info = mp_pte_program_find_delegate(&p, args[2]);
     pt_text key;
     pt_span part;
     pt_compile_spec(&p, &info, pt_index(file_of(&p)->owner, args[3]), &key, &part);
@@ -297,7 +303,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
 
 static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_delegate_info info = find_delegate(&p, args[2]);
+    pt_delegate_info info = mp_pte_program_find_delegate(&p, args[2]);
     pt_text key = pt_text_of(file_of(&p)->owner, args[3]);
     pt_span part;
     return pt_find_spec(&p, &info, key.data, key.length, &part)

@@ -51,7 +51,8 @@ static bool has(mp_obj_t object, qstr name) {
 }
 
 // A buffer, or a Tensor. False for what is neither.
-static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t index, given *into) {
+static bool mp_tensors_take(const method *self, mp_obj_t value, uint8_t subject, int32_t index,
+                            given *into) {
     mp_buffer_info_t buffer;
     into->c = (pt_input_buffer){0};
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
@@ -68,7 +69,7 @@ static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t in
     return true;
 }
 
-static mp_obj_t finish(method *self, int code, const pt_error *error, const given *g) {
+static mp_obj_t mp_tensors_finish(method *self, int code, const pt_error *error, const given *g) {
     pt_finish(self, code, error);
     if (g->c.memory) {
         pt_keep(self, g->c.memory, g->memory.anchor, g->memory.is_resizable);
@@ -101,8 +102,8 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
     uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
     given g;
-    if (!mp_obj_is_str(value) && take(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
-        return finish(self, pt_give_input(&self->m, i, &g.c, &error), &error, &g);
+    if (!mp_obj_is_str(value) && mp_tensors_take(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
+        return mp_tensors_finish(self, pt_give_input(&self->m, i, &g.c, &error), &error, &g);
     }
     pt_evalue item = item_of(self->owner, value);
     pt_finish(self, pt_set_constant_input(&self->m, i, &item, &error), &error);
@@ -111,7 +112,7 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
 
 static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, int32_t index,
                         given *into) {
-    if (!take(self, buffer, subject, index, into)) {
+    if (!mp_tensors_take(self, buffer, subject, index, into)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
                   "is a tensor; give its data");
     }
@@ -123,7 +124,7 @@ mp_obj_t pt_method_set_output(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t i_in) 
     pt_error error;
     given g;
     take_memory(self, buffer, PT_SUBJECT_OUTPUT, (int32_t)i, &g);
-    return finish(self, pt_set_output(&self->m, i, &g.c, &error), &error, &g);
+    return mp_tensors_finish(self, pt_set_output(&self->m, i, &g.c, &error), &error, &g);
 }
 
 mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t name_in) {
@@ -133,7 +134,7 @@ mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t nam
     given g;
     take_memory(self, buffer, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, &g);
     int code = pt_set_attribute(&self->m, name.data, name.length, &g.c, &error);
-    return finish(self, code, &error, &g);
+    return mp_tensors_finish(self, code, &error, &g);
 }
 
 // ---- what is shown
@@ -241,8 +242,8 @@ mp_obj_t pt_method_item(size_t n_args, const mp_obj_t *args) {
     pt_evalue list;
     pt_value_view view;
     PT_CALL(self->owner, pt_check_loaded(m, &error));
-    PT_CALL(self->owner,
-            pt_method_meta_evalue(&m->plan, PT_VALUES, pt_index(self->owner, args[1]), NULL, &list, &error));
+    PT_CALL(self->owner, pt_method_meta_evalue(&m->plan, PT_VALUES, pt_index(self->owner, args[1]),
+                                               NULL, &list, &error));
     PT_CALL(self->owner, pt_list_view(m, &list, pt_index(self->owner, args[2]), &view, &error));
     return object_of(self, &view, args[3]);
 }

@@ -20,7 +20,7 @@
 typedef struct pt_native {
     const mp_obj_type_t *type_bytes, *type_float, *type_int, *type_memoryview, *type_tuple;
     const mp_obj_type_t *memory_error, *runtime_error, *type_error, *value_error;
-    mp_obj_t min, max;     // ints of 64 bits
+    mp_obj_t min, max;        // ints of 64 bits
     mp_obj_t pause;           // a function of bytecode, see pt_pause
     mp_obj_t ticks;           // time.ticks_cpu, or MP_OBJ_NULL
     uint8_t bytes_of_a_float; // in its object; 0: not known

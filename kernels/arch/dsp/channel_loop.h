@@ -3,8 +3,8 @@
 #define PT_ARCH_DSP_CHANNEL_LOOP_H
 
 #include "arch/dsp/finish.h"
-#include "arch/offsets.h"
 #include "arch/gemm_s8.h"
+#include "arch/offsets.h"
 
 static inline int32_t pt_whole_depth(const pt_gemm_s8 *layer) {
     return (layer->depth + 3) & ~3;

@@ -42,7 +42,8 @@ static int32_t whole_groups(int32_t pixels) {
 
 // Pixels at a time of n, in bands of about the same size, as many as gain.
 static int32_t pixels_of(const pt_geometry *g, int32_t n) {
-    const int32_t room = pixels_in(g, PT_VARIANT_SCRATCH); // 0: channels are too many to multiply them
+    const int32_t room =
+        pixels_in(g, PT_VARIANT_SCRATCH); // 0: channels are too many to multiply them
     const bool few = room && ENOUGH * g->channels < FEWEST_VALUES;
     const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
     const int32_t max = room < enough ? room : enough;
@@ -53,7 +54,7 @@ static int32_t pixels_of(const pt_geometry *g, int32_t n) {
     return pixels * g->channels < FEWEST_VALUES ? max : pixels;
 }
 
-static uint32_t scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
+static uint32_t conv1x1_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     const int32_t n = g->out[0] * g->out[1];
     if (!pt_is_pointwise(g) || g->channels % 4 || !pt_suits_bands(g, layer) || n < PIXELS ||
         n * g->channels < FEWEST_VALUES) {
@@ -84,7 +85,7 @@ static bool suits_rows(int32_t n, bool packed) {
 // clang-format off
 
 // Widens the weights of two channels, `channels` weights behind one another.
-static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
+static void conv1x1_widen(const int8_t *w, int32_t channels, uint32_t *to) {
     const int8_t *v = w + channels, *end = v;
     __asm__ volatile(
         "1:\n\t"
@@ -135,7 +136,7 @@ static void widen(const int8_t *w, int32_t channels, uint32_t *to) {
                      : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory")
 
 // Three pixels of the input. Returns the end.
-static __attribute__((noinline)) uint32_t *pack(const pt_geometry *g, const int8_t *x, const int8_t *y, const int8_t *z,
+static __attribute__((noinline)) uint32_t *conv1x1_pack(const pt_geometry *g, const int8_t *x, const int8_t *y, const int8_t *z,
                       uint32_t offsets, bool doubled, uint32_t *to) {
     const int8_t *end = x + g->channels;
     if (doubled) {
@@ -159,7 +160,7 @@ typedef struct walk {
     int32_t left; // in its row
 } walk;
 
-static void take(const pt_geometry *g, walk *w) {
+static void conv1x1_take(const pt_geometry *g, walk *w) {
     w->last[0] = w->last[1];
     w->last[1] = w->last[2];
     w->last[2] = w->next;
@@ -171,27 +172,27 @@ static void take(const pt_geometry *g, walk *w) {
 }
 
 // n pixels; those that are left of less than three together with those before them.
-static void pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offsets, bool doubled,
-                        uint32_t *to) {
+static void conv1x1_pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offsets,
+                                bool doubled, uint32_t *to) {
     for (int32_t i = 1; i <= n; i++) {
-        take(g, w);
+        conv1x1_take(g, w);
         if (i == n || i % PIXELS == 0) {
-            to = pack(g, w->last[0], w->last[1], w->last[2], offsets, doubled, to);
+            to = conv1x1_pack(g, w->last[0], w->last[1], w->last[2], offsets, doubled, to);
         }
     }
 }
 
 // Two channels of which `o` is the first.
-static void make_pair(const pt_gemm_s8 *layer, int32_t o, uint32_t *pair) {
+static void conv1x1_make_pair(const pt_gemm_s8 *layer, int32_t o, uint32_t *pair) {
     for (int32_t i = 0; i < 2; i++) {
         pair[i] = 2 * (uint32_t)pt_bias_of(&layer->output, o + i);
         pt_put_parameters(layer, o + i, pair + 2 + layer->depth + 3 * i);
     }
-    widen(layer->weights + o * layer->depth, layer->depth, pair + 2);
+    conv1x1_widen(layer->weights + o * layer->depth, layer->depth, pair + 2);
 }
 
-static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
-                     uint32_t room) {
+static bool conv1x1_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+                             void *block, uint32_t room) {
     const uint32_t *packed = layer->channels % 2 == 0 ? layer->packed : NULL;
     const int32_t n = g->out[0] * g->out[1], max = pixels_in(g, room);
     if (max == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
@@ -209,12 +210,12 @@ static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t
                                   .steps = layer->depth / 4,
                                   .last = (some + again - PIXELS) * stride,
                                   .rows = 1};
-        pack_pixels(g, &at, some, offsets, !packed, values);
+        conv1x1_pack_pixels(g, &at, some, offsets, !packed, values);
         const uint32_t *pair = packed ? packed : block;
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             if (!packed) {
-                make_pair(layer, channel, block);
+                conv1x1_make_pair(layer, channel, block);
             }
             pt_multiply_threes(&threes, pair, stride, out - again * stride + channel);
             pair += packed ? 8 + layer->depth : 0;
@@ -226,6 +227,6 @@ static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t
 
 #endif
 
-const pt_conv_variant pt_pointwise = {scratch, PT_BAND_FORM(convolve)};
+const pt_conv_variant pt_pointwise = {conv1x1_scratch, PT_BAND_FORM(conv1x1_convolve)};
 
 #endif

@@ -3,10 +3,10 @@
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 
-#include "arch/dsp/channel_loop.h"
-#include "arch/offsets.h"
-#include "arch/gemm_s8.h"
 #include "arch/conv_variants.h"
+#include "arch/dsp/channel_loop.h"
+#include "arch/gemm_s8.h"
+#include "arch/offsets.h"
 
 // State of the loops over outputs in memory: all registers are taken inside.
 typedef struct loop {
@@ -213,7 +213,7 @@ enum { PACKED_STEPS = 4 }; // that are unrolled
 
 // `enter`: bytes of code of the steps that the first round leaves out; `first`: 1 for half a step
 // before the steps. Both become addresses.
-static __attribute__((noinline)) void multiply_packed(const loop *given, int32_t depth,
+static __attribute__((noinline)) void fc_multiply_packed(const loop *given, int32_t depth,
                                                         const int16_t *w) {
     const int32_t steps = depth / 8;
     uint32_t enter = PACKED_STEP_BYTES *
@@ -275,7 +275,8 @@ static __attribute__((noinline)) void multiply_packed(const loop *given, int32_t
 
 // clang-format on
 
-static __attribute__((noinline)) void pack_row(const pt_linear *p, const int8_t *x, void *scratch) {
+static __attribute__((noinline)) void fc_pack_row(const pt_linear *p, const int8_t *x,
+                                                  void *scratch) {
     pt_gemm_s8 row;
     row.offset = p->x_offset;
     row.block = scratch;
@@ -314,7 +315,7 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
     }
     set_outputs(g, addends, whole, y);
     if (packed) {
-        multiply_packed(g, depth, packed);
+        fc_multiply_packed(g, depth, packed);
     } else {
         multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w);
     }
@@ -349,7 +350,7 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
               .end = (const uint32_t *)scratch + p->depth / 2,
               .scale = {(uintptr_t)p->multiplier, (uintptr_t)-p->shift},
               .rounding = pt_rounding(p->shift, p->range.offset)};
-    pack_row(p, x, scratch);
+    fc_pack_row(p, x, scratch);
     if (row_sum || !p->addends) {
         multiply_with_sum(p, &g, (int32_t)row_sum, w, y);
     } else {

@@ -45,7 +45,7 @@ void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
 
 // ---- packing
 
-static inline uint32_t *place(const pt_gemm_s8 *layer, int32_t i, int32_t k) {
+static inline uint32_t *gemm_s8_place(const pt_gemm_s8 *layer, int32_t i, int32_t k) {
     return (uint32_t *)layer->block + (k >> 2) * 2 * layer->width + 2 * i;
 }
 
@@ -83,8 +83,8 @@ static inline uint32_t *pack_words(uint32_t *to, const int8_t *values, int32_t n
 }
 
 // Values k and k + 2 with the offset added.
-static inline __attribute__((always_inline)) uint32_t pair_of(int32_t low, int32_t high,
-                                                              int16x2_t offsets) {
+static inline __attribute__((always_inline)) uint32_t gemm_s8_pair_of(int32_t low, int32_t high,
+                                                                      int16x2_t offsets) {
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return (uint32_t)__sadd16((int16x2_t)pair, offsets);
@@ -93,13 +93,14 @@ static inline __attribute__((always_inline)) uint32_t pair_of(int32_t low, int32
 // Values k and k + 2 of rows of nine that are `step` apart.
 static inline __attribute__((always_inline)) uint32_t
 pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
-    return pair_of(values[k / 9 * step + k % 9], values[(k + 2) / 9 * step + (k + 2) % 9], offsets);
+    return gemm_s8_pair_of(values[k / 9 * step + k % 9], values[(k + 2) / 9 * step + (k + 2) % 9],
+                           offsets);
 }
 
 // The patch of a 3x3 kernel with three channels.
 void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
-    uint32_t *to = place(layer, i, 0);
+    uint32_t *to = gemm_s8_place(layer, i, 0);
 #pragma GCC unroll 6
     for (int32_t k = 0; k < 24; k += 4, to += 2 * layer->width) {
         to[0] = pair_of_nines(values, step, k, offsets);
@@ -113,26 +114,26 @@ void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32
 void pt_pack_3x3(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     const int8_t *second = values + step, *third = second + step;
-    uint32_t *to = place(layer, i, 0);
-    to[0] = pair_of(values[0], values[2], offsets);
-    to[1] = pair_of(values[1], second[0], offsets);
+    uint32_t *to = gemm_s8_place(layer, i, 0);
+    to[0] = gemm_s8_pair_of(values[0], values[2], offsets);
+    to[1] = gemm_s8_pair_of(values[1], second[0], offsets);
     to += 2 * layer->width;
-    to[0] = pair_of(second[1], third[0], offsets);
-    to[1] = pair_of(second[2], third[1], offsets);
+    to[0] = gemm_s8_pair_of(second[1], third[0], offsets);
+    to[1] = gemm_s8_pair_of(second[2], third[1], offsets);
     to += 2 * layer->width;
     to[0] = (uint16_t)(third[2] + layer->offset);
     to[1] = 0;
 }
 
-static void pack_value(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t value) {
-    half *halves = (half *)(place(layer, i, k) + (k & 1));
+static void gemm_s8_pack_value(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t value) {
+    half *halves = (half *)(gemm_s8_place(layer, i, k) + (k & 1));
     halves[k >> 1 & 1] = (int16_t)value;
 }
 
-void pt_pack_words(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                   int32_t rows, int32_t step) {
+void pt_pack_words(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
+                   int32_t count, int32_t rows, int32_t step) {
     uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
-    uint32_t *to = place(layer, i, k);
+    uint32_t *to = gemm_s8_place(layer, i, k);
     for (; rows > 0; rows--, values += step) {
         to = pack_words(to, values, count / 4, offsets, 8 * layer->width);
     }
@@ -146,12 +147,12 @@ void pt_pack_bytes(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *
     }
     for (const int8_t *end = values + count; values != end;) {
         if ((k & 3) || end - values < 4) {
-            pack_value(layer, i, k++, *values++ + layer->offset);
+            gemm_s8_pack_value(layer, i, k++, *values++ + layer->offset);
         } else {
             int16x2_t offsets = pt_pair_of(layer->offset);
-            uint32_t *to = place(layer, i, k);
-            to[0] = pair_of(values[0], values[2], offsets);
-            to[1] = pair_of(values[1], values[3], offsets);
+            uint32_t *to = gemm_s8_place(layer, i, k);
+            to[0] = gemm_s8_pair_of(values[0], values[2], offsets);
+            to[1] = gemm_s8_pair_of(values[1], values[3], offsets);
             k += 4, values += 4;
         }
     }
@@ -177,7 +178,7 @@ static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, 
     while (to != (int8_t *)words + depth) {
         *to++ = (int8_t)-layer->offset;
     }
-    pack_words(place(layer, i, 0), (const int8_t *)words, depth / 4,
+    pack_words(gemm_s8_place(layer, i, 0), (const int8_t *)words, depth / 4,
                (uint32_t)pt_pair_of(layer->offset), 8 * layer->width);
 }
 
@@ -200,9 +201,9 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     int32_t end = k + count;
     end = end == layer->depth ? pt_whole_depth(layer) : end;
     for (; k < end && ((k | end) & 3); k++) {
-        pack_value(layer, i, k, 0);
+        gemm_s8_pack_value(layer, i, k, 0);
     }
-    for (uint32_t *to = place(layer, i, k); k < end; k += 4, to += 2 * layer->width) {
+    for (uint32_t *to = gemm_s8_place(layer, i, k); k < end; k += 4, to += 2 * layer->width) {
         to[0] = to[1] = 0;
     }
 }
@@ -332,7 +333,7 @@ static void multiply_2(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int
     [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
         [out] "+m"(x.out)
 
-static void multiply_packed(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
+static void gemm_s8_multiply_packed(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->packed;
     const uint32_t *a;
@@ -387,7 +388,7 @@ static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, 
 static void multiply_channel(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;
-        const half *values = (const half *)place(layer, i, 0);
+        const half *values = (const half *)gemm_s8_place(layer, i, 0);
         int32_t sum = pt_bias_of(&layer->output, o), k = layer->depth;
         for (; k >= 4; k -= 4, w += 4, values += 4 * layer->width) {
             sum += values[0] * w[0] + values[2] * w[1] + values[1] * w[2] + values[3] * w[3];
@@ -408,12 +409,12 @@ void pt_limit(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     }
 }
 
-static void multiply(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
+static void gemm_s8_multiply(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     int32_t even = layer->channels & ~1;
     if (even > 0 && layer->in_parts) {
         multiply_part(layer, even, n, out);
     } else if (even > 0 && layer->packed) {
-        multiply_packed(layer, even, n, out);
+        gemm_s8_multiply_packed(layer, even, n, out);
     } else if (even > 0) {
         multiply_2(layer, even, n, out);
     }
@@ -427,7 +428,7 @@ void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
         pt_multiply_patch(layer, layer->block, out);
         return;
     }
-    multiply(layer, n, out);
+    gemm_s8_multiply(layer, n, out);
     pt_limit(layer, n, out);
 }
 

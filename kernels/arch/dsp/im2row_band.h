@@ -6,8 +6,8 @@
 #ifndef PT_ARCH_DSP_IM2ROW_BAND_H
 #define PT_ARCH_DSP_IM2ROW_BAND_H
 
-#include "arch/dsp/tile_3x2.h"
 #include "arch/conv_geometry.h"
+#include "arch/dsp/tile_3x2.h"
 
 typedef struct pt_band {
     const pt_geometry *g;

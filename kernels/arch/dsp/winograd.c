@@ -41,7 +41,7 @@ static uint32_t bytes_of_pair(const pt_geometry *g) {
     return 4 * (PARAMETERS + 4 * (uint32_t)depth_of(g));
 }
 
-static pt_band band_of(const pt_geometry *g) {
+static pt_band winograd_band_of(const pt_geometry *g) {
     return (pt_band){.g = g,
                      .patches = PATCHES,
                      .columns = COLUMNS,
@@ -51,18 +51,18 @@ static pt_band band_of(const pt_geometry *g) {
 }
 
 // Rows of outputs at a time; 0 for too little room.
-static int32_t outputs_of(const pt_band *b, uint32_t room) {
+static int32_t winograd_outputs_of(const pt_band *b, uint32_t room) {
     int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
-static uint32_t scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
+static uint32_t winograd_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     if (g->kernel[1] != 3 || g->stride[1] != 1 || g->channels % 4 || g->out[1] < PATCHES ||
         !pt_suits_bands(g, layer)) {
         return 0;
     }
-    pt_band b = band_of(g);
-    int32_t rows = outputs_of(&b, PT_VARIANT_SCRATCH);
+    pt_band b = winograd_band_of(g);
+    int32_t rows = winograd_outputs_of(&b, PT_VARIANT_SCRATCH);
     return rows ? pt_band_bytes(&b, rows) : 0;
 }
 
@@ -158,7 +158,8 @@ static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth,
 }
 
 // Two channels, of which `o` is the first, from their weights.
-static void make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, int32_t o, uint32_t *to) {
+static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, int32_t o,
+                               uint32_t *to) {
     const int8_t *w = layer->weights + o * layer->depth;
     const int32_t step = depth_of(g);
     for (int32_t i = 0; i < 2; i++) {
@@ -271,7 +272,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "strb %[s3], [r2, #1]\n\t"
 
 // Some rows of outputs of two channels, with their transformed weights.
-static void multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, const uint32_t *pair,
+static void winograd_multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
     const int32_t depth = depth_of(b->g), block = b->rows * b->words;
     const uint32_t *w = pair + PARAMETERS, *a;
@@ -344,13 +345,13 @@ static void multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, const uint3
 
 // clang-format on
 
-static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
-                     uint32_t room) {
-    if (scratch(g, layer) == 0 || !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
+static bool winograd_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+                              void *block, uint32_t room) {
+    if (winograd_scratch(g, layer) == 0 || !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
-    pt_band b = band_of(g);
-    const int32_t rows = outputs_of(&b, room), line = g->out[1] * layer->out_stride;
+    pt_band b = winograd_band_of(g);
+    const int32_t rows = winograd_outputs_of(&b, room), line = g->out[1] * layer->out_stride;
     if (rows == 0) {
         return false;
     }
@@ -367,9 +368,9 @@ static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t
                 take_pair(g, packed, layer->depth, block);
                 packed += 8 + layer->depth;
             } else {
-                make_pair(g, layer, channel, block);
+                winograd_make_pair(g, layer, channel, block);
             }
-            multiply_rows(&b, layer, block, n, out + channel);
+            winograd_multiply_rows(&b, layer, block, n, out + channel);
         }
         pt_limit(layer, n * g->out[1], out);
     }
@@ -378,6 +379,6 @@ static bool convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t
 
 #endif
 
-const pt_conv_variant pt_winograd = {scratch, PT_BAND_FORM(convolve)};
+const pt_conv_variant pt_winograd = {winograd_scratch, PT_BAND_FORM(winograd_convolve)};
 
 #endif

@@ -90,8 +90,8 @@ int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t
                                             x, offset, w, stride, n, sums);
 }
 
-static void multiply_rows(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
-                          int8_t *out) {
+static void host_gemm_s8_multiply_rows(const pt_gemm_s8 *layer, const int8_t *patches,
+                                       int32_t stride, int32_t n, int8_t *out) {
     const int vectors = layer->depth <= PT_ROOM / 2 - 16 ? pt_vectors() : PT_VECTORS_NONE;
     if (PT_HAS_ANY_CORE && layer->packed) {
         pt_multiply_unpacked(layer, patches, stride, n, out);
@@ -108,11 +108,11 @@ static void multiply_rows(const pt_gemm_s8 *layer, const int8_t *patches, int32_
 
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    multiply_rows(layer, patches, stride, n, out);
+    host_gemm_s8_multiply_rows(layer, patches, stride, n, out);
 }
 
 void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
-    multiply_rows(layer, layer->block, layer->depth, n, out);
+    host_gemm_s8_multiply_rows(layer, layer->block, layer->depth, n, out);
 }
 
 #endif

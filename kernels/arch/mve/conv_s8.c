@@ -41,7 +41,7 @@ static inline void pack_bytes(int8_t *to, const int8_t *from, int32_t n) {
                      : "lr", "q0", "memory");
 }
 
-static inline void pack_value(int8_t *to, int8_t value, int32_t n) {
+static inline void mve_conv_s8_pack_value(int8_t *to, int8_t value, int32_t n) {
     int8x16_t values = vdupq_n_s8(value);
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
                      "1:\n\t"
@@ -69,7 +69,7 @@ static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t
     if (from) {
         pack_bytes(to, from, n);
     } else {
-        pack_value(to, padding, n);
+        mve_conv_s8_pack_value(to, padding, n);
     }
 }
 
@@ -102,8 +102,8 @@ static void pack_patch(const convolution *x, int8_t *patch) {
 }
 
 // Rows of at most 16 bytes, one behind the other.
-static inline void copy_rows(int8_t *to, const int8_t *from, int32_t rows, int32_t bytes,
-                             int32_t to_step, int32_t from_step) {
+static inline void mve_conv_s8_copy_rows(int8_t *to, const int8_t *from, int32_t rows,
+                                         int32_t bytes, int32_t to_step, int32_t from_step) {
     __asm__ volatile(
         "vctp.8 %[bytes]\n\t"
         "dls lr, %[rows]\n"
@@ -130,9 +130,9 @@ static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, 
         vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
     }
     if (height > top && width > left) {
-        copy_rows(line + top * size + left * g->channels,
-                  x->in + (y + top) * step + (column + left) * g->pixel, height - top,
-                  (width - left) * g->channels, size, step);
+        mve_conv_s8_copy_rows(line + top * size + left * g->channels,
+                              x->in + (y + top) * step + (column + left) * g->pixel, height - top,
+                              (width - left) * g->channels, size, step);
     }
 }
 
@@ -203,7 +203,7 @@ static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packi
     }
     for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
         if (how == IN_SHORT_ROWS) {
-            copy_rows(line, from, rows, size, size, line_step);
+            mve_conv_s8_copy_rows(line, from, rows, size, size, line_step);
             pack_line(line, depth, patch);
             continue;
         }
@@ -255,7 +255,7 @@ static NOINLINE void pack_block(convolution *x, packing how) {
 }
 
 // Patches that are pixels of the image: those of these numbers.
-static void pack_pixels(const convolution *x, uint32x4_t numbers) {
+static void mve_conv_s8_pack_pixels(const convolution *x, uint32x4_t numbers) {
     const int8_t *from[PATCHES], *p0, *p1, *p2, *p3;
     int8_t *to = x->block;
     vst1q_u32((uint32_t *)(void *)from,
@@ -284,7 +284,8 @@ static void pack_pixels(const convolution *x, uint32x4_t numbers) {
 // ---- channels
 
 // The bias with the input's offset times the sum of the weights.
-static void fold_offset(const pt_gemm_s8 *layer, int32_t first, int32_t n, int32_t *bias) {
+static void mve_conv_s8_fold_offset(const pt_gemm_s8 *layer, int32_t first, int32_t n,
+                                    int32_t *bias) {
     int32_t depth = layer->depth, offset = layer->offset;
     const int8_t *weights = layer->weights + first * depth;
     const int32_t *from = layer->output.bias ? layer->output.bias + first : NULL;
@@ -326,7 +327,8 @@ static bool is_pointwise(const pt_geometry *g) {
 
 // ---- windows of 3 x 3
 
-static bool has_windows(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *out) {
+static bool mve_conv_s8_has_windows(const pt_geometry *g, const pt_gemm_s8 *layer,
+                                    const int8_t *out) {
     int32_t c = g->channels, stride = g->stride[0];
     return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
            (g->dilation[0] | g->dilation[1]) == 1 && g->out[1] >= PATCHES &&
@@ -347,7 +349,7 @@ static int32_t choose_windows(const pt_geometry *g) {
     return apart + (g->channels == 16 ? 0 : g->channels == 32 ? 1 : 2);
 }
 
-static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
+static inline void mve_conv_s8_fill(int8_t *to, int8_t value, int32_t bytes) {
     for (int32_t i = 0; i < bytes; i += 16) {
         vst1q_s8(to + i, vdupq_n_s8(value));
     }
@@ -410,7 +412,7 @@ static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t colu
     for (int32_t i = 0; i < 3; i++, row++, in += g->in[1] * g->pixel) {
         bool inside = row >= 0 && row < g->in[0] && width > 0;
         if (!inside || width < columns) {
-            fill(to, (int8_t)-x->layer->offset, g->channels * columns);
+            mve_conv_s8_fill(to, (int8_t)-x->layer->offset, g->channels * columns);
         }
         for (int32_t part = 0; part < g->channels; part += 16, to += columns * 16) {
             if (inside) {
@@ -420,7 +422,7 @@ static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t colu
     }
 }
 
-static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out) {
+static void mve_conv_s8_convolve_windows(const convolution *x, pt_quads *quads, int8_t *out) {
     const pt_geometry *g = x->g;
     int32_t stride = x->layer->out_stride, last = g->out[1] - PATCHES;
     quads->rounds = choose_windows(g);
@@ -437,11 +439,11 @@ static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out)
 }
 
 // All patches with n channels from `first` on.
-static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out,
-                                       int32_t *bias) {
+static NOINLINE void mve_conv_s8_convolve_channels(convolution *x, int32_t first, int32_t n,
+                                                   int8_t *out, int32_t *bias) {
     const pt_geometry *g = x->g;
     const pt_gemm_s8 *layer = x->layer;
-    fold_offset(layer, first, n, bias);
+    mve_conv_s8_fold_offset(layer, first, n, bias);
     pt_quads quads = {.bias = bias,
                       .multipliers = layer->output.multipliers + first,
                       .shifts = layer->output.shifts + first,
@@ -451,8 +453,8 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
                       .output_offset = layer->output.range.offset,
                       .quads = n / 4,
                       .weights = layer->weights + first * layer->depth};
-    if (has_windows(g, layer, out)) {
-        convolve_windows(x, &quads, out);
+    if (mve_conv_s8_has_windows(g, layer, out)) {
+        mve_conv_s8_convolve_windows(x, &quads, out);
         return;
     }
     bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
@@ -465,7 +467,7 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
         vst1q_u32(quads.out,
                   vaddq_n_u32(vmulq_n_u32(numbers, (uint32_t)layer->out_stride), (uint32_t)out));
         if (pixels) {
-            pack_pixels(x, numbers);
+            mve_conv_s8_pack_pixels(x, numbers);
         } else {
             pack_block(x, how);
         }
@@ -478,25 +480,25 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
 }
 
 // At most `most` channels at a time, and at least four.
-static void convolve_parts(convolution *x, int32_t max, int8_t *out, int32_t *bias) {
+static void mve_conv_s8_convolve_parts(convolution *x, int32_t max, int8_t *out, int32_t *bias) {
     for (int32_t first = 0, n; first < x->layer->channels; first += n) {
         int32_t rest = x->layer->channels - first;
         n = rest <= max ? rest : rest < max + 4 ? (max / 2) & ~3 : max & ~3;
-        convolve_channels(x, first, n, out + first, bias);
+        mve_conv_s8_convolve_channels(x, first, n, out + first, bias);
     }
 }
 
 static NOINLINE void convolve_by_stack(convolution *x, int8_t *out) {
     int32_t bias[CHANNELS];
-    convolve_parts(x, CHANNELS, out, bias);
+    mve_conv_s8_convolve_parts(x, CHANNELS, out, bias);
 }
 
 static NOINLINE void convolve_few_by_stack(convolution *x, int8_t *out) {
     int32_t bias[FEW_CHANNELS];
-    convolve_parts(x, FEW_CHANNELS, out, bias);
+    mve_conv_s8_convolve_parts(x, FEW_CHANNELS, out, bias);
 }
 
-static int32_t multiply_packed(const int8_t *patch, const int8_t *weights, int32_t n) {
+static int32_t mve_conv_s8_multiply_packed(const int8_t *patch, const int8_t *weights, int32_t n) {
     register int32_t sum __asm__("r2") = 0;
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
                      "1:\n\t"
@@ -519,7 +521,8 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
             const int8_t *weights = layer->weights;
             pack_patch(x, x->block);
             for (int32_t o = 0; o < layer->channels; o++, weights += layer->depth) {
-                uint32_t sum = (uint32_t)multiply_packed(x->block, weights, layer->depth);
+                uint32_t sum =
+                    (uint32_t)mve_conv_s8_multiply_packed(x->block, weights, layer->depth);
                 sum += (uint32_t)pt_sum_bytes(weights, layer->depth) * (uint32_t)layer->offset;
                 out[o] = pt_finish(&layer->output, o,
                                    pt_add_int32((int32_t)sum, pt_bias_of(&layer->output, o)));
@@ -528,8 +531,8 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
     }
 }
 
-bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
-                 uint32_t room) {
+bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+                 void *block, uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
     if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
@@ -537,10 +540,10 @@ bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8
         convolve_singly(&x, out);
         return true;
     }
-    uint32_t used = has_windows(g, layer, out) ? window_bytes(g) : needed;
+    uint32_t used = mve_conv_s8_has_windows(g, layer, out) ? window_bytes(g) : needed;
     int32_t room_for = (int32_t)((room - used) / 4);
     if (room_for >= CHANNELS || room_for >= layer->channels) {
-        convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + used));
+        mve_conv_s8_convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + used));
     } else if (layer->channels <= FEW_CHANNELS) {
         convolve_few_by_stack(&x, out);
     } else {

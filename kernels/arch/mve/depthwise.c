@@ -146,7 +146,7 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
         "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
 // Stride 1: windows two columns apart, with the weights at four places.
-static NOINLINE void run_windows(const windows *w) {
+static NOINLINE void mve_depthwise_run_windows(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     // clang-format off
     __asm__ volatile(
@@ -393,7 +393,7 @@ static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *o
         w.columns = x->columns;
         w.records = x->records;
         if (x->stride == 1) {
-            run_windows(&w);
+            mve_depthwise_run_windows(&w);
         } else {
             run_windows_apart(&w);
         }
@@ -460,7 +460,7 @@ static bool find_spans(const pt_geometry *g, uint32_t d, spans *s) {
 }
 
 // A pixel is the sum of the parts of its row and of its column in each field.
-static void add_row(image *x, int32_t i, int32_t to[4]) {
+static void mve_depthwise_add_row(image *x, int32_t i, int32_t to[4]) {
     spans *s = &x->along[0];
     int32_t at, y = find_span(x->g, 0, i, s, &at), first = s->first[at];
     to[0] = (int32_t)(x->in + y * x->g->in[1] * x->g->pixel);
@@ -488,7 +488,7 @@ static NOINLINE void list_pixels(image *x, int32_t begin, int32_t n) {
     }
     int32x4_t last = vdupq_n_s32(0);
     for (int32_t i = begin; i < begin + n; i++) {
-        add_row(x, i, part);
+        mve_depthwise_add_row(x, i, part);
         int32x4_t step = vsubq_s32(vld1q_s32(part), last);
         last = vld1q_s32(part);
         for (int32_t j = 0; j < columns; j++, from += 4, to += 4) {
@@ -521,7 +521,8 @@ static inline void sum_columns(const int8_t *row, const int8_t *end, int16x8_t b
     before[3] = vaddq_s16(s1, s2);
 }
 
-static inline void add_products(int32_t *to, int32x4x2_t bias, int16x8_t sum, int16x8_t offset) {
+static inline void mve_depthwise_add_products(int32_t *to, int32x4x2_t bias, int16x8_t sum,
+                                              int16x8_t offset) {
     vst1q_s32(to, vaddq_s32(bias.val[0], vmullbq_int_s16(sum, offset)));
     vst1q_s32(to + 4, vaddq_s32(bias.val[1], vmulltq_int_s16(sum, offset)));
 }
@@ -544,8 +545,8 @@ static NOINLINE void make_biases(const image *x, const int32_t *bias) {
         int32_t *to = record->bias[i][0];
         for (int32_t j = 0, m = across->n; j < m; j++, to += PT_LANES) {
             int32_t k = across->first[j], l = across->end[j];
-            add_products(to, first, vsubq_s16(low[l], low[k]), offset);
-            add_products(to + 8, second, vsubq_s16(high[l], high[k]), offset);
+            mve_depthwise_add_products(to, first, vsubq_s16(low[l], low[k]), offset);
+            mve_depthwise_add_products(to + 8, second, vsubq_s16(high[l], high[k]), offset);
         }
     }
 }
@@ -821,16 +822,17 @@ static bool is_3x3(const pt_geometry *g, const pt_gemm_s8 *layer) {
            g->channels == 1 && pt_have_fast_scales(&layer->output, layer->channels);
 }
 
-static bool has_windows(const pt_geometry *g) {
+static bool mve_depthwise_has_windows(const pt_geometry *g) {
     int32_t stride = g->stride[0];
     return stride <= 2 && g->stride[1] == stride && g->out[0] >= 3 - stride &&
            g->out[1] >= 3 - stride;
 }
 
-static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
-                                      int8_t *out, void *block, uint32_t room) {
+static NOINLINE bool mve_depthwise_convolve_windows(const pt_geometry *g, const pt_gemm_s8 *layer,
+                                                    const int8_t *in, int8_t *out, void *block,
+                                                    uint32_t room) {
     int32_t channels = layer->channels;
-    if (!has_windows(g)) {
+    if (!mve_depthwise_has_windows(g)) {
         return false;
     }
     uint32_t along = channels < PT_LANES || count_times(g, 1) <= count_times(g, 0);
@@ -869,13 +871,13 @@ static bool pays_by_input(const pt_geometry *g) {
     return g->channels >= (g->pixel == 1 ? 4 : 32);
 }
 
-static bool convolve_3x3(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                         void *block, uint32_t room, bool pads) {
+static bool convolve_3x3(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
+                         int8_t *out, void *block, uint32_t room, bool pads) {
     if (!is_3x3(g, layer) || ((uint32_t)block & 3)) {
         return false;
     }
     bool done = convolve_lanes(g, layer, in, out, block, room) ||
-                (pads && convolve_windows(g, layer, in, out, block, room));
+                (pads && mve_depthwise_convolve_windows(g, layer, in, out, block, room));
     if (done) {
         pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
                         layer->channels);

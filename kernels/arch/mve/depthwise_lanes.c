@@ -106,7 +106,7 @@ static int32_t count_same(const pt_geometry *g, int32_t j, const inside *columns
 }
 
 // The outputs of a row.
-static NOINLINE void run_row(group *x, int32_t i, const int8_t *in, int8_t *out) {
+static NOINLINE void mve_lanes_run_row(group *x, int32_t i, const int8_t *in, int8_t *out) {
     const pt_geometry *g = x->g;
     pt_window_lanes *l = &x->lanes;
     const int32_t line = g->in[1] * g->pixel, channels = l->weight_step;
@@ -156,8 +156,8 @@ void pt_convolve_any_depthwise(const pt_geometry *g, const pt_gemm_s8 *layer, co
     for (int32_t first = 0; first < layer->channels; first = x.first + x.n) {
         begin_group(&x, first);
         for (int32_t i = 0; i < g->out[0]; i++) {
-            run_row(&x, i, in + x.first / g->channels,
-                    out + i * g->out[1] * layer->out_stride + x.first);
+            mve_lanes_run_row(&x, i, in + x.first / g->channels,
+                              out + i * g->out[1] * layer->out_stride + x.first);
         }
     }
     if (fast) {

@@ -315,7 +315,8 @@ PT_BLOCK(pt_sum_column) {
         b += wraps ? w->b_jump + w->b_wrap : w->b_jump;
         at = vaddq_n_u32(at, 4 * (uint32_t)(wraps ? w->a_jump + w->a_wrap : w->a_jump));
     }
-    vstrwq_scatter_shifted_offset_f32(out, pt_idle_scratch(p->out_row), vaddq_f32(sum, vldrwq_f32(bias)));
+    vstrwq_scatter_shifted_offset_f32(out, pt_idle_scratch(p->out_row),
+                                      vaddq_f32(sum, vldrwq_f32(bias)));
 }
 
 // Columns of one row, `vectors` times four of them.

@@ -234,8 +234,8 @@ static void multiply_all(const pt_linear *p, groups *g, int32_t outputs) {
     }
 }
 
-static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w,
-                         const int32_t *addends, int32_t outputs, int8_t *y) {
+static void mve_fc_multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w,
+                                const int32_t *addends, int32_t outputs, int8_t *y) {
     groups g = {.multiplier = p->multiplier,
                 .shift = p->shift,
                 .offset = p->range.offset,
@@ -254,7 +254,7 @@ static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w,
 // ---- addends
 
 // The largest size of n values.
-static int64_t largest(const int32_t *values, int32_t n) {
+static int64_t mve_fc_largest(const int32_t *values, int32_t n) {
     register uint32_t size __asm__("r2") = 0;
     __asm__ volatile("wlstp.32 lr, %[n], 2f\n"
                      "1:\n\t"
@@ -274,7 +274,7 @@ static bool stays_exact(const pt_linear *p, int64_t row_sum) {
         return true;
     }
     int64_t size = row_sum < 0 ? -row_sum : row_sum;
-    size += p->small_addends ? PT_BIAS_LIMIT : largest(p->addends, p->outputs);
+    size += p->small_addends ? PT_BIAS_LIMIT : mve_fc_largest(p->addends, p->outputs);
     return p->depth < MAX_DEPTH && size < ((int64_t)1 << 31) - (1 << 30);
 }
 
@@ -296,7 +296,7 @@ multiply_with_made(const pt_linear *p, const int8_t *x, int64_t row_sum, const i
     for (int32_t first = 0; first < p->outputs; first += ADDENDS) {
         int32_t n = p->outputs - first < ADDENDS ? p->outputs - first : ADDENDS;
         make_addends(p, row_sum, w, first, n, addends);
-        multiply_row(p, x, w + first * p->depth, addends, n, y + first);
+        mve_fc_multiply_row(p, x, w + first * p->depth, addends, n, y + first);
     }
 }
 
@@ -309,7 +309,7 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
     if (p->x_offset || row_sum || !p->addends) {
         multiply_with_made(p, x, row_sum, w, y);
     } else if (p->outputs > 0) {
-        multiply_row(p, x, w, p->addends, p->outputs, y);
+        mve_fc_multiply_row(p, x, w, p->addends, p->outputs, y);
     }
     return true;
 }

@@ -4,8 +4,8 @@
 #ifndef PT_ARCH_PACK_PACK_H
 #define PT_ARCH_PACK_PACK_H
 
-#include "arch/gemm_s8.h"
 #include "arch/fully_connected_s8.h"
+#include "arch/gemm_s8.h"
 #include <picotorch/kernel.h>
 
 #if PT_HAS_PACKING

@@ -170,8 +170,8 @@ void pt_multiply_unpacked(const pt_gemm_s8 *layer, const int8_t *patches, int32_
 // ---- rows
 
 // Adds the products of one input row and four rows that are packed together.
-static void add_products(const int16_t *w, const int8_t *x, int32_t offset, int32_t depth,
-                         int32_t sums[4]) {
+static void unpack_add_products(const int16_t *w, const int8_t *x, int32_t offset, int32_t depth,
+                                int32_t sums[4]) {
     for (int32_t k = 0; k < depth; k += 4, x += 4) {
         const int32_t x0 = x[0] + offset, x1 = x[1] + offset;
         const int32_t x2 = x[2] + offset, x3 = x[3] + offset;
@@ -195,7 +195,7 @@ bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const
         int32_t sum = (int32_t)row_sum + (p->addends ? p->addends[j] : 0);
         if (j < packed && j % 4 == 0) {
             memset(sums, 0, sizeof(sums));
-            add_products(halves + j * p->depth, x, p->x_offset, p->depth, sums);
+            unpack_add_products(halves + j * p->depth, x, p->x_offset, p->depth, sums);
         }
         for (int32_t k = 0; j >= packed && k < p->depth; k++) {
             sum += (x[k] + p->x_offset) * w[j * p->depth + k];

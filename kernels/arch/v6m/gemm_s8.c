@@ -26,7 +26,7 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
 
 // Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
 // become parts of their own.
-static void fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
+static void gemm_s8_fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         bool fits;
@@ -85,7 +85,7 @@ void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
     layer->packed = NULL; // parts may begin at any channel
     layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
     layer->folded = (int32_t *)room;
-    fold_offset(layer, (int32_t *)room);
+    gemm_s8_fold_offset(layer, (int32_t *)room);
 }
 
 // ---- packing
@@ -151,7 +151,7 @@ static void double_patch_by_depth(uint32_t *block, int32_t depth) {
     }
 }
 
-static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
+static inline void gemm_s8_pack_value(uint32_t *to, int32_t i, int32_t value) {
     *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
 }
 
@@ -193,7 +193,8 @@ static uint32_t *add_fours(uint32_t *words, const int8_t *values, int32_t count)
 }
 
 // Packs values of patch i, 0 or 1, of such a block.
-static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, int32_t count) {
+static inline uint32_t *gemm_s8_pack_row(uint32_t *to, int32_t i, const int8_t *values,
+                                         int32_t count) {
     int32_t whole = count & ~3;
     if (i) {
         to = add_fours(to, values, whole);
@@ -206,7 +207,7 @@ static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, 
         to[3] = (uint32_t)d;
     }
     for (int32_t k = whole; k < count; k++) {
-        pack_value(to++, i, values[k]);
+        gemm_s8_pack_value(to++, i, values[k]);
     }
     return to;
 }
@@ -220,11 +221,11 @@ void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t 
             k += count;
         } else if (layer->width > 2) {
             for (int32_t j = 0; j < count; j++, k++) {
-                pack_value(to, i, values[j]);
+                gemm_s8_pack_value(to, i, values[j]);
                 to += k & 1 ? layer->width - 1 : 1;
             }
         } else {
-            to = pack_row(to, i, values, count);
+            to = gemm_s8_pack_row(to, i, values, count);
         }
     }
 }
@@ -252,7 +253,7 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
         return;
     }
     for (uint32_t *to = pt_pair_at(layer, i, k); count > 0; count--) {
-        pack_value(to, i, value);
+        gemm_s8_pack_value(to, i, value);
         to += k++ & 1 ? layer->width - 1 : 1;
     }
 }
@@ -260,7 +261,7 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
 // ---- blocks
 
 // A pair, of which n patches are there, in plain C for any parameters and weights.
-static void multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
+static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++) {
         uint32_t first = (uint32_t)layer->folded[o], second = first;
@@ -302,7 +303,7 @@ static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     }
 }
 
-static void multiply_packed(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
+static void gemm_s8_multiply_packed(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     int32_t offset = layer->output.range.offset, bytes = 2 * ((layer->depth + 3) & ~3);
     const uint8_t *w = layer->packed;
     pt_pairs pairs = {.center = (2 * offset + 1) * (1 << 20) - PT_ERROR,
@@ -330,11 +331,11 @@ static void double_first(const pt_gemm_s8 *layer) {
 
 void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (layer->by_depth) {
-        multiply_packed(layer, n, out);
+        gemm_s8_multiply_packed(layer, n, out);
         return;
     }
     if (!layer->scales_fast) {
-        multiply_plainly(layer, n, out);
+        gemm_s8_multiply_plainly(layer, n, out);
         return;
     }
     if (n == 1) {
@@ -345,18 +346,18 @@ void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
 
 // ---- rows
 
-static inline uint32_t pair_of(int32_t first, int32_t second) {
+static inline uint32_t gemm_s8_pair_of(int32_t first, int32_t second) {
     return (uint32_t)first + ((uint32_t)second << 16);
 }
 
 static void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8_t *second,
                       int32_t count) {
     for (; count > 1; count -= 2, to += 2 + gap, first += 2, second += 2) {
-        to[0] = pair_of(first[0], second[0]);
-        to[1] = pair_of(first[1], second[1]);
+        to[0] = gemm_s8_pair_of(first[0], second[0]);
+        to[1] = gemm_s8_pair_of(first[1], second[1]);
     }
     if (count) {
-        to[0] = pair_of(*first, *second);
+        to[0] = gemm_s8_pair_of(*first, *second);
     }
 }
 

@@ -41,7 +41,7 @@ void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
     int32_t max = room == pt_room_behind(layer) ? (int32_t)(layer->spare_bytes / sizeof *room)
-                                                 : PT_CHANNEL_ROOM;
+                                                : PT_CHANNEL_ROOM;
     layer->channels = layer->channels < max ? layer->channels : max;
     layer->scales_fast = !pt_narrows(&output->range) && pt_gemm_s8_scales_fast(layer);
     layer->folded = (int32_t *)room;
@@ -112,7 +112,7 @@ static inline void add_fours(uint32_t **to, const int8_t **values, int32_t step,
 
 #undef PT_LOAD_FOUR
 
-static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
+static inline void gemm_s8_pack_value(uint32_t *to, int32_t i, int32_t value) {
     *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
 }
 
@@ -123,7 +123,7 @@ void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t 
     for (step -= count; rows > 0; rows--, values += step) {
         const int8_t *end = values + count;
         if (k & 1 && values != end) {
-            pack_value(to, i, *values++);
+            gemm_s8_pack_value(to, i, *values++);
             to += words - 1;
         }
         int32_t fours = (int32_t)(end - values) / 4;
@@ -135,11 +135,11 @@ void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t 
             }
         }
         for (; end - values > 1; values += 2, to += words) {
-            pack_value(to, i, values[0]);
-            pack_value(to + 1, i, values[1]);
+            gemm_s8_pack_value(to, i, values[0]);
+            gemm_s8_pack_value(to + 1, i, values[1]);
         }
         if (values != end) {
-            pack_value(to++, i, *values++);
+            gemm_s8_pack_value(to++, i, *values++);
         }
         k += count;
     }
@@ -201,23 +201,23 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     uint32_t *to = pt_pair_at(layer, i, k);
     const int32_t value = -layer->offset, words = layer->width;
     if (k & 1 && count > 0) {
-        pack_value(to, i, value);
+        gemm_s8_pack_value(to, i, value);
         to += words - 1;
         count--;
     }
     for (; count > 1; count -= 2, to += words) {
-        pack_value(to, i, value);
-        pack_value(to + 1, i, value);
+        gemm_s8_pack_value(to, i, value);
+        gemm_s8_pack_value(to + 1, i, value);
     }
     if (count > 0) {
-        pack_value(to, i, value);
+        gemm_s8_pack_value(to, i, value);
     }
 }
 
 // ---- blocks
 
 // A pair and the channels from o on, for any parameters; n of its patches are there.
-static void multiply_plainly(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
+static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights + o * layer->depth;
     for (; o < layer->channels; o++) {
         const int32_t *words = layer->block;
@@ -268,7 +268,7 @@ static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
 
 void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     if (!layer->scales_fast) {
-        multiply_plainly(layer, 0, n, out);
+        gemm_s8_multiply_plainly(layer, 0, n, out);
         return;
     }
     if (n == 1) {
@@ -276,7 +276,7 @@ void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     }
     multiply_fast(layer, n, out);
     if (layer->width < PT_PATCHES && layer->channels & 1) {
-        multiply_plainly(layer, layer->channels - 1, n, out);
+        gemm_s8_multiply_plainly(layer, layer->channels - 1, n, out);
     }
 }
 
@@ -329,7 +329,7 @@ static void pack_six(const pt_gemm_s8 *layer, const int8_t *rows, int32_t stride
     // clang-format on
 #undef PT_TWO_ROWS
     for (int32_t i = 0; i < PT_PATCHES && layer->depth & 1; i++) {
-        pack_value(to + (i & ~1), i, rows[i * stride + layer->depth - 1]);
+        gemm_s8_pack_value(to + (i & ~1), i, rows[i * stride + layer->depth - 1]);
     }
 }
 

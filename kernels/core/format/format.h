@@ -14,7 +14,8 @@ typedef struct pt_format {
     // Counts instructions, or arguments of delegates.
     uint32_t (*count)(const pt_method_meta *plan, pt_section what);
     int (*item)(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error);
-    int (*tensor)(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info, pt_error *error);
+    int (*tensor)(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+                  pt_error *error);
     int (*load)(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error);
 } pt_format;
@@ -27,7 +28,8 @@ typedef struct pt_description {
     pt_text (*name)(const pt_method_meta *plan);
     int64_t (*entry)(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
     bool (*has_name)(const pt_method_meta *plan, const pt_evalue *item);
-    bool (*find_attribute)(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value);
+    bool (*find_attribute)(const pt_method_meta *plan, const char *name, uint32_t length,
+                           uint32_t *value);
     int (*find_operator)(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
                          int32_t *number, pt_error *error);
     bool (*walk_next)(pt_instruction_walk *walk);

@@ -4,7 +4,7 @@
 #include "core/format/program.h"
 #include "core/report.h"
 
-static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
+static int method_meta_no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
                      "does not exist; count from 0");
 }
@@ -49,8 +49,8 @@ int pt_method_meta_at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_
     return pt_describe(p)->at(plan, p, i, error);
 }
 
-int pt_method_meta_find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
-                 pt_error *error) {
+int pt_method_meta_find(pt_method_meta *plan, const pt_program *p, const char *name,
+                        uint32_t length, pt_error *error) {
     return p->format->find(plan, p, name, length, error);
 }
 
@@ -85,7 +85,7 @@ uint32_t pt_method_meta_count(const pt_method_meta *plan, pt_section what) {
 int pt_method_meta_buffer(const pt_method_meta *plan, uint32_t i, uint32_t *size, pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     if (i >= pt_method_meta_count(plan, PT_PLANNED_BUFFERS)) {
-        return no_such(error, PT_SUBJECT_PLANNED_BUFFER, i);
+        return method_meta_no_such(error, PT_SUBJECT_PLANNED_BUFFER, i);
     }
     int64_t bytes = pt_i64_at(&r, pt_evalue_at(&r, plan->planned, i + 1, 8));
     if (r.bad) {
@@ -124,8 +124,8 @@ int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint
                                   (int32_t)*index, "there is no such value");
 }
 
-int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_evalue *item,
-                 pt_error *error) {
+int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
+                          pt_evalue *item, pt_error *error) {
     uint32_t found;
     PT_TRY(pt_value_index(plan, what, i, &found, error));
     if (index) {
@@ -139,7 +139,7 @@ int64_t pt_list_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_
 }
 
 int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
-                   pt_error *error) {
+                          pt_error *error) {
     if (item->type != PT_TYPE_TENSOR) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
                          "is not a tensor");
@@ -151,8 +151,8 @@ bool pt_has_name(const pt_method_meta *plan, const pt_evalue *item) {
     return pt_describe(plan->program)->has_name(plan, item);
 }
 
-int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value,
-                      pt_error *error) {
+int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+                      uint32_t *value, pt_error *error) {
     bool is_found = pt_describe(plan->program)->find_attribute(plan, name, length, value);
     return is_found ? PT_ERROR_OK
                     : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX,
@@ -162,10 +162,10 @@ int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t len
 
 // ---- operators and instructions
 
-int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
-                     int32_t *number, pt_error *error) {
+int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name,
+                            pt_text *overload, int32_t *number, pt_error *error) {
     if (i >= pt_method_meta_count(plan, PT_OPERATORS)) {
-        return no_such(error, PT_SUBJECT_OPERATOR, i);
+        return method_meta_no_such(error, PT_SUBJECT_OPERATOR, i);
     }
     return pt_describe(plan->program)->find_operator(plan, i, name, overload, number, error);
 }
@@ -187,7 +187,8 @@ int32_t pt_instruction_walk_view(const pt_instruction_walk *w) {
 }
 
 int32_t pt_method_meta_called_operator(const pt_method_meta *plan, uint32_t i) {
-    for (pt_instruction_walk walk = pt_instruction_walk_start(plan); pt_instruction_walk_next(&walk);) {
+    for (pt_instruction_walk walk = pt_instruction_walk_start(plan);
+         pt_instruction_walk_next(&walk);) {
         if (walk.index == i) {
             return walk.kind == PT_INSTRUCTION_KERNEL_CALL ? walk.target : -1;
         }

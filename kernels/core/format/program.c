@@ -4,14 +4,14 @@
 #include "core/record.h"
 #include "core/report.h"
 
-static int bad(pt_error *error, uint8_t subject, int32_t index, const char *what) {
+static int pte_program_bad(pt_error *error, uint8_t subject, int32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, index, what);
 }
 
 // ---- opening
 
 // The extended header, where the file has one.
-static int read_header(pt_program *p, pt_error *error) {
+static int pte_program_read_header(pt_program *p, pt_error *error) {
     pt_reader r = {p->data, p->size, false};
     uint32_t at = PT_EXTENDED_HEADER_POSITION;
     p->tables = p->size;
@@ -25,7 +25,7 @@ static int read_header(pt_program *p, pt_error *error) {
         return pt_report_outside(error);
     }
     if (length < PT_EXTENDED_HEADER_MINIMUM_LENGTH) {
-        return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "extended header is too short");
+        return pte_program_bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "extended header is too short");
     }
     if (tables < 8 || tables > p->size || base < 0 || base > p->size) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
@@ -33,7 +33,8 @@ static int read_header(pt_program *p, pt_error *error) {
                                "the header claims more than the file has");
     }
     if (base && base < tables) { // constants would lie over them
-        return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "its segments begin in its tables");
+        return pte_program_bad(error, PT_SUBJECT_NONE, PT_NO_INDEX,
+                               "its segments begin in its tables");
     }
     p->tables = (uint32_t)tables;
     p->segment_base = (uint32_t)base;
@@ -59,19 +60,20 @@ bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, u
 }
 
 // Position in the file, and size, of segment i; false when it lies outside.
-static bool segment_at(const pt_program *p, pt_reader *r, uint32_t i, uint32_t *position,
-                       uint32_t *size) {
+static bool pte_program_segment_at(const pt_program *p, pt_reader *r, uint32_t i,
+                                   uint32_t *position, uint32_t *size) {
     uint32_t base = p->segment_base;
     *position = base;
     return pt_segment_at(r, p->segments, i, base ? p->size - base : 0, position, size);
 }
 
-static int check_segments(const pt_program *p, pt_reader *r, pt_error *error) {
+static int pte_program_check_segments(const pt_program *p, pt_reader *r, pt_error *error) {
     uint32_t n = pt_length(r, p->segments), position, size;
     for (uint32_t i = 0; i < n; i++) {
-        if (!segment_at(p, r, i, &position, &size)) {
+        if (!pte_program_segment_at(p, r, i, &position, &size)) {
             return r->bad ? pt_report_outside(error)
-                          : bad(error, PT_SUBJECT_SEGMENT, (int32_t)i, "lies outside the file");
+                          : pte_program_bad(error, PT_SUBJECT_SEGMENT, (int32_t)i,
+                                            "lies outside the file");
         }
     }
     return PT_ERROR_OK;
@@ -88,13 +90,14 @@ static int find_constants(pt_program *p, pt_reader *r, const pt_table *root, pt_
     }
     uint32_t index = pt_field_u32(r, &constants, PT_SLOT_SUBSEGMENT_OFFSETS_SEGMENT_INDEX);
     if (index >= pt_length(r, p->segments)) {
-        return bad(error, PT_SUBJECT_SEGMENT, (int32_t)index, "there is no such constant segment");
+        return pte_program_bad(error, PT_SUBJECT_SEGMENT, (int32_t)index,
+                               "there is no such constant segment");
     }
-    (void)segment_at(p, r, index, &p->constant_segment, &p->constant_size);
+    (void)pte_program_segment_at(p, r, index, &p->constant_segment, &p->constant_size);
     return PT_ERROR_OK;
 }
 
-static int read_root(pt_program *p, pt_error *error) {
+static int pte_program_read_root(pt_program *p, pt_error *error) {
     pt_reader r = pt_program_reader(p);
     p->root = pt_follow(&r, 0);
     pt_table root = pt_table_at(&r, p->root);
@@ -106,9 +109,9 @@ static int read_root(pt_program *p, pt_error *error) {
     p->plans = pt_field_follow(&r, &root, PT_SLOT_PROGRAM_EXECUTION_PLAN);
     p->segments = pt_field_follow(&r, &root, PT_SLOT_PROGRAM_SEGMENTS);
     if (pt_length(&r, p->plans) == 0 && !r.bad) {
-        return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "no method in it");
+        return pte_program_bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "no method in it");
     }
-    PT_TRY(check_segments(p, &r, error));
+    PT_TRY(pte_program_check_segments(p, &r, error));
     PT_TRY(find_constants(p, &r, &root, error));
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
@@ -122,11 +125,11 @@ int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verificat
     }
     const uint8_t *id = p->data + 4; // the file may not be aligned
     if ((id[0] | id[1] << 8 | id[2] << 16 | (uint32_t)id[3] << 24) != PT_FILE_IDENTIFIER) {
-        return bad(error, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
-                   "no file identifier ET12: not a .pte file");
+        return pte_program_bad(error, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
+                               "no file identifier ET12: not a .pte file");
     }
     PT_TRY(pt_check_large_file(data, size, PT_SUBJECT_PROGRAM, error));
-    PT_TRY(read_header(p, error));
+    PT_TRY(pte_program_read_header(p, error));
     if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && p->tables > PT_MEMORY_LIMIT) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
                          "tables above 128 MiB");
@@ -134,10 +137,10 @@ int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verificat
     if (verification == PT_VERIFY_STRICT) {
         int32_t position = pt_verify(p->data, p->tables, PT_FORMAT_PROGRAM);
         if (position >= 0) {
-            return bad(error, PT_SUBJECT_BYTE, position, "structure is broken");
+            return pte_program_bad(error, PT_SUBJECT_BYTE, position, "structure is broken");
         }
     }
-    return read_root(p, error);
+    return pte_program_read_root(p, error);
 }
 
 // ---- data
@@ -146,25 +149,28 @@ int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t
                      uint32_t *position, pt_error *error) {
     if (p->constant_offsets) {
         if (index >= p->n_constants) {
-            return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "there is no such constant");
+            return pte_program_bad(error, PT_SUBJECT_CONSTANT, (int32_t)index,
+                                   "there is no such constant");
         }
         const uint8_t *entry = p->data + p->constant_offsets + 4 + 8 * index;
         uint32_t offset = pt_read_u32(entry), high = pt_read_u32(entry + 4);
         if (high || offset > p->constant_size || size > p->constant_size - offset) {
-            return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "lies outside its segment");
+            return pte_program_bad(error, PT_SUBJECT_CONSTANT, (int32_t)index,
+                                   "lies outside its segment");
         }
         *position = p->constant_segment + offset;
         return PT_ERROR_OK;
     }
     if (index >= pt_length(r, p->constant_buffer)) {
-        return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "there is no such constant");
+        return pte_program_bad(error, PT_SUBJECT_CONSTANT, (int32_t)index,
+                               "there is no such constant");
     }
     uint32_t storage =
         pt_follow_slot(r, pt_table_item(r, p->constant_buffer, index), PT_SLOT_BUFFER_STORAGE);
     uint32_t length;
     pt_evalues(r, storage, 1, &length);
     if (size > length) {
-        return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "has too few bytes");
+        return pte_program_bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "has too few bytes");
     }
     *position = storage + 4;
     return PT_ERROR_OK;
@@ -174,22 +180,24 @@ int pt_find_initial_value(const pt_program *p, pt_reader *r, uint32_t entry, uin
                           uint32_t size, uint32_t *position, pt_error *error) {
     uint32_t entries = pt_follow_slot(r, p->root, PT_SLOT_PROGRAM_MUTABLE_DATA_SEGMENTS);
     if (entry >= pt_length(r, entries)) {
-        return bad(error, PT_SUBJECT_ENTRY, (int32_t)entry,
-                   "there is no such mutable data segment");
+        return pte_program_bad(error, PT_SUBJECT_ENTRY, (int32_t)entry,
+                               "there is no such mutable data segment");
     }
     pt_table t = pt_table_at(r, pt_table_item(r, entries, entry));
     uint32_t offsets = pt_field_follow(r, &t, PT_SLOT_SUBSEGMENT_OFFSETS_OFFSETS);
     uint32_t segment = pt_field_u32(r, &t, PT_SLOT_SUBSEGMENT_OFFSETS_SEGMENT_INDEX);
     if (index >= pt_length(r, offsets)) {
-        return bad(error, PT_SUBJECT_VALUE, (int32_t)index, "there is no such initial value");
+        return pte_program_bad(error, PT_SUBJECT_VALUE, (int32_t)index,
+                               "there is no such initial value");
     }
     int64_t offset = pt_i64_at(r, pt_evalue_at(r, offsets, index, 8));
     uint32_t start, length;
-    if (!segment_at(p, r, segment, &start, &length)) {
+    if (!pte_program_segment_at(p, r, segment, &start, &length)) {
         return pt_report_outside(error);
     }
     if (offset < 0 || offset > length || size > length - offset) {
-        return bad(error, PT_SUBJECT_INITIAL_VALUE, (int32_t)index, "lies outside its segment");
+        return pte_program_bad(error, PT_SUBJECT_INITIAL_VALUE, (int32_t)index,
+                               "lies outside its segment");
     }
     *position = start + (uint32_t)offset;
     return PT_ERROR_OK;
@@ -205,7 +213,7 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
                                "there is no such segment");
     }
     uint32_t position, size;
-    if (!segment_at(p, &r, index, &position, &size)) {
+    if (!pte_program_segment_at(p, &r, index, &position, &size)) {
         return pt_report_outside(error);
     }
     *data = (pt_span){(uint8_t *)(uintptr_t)(p->data + position), size, true};

@@ -33,10 +33,11 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
                     pt_error *error);
 
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
-int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_error *error);
+int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
+                   pt_error *error);
 // Number of the value with this fully qualified name. NotFound.
-int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length, uint32_t *value,
-                      pt_error *error);
+int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+                      uint32_t *value, pt_error *error);
 
 // The fields of a tensor's table and of that with more about it, and what they come to.
 typedef struct pt_tensor_table {

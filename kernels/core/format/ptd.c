@@ -10,12 +10,12 @@ static pt_reader reader_of(const pt_data *file) {
     return (pt_reader){file->data, file->tables, false};
 }
 
-static int bad(pt_error *error, uint8_t subject, int32_t index, const char *what) {
+static int ptd_bad(pt_error *error, uint8_t subject, int32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_EXTERNAL_DATA, subject, index, what);
 }
 
-static int outside(pt_error *error) {
-    return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "a part lies outside the file");
+static int ptd_outside(pt_error *error) {
+    return ptd_bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "a part lies outside the file");
 }
 
 // ---- opening
@@ -27,7 +27,7 @@ typedef struct header {
     int64_t segments_size;
 } header;
 
-static int read_header(const pt_data *file, header *h, pt_error *error) {
+static int ptd_read_header(const pt_data *file, header *h, pt_error *error) {
     pt_reader r = {file->data, file->size, false};
     uint32_t at = PT_FLAT_TENSOR_HEADER_POSITION;
     *h = (header){
@@ -37,10 +37,10 @@ static int read_header(const pt_data *file, header *h, pt_error *error) {
         .segments_size = pt_i64_at(&r, at + PT_FLAT_TENSOR_HEADER_SEGMENT_DATA_SIZE),
     };
     if (pt_u32_at(&r, at + PT_FLAT_TENSOR_HEADER_LENGTH) < PT_FLAT_TENSOR_HEADER_MINIMUM_LENGTH) {
-        return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "header is too short");
+        return ptd_bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "header is too short");
     }
     if (pt_u32_at(&r, 4) != PT_FLAT_TENSOR_FILE_IDENTIFIER) {
-        return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "no file identifier FT01");
+        return ptd_bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "no file identifier FT01");
     }
     int64_t size = file->size;
     if (h->tables < 0 || h->tables > size || h->tables_size < 0 ||
@@ -49,25 +49,25 @@ static int read_header(const pt_data *file, header *h, pt_error *error) {
                          "its tables lie outside it");
     }
     if (h->tables + h->tables_size < 8) {
-        return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "has no tables");
+        return ptd_bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "has no tables");
     }
     return PT_ERROR_OK;
 }
 
 // Position and size of segment i, which lies in the `length` bytes behind the first one's start.
-static bool segment_at(const pt_data *file, pt_reader *r, uint32_t i, uint32_t length,
-                       uint32_t *position, uint32_t *size) {
+static bool ptd_segment_at(const pt_data *file, pt_reader *r, uint32_t i, uint32_t length,
+                           uint32_t *position, uint32_t *size) {
     *position = file->segment_base;
     return pt_segment_at(r, file->segments, i, length, position, size);
 }
 
-static int check_segments(const pt_data *file, pt_reader *r, uint32_t length, pt_error *error) {
+static int ptd_check_segments(const pt_data *file, pt_reader *r, uint32_t length, pt_error *error) {
     uint32_t n = pt_length(r, file->segments), position, size;
     for (uint32_t i = 0; i < n; i++) {
-        if (!segment_at(file, r, i, length, &position, &size)) {
-            return r->bad
-                       ? outside(error)
-                       : bad(error, PT_SUBJECT_SEGMENT, (int32_t)i, "lies outside the data file");
+        if (!ptd_segment_at(file, r, i, length, &position, &size)) {
+            return r->bad ? ptd_outside(error)
+                          : ptd_bad(error, PT_SUBJECT_SEGMENT, (int32_t)i,
+                                    "lies outside the data file");
         }
     }
     return PT_ERROR_OK;
@@ -86,16 +86,16 @@ static int check_keys(const pt_data *file, pt_reader *r, pt_error *error) {
         uint32_t segment = pt_field_u32(r, &t, PT_SLOT_FLAT_TENSOR_NAMED_DATA_SEGMENT_INDEX);
         pt_text_at(r, key);
         if (key == 0 && !r->bad) {
-            return bad(error, PT_SUBJECT_NAMED_DATA, (int32_t)i, "has no key");
+            return ptd_bad(error, PT_SUBJECT_NAMED_DATA, (int32_t)i, "has no key");
         }
         if (segment >= segments && !r->bad) {
-            return bad(error, PT_SUBJECT_NAMED_DATA, (int32_t)i, "there is no such segment");
+            return ptd_bad(error, PT_SUBJECT_NAMED_DATA, (int32_t)i, "there is no such segment");
         }
     }
-    return r->bad ? outside(error) : PT_ERROR_OK;
+    return r->bad ? ptd_outside(error) : PT_ERROR_OK;
 }
 
-static int read_root(pt_data *file, const header *h, pt_error *error) {
+static int ptd_read_root(pt_data *file, const header *h, pt_error *error) {
     pt_reader r = reader_of(file);
     pt_table root = pt_table_at(&r, pt_follow(&r, 0));
     if (pt_field_u32(&r, &root, PT_SLOT_FLAT_TENSOR_VERSION) != 0) {
@@ -104,18 +104,19 @@ static int read_root(pt_data *file, const header *h, pt_error *error) {
     }
     if (h->base < 0 || h->base > file->size || h->segments_size < 0 ||
         h->segments_size > file->size - h->base) {
-        return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "its segments lie outside it");
+        return ptd_bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "its segments lie outside it");
     }
     file->segment_base = (uint32_t)h->base;
     file->segments = pt_field_follow(&r, &root, PT_SLOT_FLAT_TENSOR_SEGMENTS);
     file->named_data = pt_field_follow(&r, &root, PT_SLOT_FLAT_TENSOR_NAMED_DATA);
     if (r.bad) {
-        return outside(error);
+        return ptd_outside(error);
     }
     if (!file->segments || !file->named_data) {
-        return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "has no segments or no named data");
+        return ptd_bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,
+                       "has no segments or no named data");
     }
-    PT_TRY(check_segments(file, &r, (uint32_t)h->segments_size, error));
+    PT_TRY(ptd_check_segments(file, &r, (uint32_t)h->segments_size, error));
     return check_keys(file, &r, error);
 }
 
@@ -136,7 +137,7 @@ int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification
     }
     PT_TRY(pt_check_large_file(data, size, PT_SUBJECT_DATA_FILE, error));
     header h;
-    PT_TRY(read_header(file, &h, error));
+    PT_TRY(ptd_read_header(file, &h, error));
     file->tables = (uint32_t)(h.tables + h.tables_size);
     if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && file->tables > PT_MEMORY_LIMIT) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,
@@ -145,10 +146,10 @@ int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification
     if (verification == PT_VERIFY_STRICT) {
         int32_t position = pt_verify(file->data, file->tables, PT_FORMAT_FLAT_TENSOR);
         if (position >= 0) {
-            return bad(error, PT_SUBJECT_BYTE, position, "structure is broken");
+            return ptd_bad(error, PT_SUBJECT_BYTE, position, "structure is broken");
         }
     }
-    return read_root(file, &h, error);
+    return ptd_read_root(file, &h, error);
 }
 
 // ---- keys
@@ -183,7 +184,7 @@ static bool bytes_at(const pt_data *file, pt_reader *r, uint32_t i, uint32_t *po
                      uint32_t *size) {
     pt_table t = entry_at(file, r, i);
     uint32_t segment = pt_field_u32(r, &t, PT_SLOT_FLAT_TENSOR_NAMED_DATA_SEGMENT_INDEX);
-    return segment_at(file, r, segment, file->size - file->segment_base, position, size);
+    return ptd_segment_at(file, r, segment, file->size - file->segment_base, position, size);
 }
 
 pt_span pt_data_bytes(const pt_data *file, uint32_t i) {
@@ -206,7 +207,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
     pt_reader r = reader_of(file);
     pt_table layout = layout_at(file, &r, i);
     if (!layout.position && !r.bad) {
-        return bad(error, PT_SUBJECT_KEY, PT_NO_INDEX, "is not a tensor");
+        return ptd_bad(error, PT_SUBJECT_KEY, PT_NO_INDEX, "is not a tensor");
     }
     pt_tensor_table t = {
         .sizes = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SIZES),
@@ -216,7 +217,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
     };
     int code = pt_measure_tensor(&r, &t, error);
     if (r.bad) {
-        return outside(error);
+        return ptd_outside(error);
     }
     if (code != PT_ERROR_OK) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_TENSOR_LAYOUT, PT_NO_INDEX,
@@ -262,7 +263,7 @@ static int32_t find_next(pt_data_search *search, pt_data *file, pt_text key) {
 }
 
 static int bad_tensor(pt_error *error, uint32_t value, const char *what) {
-    return bad(error, PT_SUBJECT_EXTERNAL_TENSOR, (int32_t)value, what);
+    return ptd_bad(error, PT_SUBJECT_EXTERNAL_TENSOR, (int32_t)value, what);
 }
 
 static bool same_items(pt_reader *a, uint32_t a_vector, pt_reader *b, uint32_t b_vector,
@@ -290,7 +291,7 @@ static int check_layout(const pt_data *file, uint32_t key, pt_reader *r, const p
     if (!same_items(r, t->dim_order, &f, order, 1)) {
         return bad_tensor(error, value, "has another dim order in the data file");
     }
-    return f.bad ? outside(error) : PT_ERROR_OK;
+    return f.bad ? ptd_outside(error) : PT_ERROR_OK;
 }
 
 // The first file that has the key.
@@ -329,7 +330,7 @@ int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table
     PT_TRY(check_layout(found, key, r, t, value, error));
     pt_reader f = reader_of(found);
     if (!bytes_at(found, &f, key, position, &size)) {
-        return outside(error);
+        return ptd_outside(error);
     }
     if (size < t->nbytes) {
         return pt_report_bytes(error, PT_ERROR_INVALID_EXTERNAL_DATA, PT_SUBJECT_EXTERNAL_TENSOR,

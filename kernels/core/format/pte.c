@@ -4,11 +4,11 @@
 #include "core/record.h"
 #include "core/report.h"
 
-static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
+static int pte_bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
 }
 
-static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
+static int pte_no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
                      "does not exist; count from 0");
 }
@@ -32,14 +32,14 @@ static void read_plan(pt_method_meta *plan, const pt_program *p, pt_reader *r, u
     };
 }
 
-static int at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_error *error) {
+static int pte_at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
     read_plan(plan, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
-                pt_error *error) {
+static int pte_find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
+                    pt_error *error) {
     pt_reader r = pt_program_reader(p);
     uint32_t n = pt_length(&r, p->plans);
     for (uint32_t i = 0; i < n && !r.bad; i++) {
@@ -53,7 +53,7 @@ static int find(pt_method_meta *plan, const pt_program *p, const char *name, uin
     return r.bad ? pt_report_outside(error) : pt_report_no_method(error);
 }
 
-static pt_text name_of(const pt_method_meta *plan) {
+static pt_text pte_name_of(const pt_method_meta *plan) {
     pt_reader r = pt_program_reader(plan->program);
     return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
 }
@@ -82,7 +82,7 @@ static uint32_t delegate_arguments(const pt_method_meta *plan) {
     return max;
 }
 
-static uint32_t count(const pt_method_meta *plan, pt_section what) {
+static uint32_t pte_count(const pt_method_meta *plan, pt_section what) {
     pt_reader r = pt_program_reader(plan->program);
     return what == PT_DELEGATE_ARGUMENTS ? delegate_arguments(plan) : count_instructions(plan, &r);
 }
@@ -133,7 +133,8 @@ static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_evalue
     }
 }
 
-static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error) {
+static int pte_find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item,
+                         pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values;
     pt_start_values(&values, &r, plan);
@@ -144,23 +145,23 @@ static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int64_t entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
+static int64_t pte_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
     pt_reader r = pt_program_reader(plan->program);
-    uint32_t size = list_item_size(list->type), at = pt_evalue_at(&r, list->items, i, size);
+    uint32_t size = list_item_size(list->type), pte_at = pt_evalue_at(&r, list->items, i, size);
     switch (size) {
     case 8:
-        return pt_i64_at(&r, at);
+        return pt_i64_at(&r, pte_at);
     case 4:
-        return (int32_t)pt_u32_at(&r, at);
+        return (int32_t)pt_u32_at(&r, pte_at);
     default:
-        return pt_u8_at(&r, at) != 0;
+        return pt_u8_at(&r, pte_at) != 0;
     }
 }
 
 // ---- tensors
 
-static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
-                       pt_error *error) {
+static int pte_find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+                           pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values = {.n = 0};
     pt_tensor_table t;
@@ -188,14 +189,14 @@ static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_ten
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static bool has_name(const pt_method_meta *plan, const pt_evalue *item) {
+static bool pte_has_name(const pt_method_meta *plan, const pt_evalue *item) {
     pt_reader r = pt_program_reader(plan->program);
     uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
     return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
 }
 
-static bool find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
-                           uint32_t *value) {
+static bool pte_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+                               uint32_t *value) {
     pt_reader r = pt_program_reader(plan->program);
     pt_values values;
     pt_start_values(&values, &r, plan);
@@ -224,7 +225,7 @@ int pt_pte_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_te
         return pt_report_outside(error);
     }
     if (position == 0) {
-        return bad(error, PT_SUBJECT_OPERATOR, i, "has no name");
+        return pte_bad(error, PT_SUBJECT_OPERATOR, i, "has no name");
     }
     *number = pt_find_operator(name->data, name->length, overload->data, overload->length);
     return PT_ERROR_OK;
@@ -259,10 +260,11 @@ static int find_processed(const pt_method_meta *plan, pt_reader *r, uint32_t ref
     return PT_ERROR_OK;
 }
 
-int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
+int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info,
+                            pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
     if (i >= pt_length(&r, plan->delegates)) {
-        return no_such(error, PT_SUBJECT_BACKEND, i);
+        return pte_no_such(error, PT_SUBJECT_BACKEND, i);
     }
     pt_table t = pt_table_at(&r, pt_table_item(&r, plan->delegates, i));
     uint32_t processed = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_PROCESSED);
@@ -272,7 +274,7 @@ int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_
     };
     info->n_specs = pt_length(&r, info->specs);
     if (processed == 0 && !r.bad) {
-        return bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
+        return pte_bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
     }
     PT_TRY(find_processed(plan, &r, processed, info, error));
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
@@ -284,8 +286,8 @@ pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i) {
         &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
 }
 
-void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
-                     pt_span *value) {
+void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i,
+                     pt_text *key, pt_span *value) {
     pt_reader r = pt_program_reader(plan->program);
     pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
     uint32_t size;
@@ -330,11 +332,11 @@ bool pt_pte_walk_next(pt_instruction_walk *w) {
     return true;
 }
 
-static int32_t walk_argument(const pt_instruction_walk *w, uint32_t k) {
+static int32_t pte_walk_argument(const pt_instruction_walk *w, uint32_t k) {
     return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
 }
 
-static int32_t walk_view(const pt_instruction_walk *w) {
+static int32_t pte_walk_view(const pt_instruction_walk *w) {
     pt_text name, overload;
     int32_t number;
     uint32_t n_args;
@@ -345,7 +347,7 @@ static int32_t walk_view(const pt_instruction_walk *w) {
         return -1;
     }
     // the program may name it once more behind them
-    return n_args > 0 && n_args <= w->n_args ? walk_argument(w, n_args - 1) : -1;
+    return n_args > 0 && n_args <= w->n_args ? pte_walk_argument(w, n_args - 1) : -1;
 }
 
 static bool begins(const void *data, uint32_t size) {
@@ -356,24 +358,24 @@ static bool begins(const void *data, uint32_t size) {
 
 const pt_format pt_pte_format = {
     .number = PT_FORMAT_PTE,
-    .find = find,
-    .count = count,
-    .item = find_item,
-    .tensor = find_tensor,
+    .find = pte_find,
+    .count = pte_count,
+    .item = pte_find_item,
+    .tensor = pte_find_tensor,
     .load = pt_pte_load,
 };
 
 const pt_description pt_pte_description = {
     .begins = begins,
     .open = pt_program_open,
-    .at = at,
-    .name = name_of,
-    .entry = entry,
-    .has_name = has_name,
-    .find_attribute = find_attribute,
+    .at = pte_at,
+    .name = pte_name_of,
+    .entry = pte_entry,
+    .has_name = pte_has_name,
+    .find_attribute = pte_find_attribute,
     .find_operator = pt_pte_operator,
     .walk_next = pt_pte_walk_next,
-    .walk_argument = walk_argument,
-    .walk_view = walk_view,
+    .walk_argument = pte_walk_argument,
+    .walk_view = pte_walk_view,
     .reset = pt_pte_reset,
 };

@@ -7,12 +7,12 @@
 
 enum { METHODS = sizeof(pt_ptm_header), SUMMED = offsetof(pt_ptm_header, operators) };
 
-static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
+static int ptm_bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
 }
 
 static int damaged(pt_error *error, const char *what) {
-    return bad(error, PT_SUBJECT_PTM, (uint32_t)PT_NO_INDEX, what);
+    return ptm_bad(error, PT_SUBJECT_PTM, (uint32_t)PT_NO_INDEX, what);
 }
 
 // ---- opening
@@ -58,7 +58,7 @@ static int check_header(const pt_program *image, pt_error *error) {
 }
 
 int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
-                  pt_error *error) {
+                pt_error *error) {
     *image =
         (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_ptm_format};
     if (!pt_begins_ptm(data, size)) {
@@ -143,15 +143,15 @@ static bool is_table(const walk *w, pt_ref ref, uint64_t bytes) {
     return is_at(ref, PT_MEMORY_PTM) && lies_in(pt_offset_of(ref), bytes, w->tables);
 }
 
-static const void *at(const walk *w, uint32_t position) {
+static const void *ptm_at(const walk *w, uint32_t position) {
     return w->image->data + position;
 }
 
-static bool is_vector(const walk *w, uint32_t position, uint32_t item) {
+static bool ptm_is_vector(const walk *w, uint32_t position, uint32_t item) {
     if (position % 4 || !lies_in(position, 4, w->tables)) {
         return false;
     }
-    const uint32_t *vector = at(w, position);
+    const uint32_t *vector = ptm_at(w, position);
     return item == 0 || (uint64_t)*vector * item <= w->tables - position - 4;
 }
 
@@ -165,10 +165,10 @@ static const pt_value *value_at(const walk *w, pt_ref ref) {
     uint32_t offset = pt_offset_of(ref);
     bool is_variable = is_at(ref, PT_MEMORY_POOL) && offset % sizeof(pt_value) == 0 &&
                        offset / sizeof(pt_value) < w->record->n_variables;
-    return is_variable ? (const pt_value *)at(w, w->method->changing + offset) : NULL;
+    return is_variable ? (const pt_value *)ptm_at(w, w->method->changing + offset) : NULL;
 }
 
-static bool is_number(const pt_value *value) {
+static bool ptm_is_number(const pt_value *value) {
     uint8_t type = value->type - PT_VALUE_OTHER;
     return type == PT_TYPE_INT || type == PT_TYPE_BOOL || type == PT_TYPE_DOUBLE ||
            type == PT_TYPE_NULL;
@@ -176,20 +176,20 @@ static bool is_number(const pt_value *value) {
 
 static ONCE int check_method(walk *w) {
     const pt_ptm_method *m = w->method;
-    bool fits = is_vector(w, m->name, 1) && is_vector(w, m->values, 0) &&
-                is_vector(w, m->inputs, 4) && is_vector(w, m->outputs, 4) &&
-                is_vector(w, m->operators, 4) && is_vector(w, m->planned, 8) &&
-                is_vector(w, m->attributes, sizeof(pt_ptm_attribute)) &&
-                is_vector(w, m->initial, sizeof(pt_ptm_initial)) && m->record % 4 == 0 &&
+    bool fits = ptm_is_vector(w, m->name, 1) && ptm_is_vector(w, m->values, 0) &&
+                ptm_is_vector(w, m->inputs, 4) && ptm_is_vector(w, m->outputs, 4) &&
+                ptm_is_vector(w, m->operators, 4) && ptm_is_vector(w, m->planned, 8) &&
+                ptm_is_vector(w, m->attributes, sizeof(pt_ptm_attribute)) &&
+                ptm_is_vector(w, m->initial, sizeof(pt_ptm_initial)) && m->record % 4 == 0 &&
                 lies_in(m->record, sizeof(pt_method_record), w->tables) && m->changing % 4 == 0 &&
                 m->changing_bytes % 4 == 0 && lies_in(m->changing, m->changing_bytes, w->tables);
     if (!fits) {
         return damaged(w->error, "a part lies outside the image");
     }
-    w->record = at(w, m->record);
+    w->record = ptm_at(w, m->record);
     const pt_method_record *r = w->record;
-    const uint32_t *planned = at(w, m->planned), *inputs = at(w, m->inputs),
-                   *values = at(w, m->values), *operators = at(w, m->operators);
+    const uint32_t *planned = ptm_at(w, m->planned), *inputs = ptm_at(w, m->inputs),
+                   *values = ptm_at(w, m->values), *operators = ptm_at(w, m->operators);
     w->n_planned = *planned ? *planned - 1 : 0;
     w->size_end = r->n_variables * (uint32_t)sizeof(pt_value);
     fits = is_table(w, r->values, (uint64_t)m->n_records * sizeof(pt_value)) &&
@@ -208,7 +208,7 @@ static ONCE int check_method(walk *w) {
     }
     memset(w->measured, 0, sizeof(w->measured));
     w->first_value = r->values;
-    w->values = at(w, pt_offset_of(r->values));
+    w->values = ptm_at(w, pt_offset_of(r->values));
     return PT_ERROR_OK;
 }
 
@@ -220,12 +220,12 @@ static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
     const pt_ptm_method *m = w->method;
     uint32_t offset = pt_offset_of(value->sizes);
     if (!(value->flags & PT_VALUE_DYNAMIC)) {
-        return is_table(w, value->sizes, 4 * rank) ? at(w, offset) : NULL;
+        return is_table(w, value->sizes, 4 * rank) ? ptm_at(w, offset) : NULL;
     }
     bool is_own = is_at(value->sizes, PT_MEMORY_POOL) && offset >= w->size_end + 4 &&
                   lies_in(offset, 4 * rank, m->changing_bytes);
     w->size_end = offset + 4 * rank;
-    return is_own ? at(w, m->changing + offset) : NULL;
+    return is_own ? ptm_at(w, m->changing + offset) : NULL;
 }
 
 // Where `bytes` bytes of a tensor may lie; nothing has to be anywhere.
@@ -247,7 +247,7 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
     if (memory >= w->n_planned) {
         return memory < w->n_planned + w->method->n_external && offset == 0;
     }
-    const uint32_t *planned = at(w, w->method->planned + 4 + 8 * (memory + 1));
+    const uint32_t *planned = ptm_at(w, w->method->planned + 4 + 8 * (memory + 1));
     return planned[1] == 0 && lies_in(offset, bytes, planned[0]) &&
            !pt_misplaced(offset, value->type);
 }
@@ -255,37 +255,37 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
 enum { SHAPE = PT_VALUE_RANK | PT_VALUE_CONTIGUOUS | PT_VALUE_DYNAMIC };
 
 // Bytes that a tensor may have; of a dynamic one those of its bound.
-static int measure(walk *w, const pt_value *value, uint32_t *max) {
+static int ptm_measure(walk *w, const pt_value *value, uint32_t *max) {
     uint32_t rank = value->flags & PT_VALUE_RANK;
     const int32_t *sizes = sizes_of(w, value, rank);
     uint8_t flags;
     if (rank > PT_MAX_RANK || !sizes || !is_table(w, value->dim_order, rank)) {
-        return bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the image");
+        return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the image");
     }
-    PT_TRY(pt_measure(rank, (const uint8_t *)sizes, at(w, pt_offset_of(value->dim_order)),
+    PT_TRY(pt_measure(rank, (const uint8_t *)sizes, ptm_at(w, pt_offset_of(value->dim_order)),
                       value->type, &flags, max, w->error));
     if (value->flags & PT_VALUE_DYNAMIC) {
         uint32_t bound = (uint32_t)sizes[-1], size = pt_element_size(value->type);
         if (rank == 0 || bound > PT_MEMORY_LIMIT / size || *max > bound * size) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index,
-                       "has more elements than its bound");
+            return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index,
+                           "has more elements than its bound");
         }
         *max = bound * size;
     }
     return (value->flags & SHAPE & ~PT_VALUE_DYNAMIC) == flags
                ? PT_ERROR_OK
-               : bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
+               : ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
 }
 
 // Many tensors have the shape of one before: equal sizes are stored once.
-static int check_tensor(walk *w, const pt_value *value) {
+static int ptm_check_tensor(walk *w, const pt_value *value) {
     uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
     const pt_value *one = w->measured[i];
     if (one && one->sizes == value->sizes && one->dim_order == value->dim_order &&
         one->type == value->type && !((one->flags ^ value->flags) & SHAPE)) {
         bytes = w->bytes[i];
     } else {
-        PT_TRY(measure(w, value, &bytes));
+        PT_TRY(ptm_measure(w, value, &bytes));
         if (!(value->flags & PT_VALUE_DYNAMIC)) {
             w->measured[i] = value;
             w->bytes[i] = bytes;
@@ -293,7 +293,7 @@ static int check_tensor(walk *w, const pt_value *value) {
     }
     return has_place(w, value, bytes)
                ? PT_ERROR_OK
-               : bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
+               : ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
 }
 
 static bool is_left_out(const pt_value *value) {
@@ -305,12 +305,12 @@ static bool is_list(walk *w, const pt_value *list) {
     if (!is_table(w, list->data, 4 * (uint64_t)list->sizes) || !may_look(w, list->sizes)) {
         return false;
     }
-    const pt_ref *item = at(w, pt_offset_of(list->data)), *end = item + list->sizes;
+    const pt_ref *item = ptm_at(w, pt_offset_of(list->data)), *end = item + list->sizes;
     uint8_t type = list->type - PT_VALUE_OTHER;
     for (; item != end; item++) {
         const pt_value *value = value_at(w, *item);
         bool known = value && (type == PT_TYPE_INT_LIST
-                                   ? is_number(value)
+                                   ? ptm_is_number(value)
                                    : value->type < PT_VALUE_OTHER && !is_left_out(value));
         if (!known && (*item || type != PT_TYPE_OPTIONAL_TENSOR_LIST)) {
             return false;
@@ -319,7 +319,7 @@ static bool is_list(walk *w, const pt_value *list) {
     return true;
 }
 
-static bool is_constant(walk *w, const pt_value *value) {
+static bool ptm_is_constant(walk *w, const pt_value *value) {
     bool is_constant = value->flags == PT_VALUE_CONSTANT;
     uint64_t n = value->sizes;
     switch (value->type - PT_VALUE_OTHER) {
@@ -330,7 +330,7 @@ static bool is_constant(walk *w, const pt_value *value) {
         return is_constant;
     case PT_TYPE_STRING: // with a zero behind it
         return is_constant && is_table(w, value->data, n + 1) &&
-               ((const char *)at(w, pt_offset_of(value->data)))[n] == 0;
+               ((const char *)ptm_at(w, pt_offset_of(value->data)))[n] == 0;
     case PT_TYPE_BOOL_LIST:
         return is_constant && is_table(w, value->data, n);
     case PT_TYPE_DOUBLE_LIST:
@@ -348,24 +348,24 @@ static bool is_constant(walk *w, const pt_value *value) {
     }
 }
 
-static int check_values(walk *w) {
+static int ptm_check_values(walk *w) {
     const pt_value *value = w->values;
     uint32_t n_tensors = w->record->n_values, n = w->method->n_records;
     for (uint32_t i = 0; i < n; i++, value++) {
         bool is_tensor = value->type < PT_VALUE_OTHER;
         if (is_tensor != (i < n_tensors)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is in the wrong place");
+            return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "is in the wrong place");
         }
         if (is_tensor) {
-            PT_TRY(check_tensor(w, value));
-        } else if (!is_constant(w, value)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a constant");
+            PT_TRY(ptm_check_tensor(w, value));
+        } else if (!ptm_is_constant(w, value)) {
+            return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a constant");
         }
     }
-    value = at(w, w->method->changing);
+    value = ptm_at(w, w->method->changing);
     for (uint32_t i = 0; i < w->record->n_variables; i++, value++) {
-        if (value->flags || value->type < PT_VALUE_OTHER || !is_number(value)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a number");
+        if (value->flags || value->type < PT_VALUE_OTHER || !ptm_is_number(value)) {
+            return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a number");
         }
     }
     return PT_ERROR_OK;
@@ -375,7 +375,7 @@ static int check_values(walk *w) {
 
 static bool is_packed(const walk *w, uint32_t i) {
     pt_ref packed = w->record->packed;
-    return packed && ((const pt_ref *)at(w, pt_offset_of(packed)))[i];
+    return packed && ((const pt_ref *)ptm_at(w, pt_offset_of(packed)))[i];
 }
 
 static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruction) {
@@ -385,23 +385,25 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
     bool known = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
                  (op == PT_OP_MOVE && n == 2);
     if (!known) {
-        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of an unknown kind");
+        return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of an unknown kind");
     }
     if (is_call && instruction->kernel >= pt_header_of(w->image)->operators) {
-        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "calls an operator that does not exist");
+        return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i,
+                       "calls an operator that does not exist");
     }
     n = op == PT_OP_JUMP_FALSE ? 1 : n;
     for (uint32_t k = 0; k < n; k++) {
         pt_ref arg = instruction->args[k];
         const pt_value *value = value_at(w, arg);
         if (arg && !value) {
-            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "has an argument that is not a value");
+            return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i,
+                           "has an argument that is not a value");
         }
         if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
             return refuse_many(w); // each call looks at its lists
         }
         if (arg && is_left_out(value) && !is_packed(w, i)) {
-            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
+            return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
         }
     }
     return PT_ERROR_OK;
@@ -412,7 +414,7 @@ static uint32_t skip(const walk *w, uint32_t position) {
     if (!lies_in(position, sizeof(pt_instruction), w->tables)) {
         return 0;
     }
-    const pt_instruction *instruction = at(w, position);
+    const pt_instruction *instruction = ptm_at(w, position);
     uint64_t bytes = sizeof(*instruction) + 4u * instruction->n_args;
     return lies_in(position, bytes, w->tables) ? position + (uint32_t)bytes : 0;
 }
@@ -422,7 +424,7 @@ static int check_jumps(walk *w) {
     uint32_t first = pt_offset_of(w->record->instructions), n = w->record->n_instructions;
     uint32_t position = first, there = first, index = 0;
     for (uint32_t i = 0; i < n; i++, position = skip(w, position)) {
-        const pt_instruction *jump = at(w, position);
+        const pt_instruction *jump = ptm_at(w, position);
         if (jump->op != PT_OP_JUMP_FALSE) {
             continue;
         }
@@ -432,13 +434,13 @@ static int check_jumps(walk *w) {
             there = first;
         }
         if (to > n || !may_look(w, to - index)) {
-            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps too far");
+            return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps too far");
         }
         for (; index < to; index++) {
             there = skip(w, there);
         }
         if (jump->args[1] != pt_make_ref(PT_MEMORY_PTM, there)) {
-            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps to no instruction");
+            return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "jumps to no instruction");
         }
     }
     return PT_ERROR_OK;
@@ -452,7 +454,7 @@ static int check_instructions(walk *w) {
         if (next == 0) {
             return damaged(w->error, "a part lies outside the image");
         }
-        const pt_instruction *instruction = at(w, position);
+        const pt_instruction *instruction = ptm_at(w, position);
         position = next;
         PT_TRY(check_instruction(w, i, instruction));
         has_jumps |= instruction->op == PT_OP_JUMP_FALSE;
@@ -468,11 +470,11 @@ static ONCE int check_names(const walk *w) {
     uint32_t n = pt_vector(w->image, w->method->attributes, &items);
     const pt_ptm_attribute *attribute = items;
     for (uint32_t i = 0; i < n; i++, attribute++) {
-        if (!is_vector(w, attribute->name, 1)) {
+        if (!ptm_is_vector(w, attribute->name, 1)) {
             return damaged(w->error, "a part lies outside the image");
         }
         if (i > 0 && attribute->value <= attribute[-1].value) {
-            return bad(w->error, PT_SUBJECT_VALUE, attribute->value, "is in the wrong place");
+            return ptm_bad(w->error, PT_SUBJECT_VALUE, attribute->value, "is in the wrong place");
         }
     }
     return PT_ERROR_OK;
@@ -485,12 +487,12 @@ static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
            has_place(w, &place, bytes);
 }
 
-static ONCE int check_places(walk *w) {
+static ONCE int ptm_check_places(walk *w) {
     uint32_t n = w->record->n_instructions, position = w->method->places;
     if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_temp_place), w->tables)) {
         return damaged(w->error, "a part lies outside the image");
     }
-    const pt_temp_place *place = at(w, position);
+    const pt_temp_place *place = ptm_at(w, position);
     for (n = position ? n : 0; n > 0; n--, place++) {
         if (pt_offset_of(place->to) % PT_ALIGNMENT || !is_planned(w, place->to, place->bytes)) {
             return damaged(w->error, "temp memory lies outside its planned buffer");
@@ -517,7 +519,7 @@ static ONCE int check_initial(walk *w) {
 
 int pt_walk_ptm(const pt_program *image, pt_error *error) {
     walk w = {.image = image, .tables = image->tables, .error = error};
-    if (!is_vector(&w, METHODS, 4)) {
+    if (!ptm_is_vector(&w, METHODS, 4)) {
         return damaged(error, "a part lies outside the image");
     }
     const void *items;
@@ -531,12 +533,12 @@ int pt_walk_ptm(const pt_program *image, pt_error *error) {
         if (*position % 4 || !lies_in(*position, sizeof(pt_ptm_method), w.tables)) {
             return damaged(error, "a part lies outside the image");
         }
-        w.method = at(&w, *position);
+        w.method = ptm_at(&w, *position);
         PT_TRY(check_method(&w));
-        PT_TRY(check_values(&w));
+        PT_TRY(ptm_check_values(&w));
         PT_TRY(check_instructions(&w));
         PT_TRY(check_names(&w));
-        PT_TRY(check_places(&w));
+        PT_TRY(ptm_check_places(&w));
         PT_TRY(check_initial(&w));
     }
     return PT_ERROR_OK;

@@ -98,7 +98,7 @@ void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t 
 int pt_walk_ptm(const pt_program *image, pt_error *error);
 
 int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
-                  pt_error *error);
+                pt_error *error);
 int pt_ptm_reset(pt_method *m, pt_error *error);
 
 #endif

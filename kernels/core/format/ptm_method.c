@@ -1,10 +1,10 @@
 // Methods as an image, whose records were checked, describes them.
 #include "core/format/format.h"
-#include "core/format/ptm.h"
 #include "core/format/program.h"
+#include "core/format/ptm.h"
 #include "core/report.h"
 
-static const void *at(const pt_method_meta *plan, uint32_t position) {
+static const void *ptm_method_at(const pt_method_meta *plan, uint32_t position) {
     return plan->program->data + position;
 }
 
@@ -14,17 +14,17 @@ static pt_text text_at(const pt_program *image, uint32_t position) {
     return (pt_text){characters, length};
 }
 
-static const pt_method_record *record_of(const pt_method_meta *plan) {
-    return at(plan, pt_ptm_method_of(plan)->record);
+static const pt_method_record *ptm_method_record_of(const pt_method_meta *plan) {
+    return ptm_method_at(plan, pt_ptm_method_of(plan)->record);
 }
 
-static const pt_value *values_of(const pt_method_meta *plan) {
-    return at(plan, pt_offset_of(record_of(plan)->values));
+static const pt_value *ptm_method_values_of(const pt_method_meta *plan) {
+    return ptm_method_at(plan, pt_offset_of(ptm_method_record_of(plan)->values));
 }
 
 // ---- which method
 
-static pt_text name_of(const pt_method_meta *plan) {
+static pt_text ptm_method_name_of(const pt_method_meta *plan) {
     return text_at(plan->program, pt_ptm_method_of(plan)->name);
 }
 
@@ -32,7 +32,8 @@ static int find_at(pt_method_meta *plan, const pt_program *image, uint32_t i, pt
     const void *positions;
     (void)error;
     pt_vector(image, image->plans, &positions);
-    *plan = (pt_method_meta){.program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
+    *plan = (pt_method_meta){
+        .program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
     const pt_ptm_method *method = pt_ptm_method_of(plan);
     plan->values = method->values;
     plan->inputs = method->inputs;
@@ -42,47 +43,51 @@ static int find_at(pt_method_meta *plan, const pt_program *image, uint32_t i, pt
     return PT_ERROR_OK;
 }
 
-static int find(pt_method_meta *plan, const pt_program *image, const char *name, uint32_t length,
-                pt_error *error) {
+static int ptm_method_find(pt_method_meta *plan, const pt_program *image, const char *name,
+                           uint32_t length, pt_error *error) {
     uint32_t n = pt_program_methods(image);
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(find_at(plan, image, i, error));
-        if (pt_text_is(name_of(plan), name, length)) {
+        if (pt_text_is(ptm_method_name_of(plan), name, length)) {
             return PT_ERROR_OK;
         }
     }
     return pt_report_no_method(error);
 }
 
-static uint32_t count(const pt_method_meta *plan, pt_section what) {
-    return what == PT_DELEGATE_ARGUMENTS ? 0 : record_of(plan)->n_instructions;
+static uint32_t ptm_method_count(const pt_method_meta *plan, pt_section what) {
+    return what == PT_DELEGATE_ARGUMENTS ? 0 : ptm_method_record_of(plan)->n_instructions;
 }
 
 // ---- values
 
 // The record of value `index` among n of them; NULL for none.
-static const pt_value *search(const pt_value *values, uint32_t n, uint32_t index) {
+static const pt_value *ptm_method_search(const pt_value *values, uint32_t n, uint32_t index) {
     uint32_t i = pt_search_values(values, n, index);
     return i < n && values[i].index == index ? &values[i] : NULL;
 }
 
-static const pt_value *find_value(const pt_method_meta *plan, uint32_t index) {
-    const pt_method_record *record = record_of(plan);
+static const pt_value *ptm_method_find_value(const pt_method_meta *plan, uint32_t index) {
+    const pt_method_record *record = ptm_method_record_of(plan);
     const pt_ptm_method *method = pt_ptm_method_of(plan);
-    const pt_value *values = values_of(plan);
-    const pt_value *found = search(values, record->n_values, index);
-    found = found ? found : search(at(plan, method->changing), record->n_variables, index);
+    const pt_value *values = ptm_method_values_of(plan);
+    const pt_value *found = ptm_method_search(values, record->n_values, index);
+    found = found ? found
+                  : ptm_method_search(ptm_method_at(plan, method->changing), record->n_variables,
+                                      index);
     return found ? found
-                 : search(values + record->n_values, method->n_records - record->n_values, index);
+                 : ptm_method_search(values + record->n_values,
+                                     method->n_records - record->n_values, index);
 }
 
 static uint32_t position_of(const pt_method_meta *plan, const void *p) {
     return (uint32_t)((const uint8_t *)p - plan->program->data);
 }
 
-static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error) {
+static int ptm_method_find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item,
+                                pt_error *error) {
     (void)error;
-    const pt_value *value = find_value(plan, index);
+    const pt_value *value = ptm_method_find_value(plan, index);
     *item = (pt_evalue){.type = PT_TYPE_NONE};
     if (!value) {
         return PT_ERROR_OK;
@@ -101,7 +106,7 @@ static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item
         item->number.as.i = (int64_t)((uint64_t)value->sizes << 32 | value->data);
         break;
     case PT_TYPE_STRING:
-        item->text = (pt_text){at(plan, pt_offset_of(value->data)), value->sizes};
+        item->text = (pt_text){ptm_method_at(plan, pt_offset_of(value->data)), value->sizes};
         break;
     case PT_TYPE_NULL:
         break;
@@ -118,12 +123,12 @@ static int find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item
 static const pt_value *value_of(const pt_method_meta *plan, pt_ref ref) {
     uint32_t offset = pt_offset_of(ref);
     bool changes = ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
-    return at(plan, changes ? pt_ptm_method_of(plan)->changing + offset : offset);
+    return ptm_method_at(plan, changes ? pt_ptm_method_of(plan)->changing + offset : offset);
 }
 
-static int64_t entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
-    const pt_value *value = at(plan, list->items);
-    const uint8_t *items = at(plan, pt_offset_of(value->data));
+static int64_t ptm_method_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
+    const pt_value *value = ptm_method_at(plan, list->items);
+    const uint8_t *items = ptm_method_at(plan, pt_offset_of(value->data));
     if (list->type == PT_TYPE_BOOL_LIST) {
         return items[i] != 0;
     }
@@ -158,15 +163,15 @@ static pt_text attribute_name(const pt_method_meta *plan, uint32_t index) {
                                                      : (pt_text){"", 0};
 }
 
-static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
-                       pt_error *error) {
+static int ptm_method_find_tensor(const pt_method_meta *plan, const pt_evalue *item,
+                                  pt_tensor_info *info, pt_error *error) {
     (void)error;
-    const pt_value *value = at(plan, item->table);
+    const pt_value *value = ptm_method_at(plan, item->table);
     uint32_t memory = value->data >> PT_REF_OFFSET_BITS;
     bool is_dynamic = value->flags & PT_VALUE_DYNAMIC;
     *info = (pt_tensor_info){
         .sizes = (const int32_t *)(const void *)value_of(plan, value->sizes),
-        .dim_order = at(plan, pt_offset_of(value->dim_order)),
+        .dim_order = ptm_method_at(plan, pt_offset_of(value->dim_order)),
         .dtype = value->type,
         .rank = value->flags & PT_VALUE_RANK,
         .dynamism = is_dynamic,
@@ -182,13 +187,14 @@ static int find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_ten
     return PT_ERROR_OK;
 }
 
-static bool has_name(const pt_method_meta *plan, const pt_evalue *item) {
+static bool ptm_method_has_name(const pt_method_meta *plan, const pt_evalue *item) {
     return item->type == PT_TYPE_TENSOR &&
-           attribute_name(plan, ((const pt_value *)at(plan, item->table))->index).length > 0;
+           attribute_name(plan, ((const pt_value *)ptm_method_at(plan, item->table))->index)
+                   .length > 0;
 }
 
-static bool find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
-                           uint32_t *value) {
+static bool ptm_method_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+                                      uint32_t *value) {
     uint32_t n;
     const pt_ptm_attribute *attribute = attributes_of(plan, &n);
     for (; n > 0; n--, attribute++) {
@@ -203,7 +209,7 @@ static bool find_attribute(const pt_method_meta *plan, const char *name, uint32_
 // ---- instructions
 
 static const pt_instruction *instruction_of(const pt_instruction_walk *w) {
-    return at(w->plan, w->args);
+    return ptm_method_at(w->plan, w->args);
 }
 
 // Finds the method's operator of a number; -1 for none.
@@ -218,7 +224,7 @@ static int32_t find_operator(const pt_method_meta *plan, uint32_t number) {
     return -1;
 }
 
-static int32_t walk_argument(const pt_instruction_walk *w, uint32_t k) {
+static int32_t ptm_method_walk_argument(const pt_instruction_walk *w, uint32_t k) {
     pt_ref arg = instruction_of(w)->args[k];
     return arg ? value_of(w->plan, arg)->index : -1;
 }
@@ -231,7 +237,7 @@ static bool walk_next(pt_instruction_walk *w) {
         [PT_OP_NOTHING] = PT_INSTRUCTION_NONE,
         [PT_OP_DYNAMIC_CALL] = PT_INSTRUCTION_KERNEL_CALL,
     };
-    const pt_method_record *record = record_of(w->plan);
+    const pt_method_record *record = ptm_method_record_of(w->plan);
     w->index++;
     w->args = w->index == 0 ? pt_offset_of(record->instructions)
                             : position_of(w->plan, pt_next_instruction(instruction_of(w)));
@@ -246,23 +252,23 @@ static bool walk_next(pt_instruction_walk *w) {
         return true;
     }
     w->n_args = 0;
-    w->target = instruction->n_args > 0 ? walk_argument(w, 0) : -1;
-    w->other = w->kind == PT_INSTRUCTION_MOVE_CALL ? walk_argument(w, 1) : -1;
+    w->target = instruction->n_args > 0 ? ptm_method_walk_argument(w, 0) : -1;
+    w->other = w->kind == PT_INSTRUCTION_MOVE_CALL ? ptm_method_walk_argument(w, 1) : -1;
     if (w->kind == PT_INSTRUCTION_JUMP_FALSE_CALL) {
         w->other = (int32_t)instruction->args[2];
     }
     return true;
 }
 
-static int32_t walk_view(const pt_instruction_walk *w) {
+static int32_t ptm_method_walk_view(const pt_instruction_walk *w) {
     uint32_t n_args;
     bool is_view =
         w->n_args > 0 && pt_operator_traits(instruction_of(w)->kernel, &n_args) & PT_HAS_VIEW;
-    return is_view ? walk_argument(w, w->n_args - 1) : -1;
+    return is_view ? ptm_method_walk_argument(w, w->n_args - 1) : -1;
 }
 
-static int describe_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
-                             int32_t *number, pt_error *error) {
+static int describe_operator(const pt_method_meta *plan, uint32_t i, pt_text *name,
+                             pt_text *overload, int32_t *number, pt_error *error) {
     (void)error;
     const void *items;
     pt_vector(plan->program, plan->operators, &items);
@@ -279,10 +285,10 @@ static int describe_operator(const pt_method_meta *plan, uint32_t i, pt_text *na
 
 const pt_format pt_ptm_format = {
     .number = PT_FORMAT_PTM,
-    .find = find,
-    .count = count,
-    .item = find_item,
-    .tensor = find_tensor,
+    .find = ptm_method_find,
+    .count = ptm_method_count,
+    .item = ptm_method_find_item,
+    .tensor = ptm_method_find_tensor,
     .load = pt_ptm_load,
 };
 
@@ -290,13 +296,13 @@ const pt_description pt_ptm_description = {
     .begins = pt_begins_ptm,
     .open = pt_ptm_open,
     .at = find_at,
-    .name = name_of,
-    .entry = entry,
-    .has_name = has_name,
-    .find_attribute = find_attribute,
+    .name = ptm_method_name_of,
+    .entry = ptm_method_entry,
+    .has_name = ptm_method_has_name,
+    .find_attribute = ptm_method_find_attribute,
     .find_operator = describe_operator,
     .walk_next = walk_next,
-    .walk_argument = walk_argument,
-    .walk_view = walk_view,
+    .walk_argument = ptm_method_walk_argument,
+    .walk_view = ptm_method_walk_view,
     .reset = pt_ptm_reset,
 };

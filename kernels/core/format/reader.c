@@ -17,7 +17,7 @@ extern inline uint32_t pt_field_u32(pt_reader *r, const pt_table *t, uint32_t sl
 extern inline uint32_t pt_field_follow(pt_reader *r, const pt_table *t, uint32_t slot);
 extern inline uint32_t pt_length(pt_reader *r, uint32_t vector);
 extern inline const uint8_t *pt_evalues(pt_reader *r, uint32_t vector, uint32_t size,
-                                      uint32_t *length);
+                                        uint32_t *length);
 
 int64_t pt_i64_at(pt_reader *r, uint32_t position) {
     uint32_t low = pt_u32_at(r, position), high = pt_u32_at(r, position + 4);

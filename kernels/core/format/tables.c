@@ -31,7 +31,8 @@ static uint32_t find_layout(pt_reader *r, pt_layout *l, uint16_t *at, const char
 }
 
 // Goes to the table at a position; anything that is not a table has no fields, at 0.
-static inline uint32_t open(pt_reader *r, pt_pair_layout *l, const char *kinds, uint32_t position) {
+static inline uint32_t tables_open(pt_reader *r, pt_pair_layout *l, const char *kinds,
+                                   uint32_t position) {
     return pt_has_layout(r, &l->table, position)
                ? position
                : find_layout(r, &l->table, l->at, kinds, position);
@@ -180,12 +181,12 @@ uint32_t pt_name_position(pt_reader *r, uint32_t extra) {
 
 void pt_read_instruction(pt_reader *r, pt_instruction_walk *w) {
     uint32_t entry = w->instructions + 4 + 4 * w->next;
-    uint32_t at = open(r, &w->instruction, union_kinds, pt_follow(r, entry));
+    uint32_t at = tables_open(r, &w->instruction, union_kinds, pt_follow(r, entry));
     uint8_t kind = byte_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS_TYPE]);
     bool is_call = kind == PT_INSTRUCTION_KERNEL_CALL || kind == PT_INSTRUCTION_DELEGATE_CALL;
     at = pt_target_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS]);
     // of each kind slot 0 is an i32, slot 1 another or the arguments
-    at = at ? open(r, &w->call, call_kinds, at) : 0;
+    at = at ? tables_open(r, &w->call, call_kinds, at) : 0;
     w->target = at ? (int32_t)word_of(r, at, w->call.at[0]) : 0;
     w->other = at && !is_call ? (int32_t)word_of(r, at, w->call.at[1]) : 0;
     w->args = at && is_call ? pt_target_of(r, at, w->call.at[1]) : 0;

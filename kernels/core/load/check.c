@@ -10,7 +10,7 @@ static bool is_long_list(pt_context *c, pt_ref arg) {
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_charge_list_items(c, arg);
 }
 
-static const pt_value *record(const pt_context *c, pt_ref arg) {
+static const pt_value *check_record(const pt_context *c, pt_ref arg) {
     return pt_is_record(arg) ? (const pt_value *)(const void *)pt_at(c, arg) : NULL;
 }
 
@@ -77,7 +77,7 @@ bool pt_is_variable(const pt_context *c, pt_ref arg) {
 
 // True when what a check sees of the argument may be different in each run.
 static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
-    const pt_value *value = record(c, arg);
+    const pt_value *value = check_record(c, arg);
     if (!value || letter == 'N') {
         return false;
     }

@@ -5,7 +5,7 @@
 #include "core/report.h"
 
 // In distances: the end of a memory may be that of the address space, which is 0.
-static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
+static bool memories_overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
     return a_size > 0 && b_size > 0 &&
            ((uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size);
 }
@@ -13,17 +13,18 @@ static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
                          uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
-        if (overlap(data, size, c->memory[i], c->memory_size[i])) {
+        if (memories_overlap(data, size, c->memory[i], c->memory_size[i])) {
             return i;
         }
     }
     uint32_t before = PT_HAS_PTM && first <= PT_MEMORY_POOL ? c->pool_before : 0;
-    if (overlap(data, size, c->memory[PT_MEMORY_POOL] - before, before)) {
+    if (memories_overlap(data, size, c->memory[PT_MEMORY_POOL] - before, before)) {
         return PT_MEMORY_POOL;
     }
     const uint8_t *events = (const uint8_t *)c->tracer.events;
-    bool is_shared = overlap(data, size, c->scratch, c->scratch_size) ||
-                     (PT_HAS_TRACER && events && overlap(data, size, events, pt_events_size(c)));
+    bool is_shared =
+        memories_overlap(data, size, c->scratch, c->scratch_size) ||
+        (PT_HAS_TRACER && events && memories_overlap(data, size, events, pt_events_size(c)));
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
@@ -36,7 +37,7 @@ static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *val
 static bool share_bytes(const pt_context *c, const pt_value *x, uint32_t x_words, const pt_value *y,
                         uint32_t y_words) {
     return c->memory[x->data >> PT_REF_OFFSET_BITS] && c->memory[y->data >> PT_REF_OFFSET_BITS] &&
-           overlap(pt_at(c, x->data), 4 * x_words, pt_at(c, y->data), 4 * y_words);
+           memories_overlap(pt_at(c, x->data), 4 * x_words, pt_at(c, y->data), 4 * y_words);
 }
 
 // In references, which tell before all memories are known: those share no bytes, but for further
@@ -69,7 +70,7 @@ static __attribute__((noinline)) bool is_over(const pt_context *c, pt_ref tensor
            place->to < value->data + words_of(c, tensor, value);
 }
 
-static bool is_tensor_list(uint8_t type) {
+static bool memories_is_tensor_list(uint8_t type) {
     return type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
            type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
 }
@@ -84,7 +85,7 @@ bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_p
         if (value->type < PT_VALUE_OTHER && is_over(c, arg, value, place)) {
             return false;
         }
-        uint32_t n = is_tensor_list(value->type) ? pt_list_length(c, arg) : 0;
+        uint32_t n = memories_is_tensor_list(value->type) ? pt_list_length(c, arg) : 0;
         for (uint32_t k = 0; k < n; k++) {
             pt_ref item = pt_list_item(c, arg, k);
             value = pt_tensor_record(c, item);
@@ -96,7 +97,7 @@ bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_p
     return true;
 }
 
-static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
+static uint32_t memories_memory_of(const pt_context *c, pt_ref tensor) {
     return pt_is_none(tensor)
                ? PT_MEMORY_NONE
                : ((const pt_value *)(const void *)pt_at(c, tensor))->data >> PT_REF_OFFSET_BITS;
@@ -104,7 +105,7 @@ static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
 
 static bool list_lies_in(const pt_context *c, pt_ref list, uint32_t memory) {
     for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
-        if (memory_of(c, pt_list_item(c, list, i)) == memory) {
+        if (memories_memory_of(c, pt_list_item(c, list, i)) == memory) {
             return true;
         }
     }
@@ -117,7 +118,8 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
         uint32_t letter = signature[i] & ~0x20u; // an output may be None
-        if (((letter == 'O' || letter == 'C' || letter == 'X') && memory_of(c, arg) == memory) ||
+        if (((letter == 'O' || letter == 'C' || letter == 'X') &&
+             memories_memory_of(c, arg) == memory) ||
             (letter == 'W' && list_lies_in(c, arg, memory))) {
             return true;
         }
@@ -134,8 +136,8 @@ static bool delegate_writes_to(const pt_context *c, const pt_instruction *instru
             continue;
         }
         uint8_t type = ((const pt_value *)(const void *)pt_at(c, arg))->type;
-        if ((is_tensor_list(type) && list_lies_in(c, arg, memory)) ||
-            (type < PT_VALUE_OTHER && memory_of(c, arg) == memory)) {
+        if ((memories_is_tensor_list(type) && list_lies_in(c, arg, memory)) ||
+            (type < PT_VALUE_OTHER && memories_memory_of(c, arg) == memory)) {
             return true;
         }
     }
@@ -148,7 +150,7 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
         return delegate_writes_to(c, instruction, memory);
     case PT_OP_MOVE:
         return pt_has_kind(c, instruction->args[1], 'T') &&
-               memory_of(c, instruction->args[1]) == memory;
+               memories_memory_of(c, instruction->args[1]) == memory;
     case PT_OP_NOTHING:
     case PT_OP_JUMP_FALSE:
         return false;
@@ -171,7 +173,8 @@ bool pt_is_written(const pt_context *c, uint32_t memory) {
 uint32_t pt_find_shared(const pt_context *c, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         for (uint32_t k = first; k < i; k++) {
-            if (overlap(c->memory[i], c->memory_size[i], c->memory[k], c->memory_size[k]) &&
+            if (memories_overlap(c->memory[i], c->memory_size[i], c->memory[k],
+                                 c->memory_size[k]) &&
                 (pt_is_written(c, i) || pt_is_written(c, k))) {
                 return i;
             }

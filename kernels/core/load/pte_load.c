@@ -9,8 +9,8 @@
 //
 // What the kernels pack for a faster run, where that was asked for, follows at a multiple of 8.
 // Its size is the same on every machine; its bytes are not.
-#include "core/format/ptd.h"
 #include "core/format/program.h"
+#include "core/format/ptd.h"
 #include "core/format/pte.h"
 #include "core/load/memories.h"
 #include "core/method.h"
@@ -20,10 +20,10 @@
 
 enum {
     MAX_VALUES = 65535,
-    KERNELS_KEPT = 20,         // numbers of the program's first operators
-    LONGEST_WALK = 1 << 18,    // instructions, of all walks to the destinations of jumps
-    JUMP_ARGUMENTS = 3,        // condition, position and index of the destination
-    MOVE_ARGUMENTS = 2,        // source, target
+    KERNELS_KEPT = 20,        // numbers of the program's first operators
+    LONGEST_WALK = 1 << 18,   // instructions, of all walks to the destinations of jumps
+    JUMP_ARGUMENTS = 3,       // condition, position and index of the destination
+    MOVE_ARGUMENTS = 2,       // source, target
     MAX_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
 
@@ -55,7 +55,7 @@ typedef struct loader {
     uint16_t kernels[KERNELS_KEPT];
 } loader;
 
-static int bad(loader *l, uint8_t subject, uint32_t index, const char *what) {
+static int pte_load_bad(loader *l, uint8_t subject, uint32_t index, const char *what) {
     return pt_report(l->error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
 }
 
@@ -63,7 +63,7 @@ static int not_supported(loader *l, uint8_t subject, int32_t index, const char *
     return pt_report(l->error, PT_ERROR_NOT_SUPPORTED, subject, index, what);
 }
 
-static int outside(loader *l) {
+static int pte_load_outside(loader *l) {
     return pt_report_outside(l->error);
 }
 
@@ -76,7 +76,7 @@ static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
         return PT_ERROR_OK;
     }
     if (index < 0 || (uint32_t)index >= pt_length(&l->r, l->plan->operators)) {
-        return bad(l, PT_SUBJECT_OPERATOR, (uint32_t)index, "there is no such operator");
+        return pte_load_bad(l, PT_SUBJECT_OPERATOR, (uint32_t)index, "there is no such operator");
     }
     pt_text name, overload;
     int32_t number;
@@ -90,7 +90,7 @@ static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
     return PT_ERROR_OK;
 }
 
-static NOT_INLINED int check_operators(loader *l) {
+static NOT_INLINED int pte_load_check_operators(loader *l) {
     uint32_t n = pt_length(&l->r, l->plan->operators), kernel;
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(find_kernel(l, (int32_t)i, &kernel));
@@ -109,19 +109,19 @@ static inline __attribute__((always_inline)) uint32_t read_value(loader *l, int3
 }
 
 static int no_value(loader *l, int32_t index) {
-    return l->r.bad ? outside(l)
-                    : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
+    return l->r.bad ? pte_load_outside(l)
+                    : pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
 }
 
 // Position and type of the EValue of value `index`.
-static int find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
+static int pte_load_find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
     *position = read_value(l, index, type);
     return *position ? PT_ERROR_OK : no_value(l, index);
 }
 
 static int value_type(loader *l, int32_t index, uint32_t *type) {
     uint32_t position;
-    return find_value(l, index, &position, type);
+    return pte_load_find_value(l, index, &position, type);
 }
 
 // Value number k of a call.
@@ -129,21 +129,22 @@ static int32_t argument(const loader *l, const pt_instruction_walk *w, uint32_t 
     return (int32_t)pt_read_u32(l->r.data + w->args + 4 + 4 * k);
 }
 
-static bool is_tensor_list(uint32_t type) {
+static bool pte_load_is_tensor_list(uint32_t type) {
     return type == PT_TYPE_TENSOR_LIST || type == PT_TYPE_OPTIONAL_TENSOR_LIST;
 }
 
 static int add_list_bytes(loader *l, uint32_t items) {
     l->list_bytes += sizeof(pt_value) + 4 * (uint64_t)items;
     if (l->list_bytes > PT_MEMORY_LIMIT) { // many instructions may name one long list
-        return bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX, "lists that need more than 128 MiB");
+        return pte_load_bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX,
+                            "lists that need more than 128 MiB");
     }
     return PT_ERROR_OK;
 }
 
 // Position of the items of the list whose EValue, the last that was read, is at a position; all
 // lists have them in one slot.
-static uint32_t items_of(loader *l, uint32_t evalue) {
+static uint32_t pte_load_items_of(loader *l, uint32_t evalue) {
     return pt_follow_slot(&l->r, pt_value_member(&l->r, &l->values, evalue),
                           PT_SLOT_TENSOR_LIST_ITEMS);
 }
@@ -152,9 +153,9 @@ static uint32_t items_of(loader *l, uint32_t evalue) {
 static int count_lists(loader *l, const pt_instruction_walk *w, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
-        PT_TRY(find_value(l, argument(l, w, k), &position, &type));
-        if (is_tensor_list(type)) {
-            PT_TRY(add_list_bytes(l, pt_length(&l->r, items_of(l, position))));
+        PT_TRY(pte_load_find_value(l, argument(l, w, k), &position, &type));
+        if (pte_load_is_tensor_list(type)) {
+            PT_TRY(add_list_bytes(l, pt_length(&l->r, pte_load_items_of(l, position))));
         }
     }
     return PT_ERROR_OK;
@@ -185,10 +186,11 @@ static int count_kernel_call(loader *l, const pt_instruction_walk *w, uint32_t *
 static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     const pt_delegates *delegates = l->m->delegates;
     if (w->args == 0) {
-        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
+        return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
     }
     if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->plan->delegates)) {
-        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "calls a delegate that does not exist");
+        return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index,
+                            "calls a delegate that does not exist");
     }
     if (w->n_args > delegates->max_arguments || w->n_args > MAX_CALL_ARGUMENTS) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_INSTRUCTION,
@@ -211,9 +213,9 @@ static int count_free(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t type = 0;
     PT_TRY(value_type(l, w->target, &type));
     *n = 0; // planned memory is never freed
-    return type == PT_TYPE_TENSOR
-               ? PT_ERROR_OK
-               : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "frees a value that is not a tensor");
+    return type == PT_TYPE_TENSOR ? PT_ERROR_OK
+                                  : pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index,
+                                                 "frees a value that is not a tensor");
 }
 
 // Counts the arguments in the record of an instruction, after checking its form.
@@ -231,14 +233,15 @@ static int count_instruction(loader *l, const pt_instruction_walk *w, uint32_t *
     case PT_INSTRUCTION_FREE_CALL:
         return count_free(l, w, n);
     case PT_INSTRUCTION_NONE:
-        return w->bad ? outside(l) : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is empty");
+        return w->bad ? pte_load_outside(l)
+                      : pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is empty");
     default:
-        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is of an unknown kind");
+        return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is of an unknown kind");
     }
 }
 
 // Counts variables, bytes of lists and of instructions, after checking each.
-static NOT_INLINED int count(loader *l) {
+static NOT_INLINED int pte_load_count(loader *l) {
     pt_instruction_walk w = pt_instruction_walk_start(l->plan);
     while (pt_pte_walk_next(&w)) {
         uint32_t n = 0;
@@ -246,7 +249,7 @@ static NOT_INLINED int count(loader *l) {
         l->instruction_bytes += sizeof(pt_instruction) + n * sizeof(pt_ref);
     }
     if (l->r.bad || w.bad) {
-        return outside(l);
+        return pte_load_outside(l);
     }
     l->n_instructions = w.index;
     if (l->instruction_bytes > PT_MEMORY_LIMIT) {
@@ -263,7 +266,8 @@ static NOT_INLINED int find_delegates(loader *l) {
     for (uint32_t i = 0; i < n; i++) {
         if (pt_follow_slot(&l->r, pt_table_item(&l->r, l->plan->delegates, i),
                            PT_SLOT_BACKEND_DELEGATE_ID) == 0) {
-            return l->r.bad ? outside(l) : bad(l, PT_SUBJECT_DELEGATE, i, "has no backend's name");
+            return l->r.bad ? pte_load_outside(l)
+                            : pte_load_bad(l, PT_SUBJECT_DELEGATE, i, "has no backend's name");
         }
         int code = PT_ERROR_NOT_FOUND;
         pt_report(l->error, code, PT_SUBJECT_MISSING_BACKEND, PT_NO_INDEX,
@@ -337,7 +341,7 @@ static int bind_all_further(loader *l) {
     return bind_further(l, PT_MEMORY_PLANNED, end);
 }
 
-static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
+static NOT_INLINED int pte_load_bind(loader *l, const pt_memories *memories) {
     pt_bind(l->c, PT_MEMORY_PROGRAM, (uint8_t *)(uintptr_t)l->plan->program->data,
             l->plan->program->size);
     PT_TRY(bind_files(l, memories));
@@ -366,7 +370,7 @@ static void put_method(loader *l) {
 
 // ---- values
 
-static int check_shape(loader *l, const pt_tensor_table *t, uint32_t index) {
+static int pte_load_check_shape(loader *l, const pt_tensor_table *t, uint32_t index) {
     if (!(t->dynamism | t->storage_offset)) {
         return PT_ERROR_OK;
     }
@@ -376,7 +380,7 @@ static int check_shape(loader *l, const pt_tensor_table *t, uint32_t index) {
                              "bounds: Dim(name, max=...)");
     }
     if (t->dynamism > PT_TENSOR_SHAPE_DYNAMISM_DYNAMIC_UNBOUND) {
-        return bad(l, PT_SUBJECT_VALUE, index, "there is no such kind of shape");
+        return pte_load_bad(l, PT_SUBJECT_VALUE, index, "there is no such kind of shape");
     }
     return t->storage_offset
                ? not_supported(l, PT_SUBJECT_VALUE, (int32_t)index, "a storage offset")
@@ -388,9 +392,9 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
     PT_TRY(pt_find_constant(l->plan->program, &l->r, t->constant, t->nbytes, &position, l->error));
     uint32_t misplaced = pt_misplaced(position, t->dtype);
     if (misplaced) {
-        return bad(l, PT_SUBJECT_VALUE, index,
-                   misplaced == 4 ? "has constant data not aligned to 4 bytes"
-                                  : "has constant data not aligned to 8 bytes");
+        return pte_load_bad(l, PT_SUBJECT_VALUE, index,
+                            misplaced == 4 ? "has constant data not aligned to 4 bytes"
+                                           : "has constant data not aligned to 8 bytes");
     }
     *data = pt_refer(l->m, PT_MEMORY_PROGRAM, position);
     return PT_ERROR_OK;
@@ -405,10 +409,10 @@ static int external_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
 
 // Where the data of a tensor lies, and whether it is constant. Fills planned memory with initial
 // values.
-static int place(loader *l, const pt_tensor_table *t, pt_value *value) {
+static int pte_load_place(loader *l, const pt_tensor_table *t, pt_value *value) {
     bool is_external = t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
     if (t->location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
-        return bad(l, PT_SUBJECT_VALUE, value->index, "has a location of an unknown kind");
+        return pte_load_bad(l, PT_SUBJECT_VALUE, value->index, "has a location of an unknown kind");
     }
     if (!t->allocation && (is_external || t->constant)) {
         value->flags |= PT_VALUE_CONSTANT;
@@ -430,19 +434,19 @@ static int place(loader *l, const pt_tensor_table *t, pt_value *value) {
 static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *value) {
     pt_tensor_table t;
     PT_TRY(pt_read_tensor(&l->r, &l->values, table, &t, l->error));
-    PT_TRY(check_shape(l, &t, index));
+    PT_TRY(pte_load_check_shape(l, &t, index));
     value->data = 0;
     value->sizes = pt_make_ref(PT_MEMORY_PROGRAM, t.sizes + 4);
     value->dim_order = pt_make_ref(PT_MEMORY_PROGRAM, t.dim_order + 4);
     value->index = (uint16_t)index;
     value->type = t.dtype;
     value->flags = t.flags;
-    PT_TRY(place(l, &t, value));
+    PT_TRY(pte_load_place(l, &t, value));
     if (t.dynamism) {
         l->size_bytes += 4 + 4 * (value->flags & PT_VALUE_RANK);
         value->flags |= PT_VALUE_DYNAMIC;
     }
-    return l->r.bad ? outside(l) : PT_ERROR_OK;
+    return l->r.bad ? pte_load_outside(l) : PT_ERROR_OK;
 }
 
 // Writes the records of the tensors that the pool has room for, and counts all.
@@ -460,7 +464,7 @@ static NOT_INLINED int write_values(loader *l) {
         PT_TRY(write_tensor(l, i, table, value));
         at += sizeof(*value);
     }
-    return l->r.bad ? outside(l) : PT_ERROR_OK;
+    return l->r.bad ? pte_load_outside(l) : PT_ERROR_OK;
 }
 
 // ---- variables
@@ -506,7 +510,7 @@ static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
     }
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
-        PT_TRY(find_value(l, argument(l, w, k), &position, &type));
+        PT_TRY(pte_load_find_value(l, argument(l, w, k), &position, &type));
         pt_ref list = pt_make_ref(PT_MEMORY_PROGRAM, position);
         if (type == PT_TYPE_INT_LIST && pt_list_has_variable(l->c, list)) {
             PT_TRY(add_list_bytes(l, pt_list_length(l->c, list)));
@@ -533,7 +537,7 @@ static NOT_INLINED int find_variables(loader *l) {
     PT_TRY(allocate(l));
     int32_t wrong = pt_put_variables(l->c, l->variable_at, l->n_variables);
     if (wrong >= 0) {
-        return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written as a number");
+        return pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written as a number");
     }
     put_method(l);
     pt_instruction_walk w = pt_instruction_walk_start(l->plan);
@@ -556,13 +560,14 @@ static void put_sizes(loader *l) {
 
 static int tensor_ref(loader *l, int32_t index, pt_ref *ref) {
     *ref = index >= 0 ? pt_find_value_near(l->c, (uint32_t)index, &l->near) : 0;
-    return *ref ? PT_ERROR_OK : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is not a tensor");
+    return *ref ? PT_ERROR_OK
+                : pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is not a tensor");
 }
 
 // Reference to value `index`, which has no list of records.
 static int value_ref(loader *l, int32_t index, pt_ref *ref) {
     uint32_t position = 0, type = 0;
-    PT_TRY(find_value(l, index, &position, &type));
+    PT_TRY(pte_load_find_value(l, index, &position, &type));
     if (type == PT_TYPE_TENSOR) {
         return tensor_ref(l, index, ref);
     }
@@ -595,11 +600,11 @@ static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref
 
 // The record of a list of tensors or ints whose EValue is at a position, and a reference to it.
 static int write_list(loader *l, uint32_t type, uint32_t position, pt_ref *ref) {
-    uint32_t items = items_of(l, position), n = pt_length(&l->r, items), at = l->list_at;
+    uint32_t items = pte_load_items_of(l, position), n = pt_length(&l->r, items), at = l->list_at;
     uint64_t end = at + sizeof(pt_value) + 4 * (uint64_t)n;
     if (end > l->instruction_at) {
-        return bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX,
-                   "a list where the operator takes none");
+        return pte_load_bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX,
+                            "a list where the operator takes none");
     }
     l->list_at = (uint32_t)end;
     pt_value *value = (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at);
@@ -630,7 +635,7 @@ static inline __attribute__((always_inline)) int other_argument_ref(loader *l, i
     if (type == PT_TYPE_TENSOR) {
         return tensor_ref(l, index, ref);
     }
-    if (is_tensor_list(type) || has_variable(l, type, position)) {
+    if (pte_load_is_tensor_list(type) || has_variable(l, type, position)) {
         return write_list(l, type, position, ref);
     }
     *ref = l->n_variables ? pt_find_variable(l->c, (uint32_t)index) : 0;
@@ -676,8 +681,8 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
 // The destination stays an index until the position of every instruction is known.
 static int write_jump(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     if (w->other < 0 || (uint32_t)w->other > w->length) {
-        return bad(l, PT_SUBJECT_INSTRUCTION, (uint32_t)w->other,
-                   "there is no such destination of a jump");
+        return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, (uint32_t)w->other,
+                            "there is no such destination of a jump");
     }
     l->has_jumps = true;
     to->n_args = JUMP_ARGUMENTS;
@@ -761,20 +766,20 @@ static int place_unplanned(loader *l) {
 }
 
 // Checks that inputs or outputs are values of the method.
-static int check_values(loader *l, uint32_t vector) {
+static int pte_load_check_values(loader *l, uint32_t vector) {
     uint32_t n = pt_length(&l->r, vector), position, type;
     for (uint32_t i = 0; i < n && !l->r.bad; i++) {
-        PT_TRY(find_value(l, pt_i32_item(&l->r, vector, i), &position, &type));
+        PT_TRY(pte_load_find_value(l, pt_i32_item(&l->r, vector, i), &position, &type));
     }
-    return l->r.bad ? outside(l) : PT_ERROR_OK;
+    return l->r.bad ? pte_load_outside(l) : PT_ERROR_OK;
 }
 
 static int check_signature(loader *l) {
-    PT_TRY(check_values(l, l->plan->inputs));
+    PT_TRY(pte_load_check_values(l, l->plan->inputs));
     if (pt_length(&l->r, l->plan->inputs) > PT_MAX_INPUTS) {
         return not_supported(l, PT_SUBJECT_METHOD, PT_NO_INDEX, "more than 256 inputs");
     }
-    return check_values(l, l->plan->outputs);
+    return pte_load_check_values(l, l->plan->outputs);
 }
 
 static int load_records(loader *l, const pt_memories *memories) {
@@ -783,14 +788,14 @@ static int load_records(loader *l, const pt_memories *memories) {
         return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX, "more than 65535 values");
     }
     if (!l->plan->chains) {
-        return bad(l, PT_SUBJECT_METHOD, (uint32_t)PT_NO_INDEX, "has no chains");
+        return pte_load_bad(l, PT_SUBJECT_METHOD, (uint32_t)PT_NO_INDEX, "has no chains");
     }
     PT_TRY(find_delegates(l));
-    PT_TRY(check_operators(l));
+    PT_TRY(pte_load_check_operators(l));
     PT_TRY(pt_check_memories(l->m, memories, l->error));
-    PT_TRY(bind(l, memories));
+    PT_TRY(pte_load_bind(l, memories));
     PT_TRY(write_values(l));
-    PT_TRY(count(l));
+    PT_TRY(pte_load_count(l));
     PT_TRY(find_variables(l));
     put_method(l);
     put_sizes(l);
@@ -828,7 +833,7 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
 
 // Lets the kernels pack what they asked for; the error for a pool that is too small names the
 // bytes for records and for this together.
-static int pack(pt_method *m, pt_error *error) {
+static int pte_load_pack(pt_method *m, pt_error *error) {
     uint32_t needed = pt_packed_bytes(&m->c);
     if (needed) {
         uint32_t at = (m->records_end + 7) & ~7u;
@@ -840,8 +845,8 @@ static int pack(pt_method *m, pt_error *error) {
 
 // ---- all of it
 
-static int load(pt_method *m, const pt_memories *memories, const pt_options *options,
-                pt_error *error) {
+static int pte_load(pt_method *m, const pt_memories *memories, const pt_options *options,
+                    pt_error *error) {
 #if PT_HAS_ANY_CORE
     m->c.core = options->core == PT_CORE_V7M ? PT_CORE_PLAIN : options->core;
 #endif
@@ -852,7 +857,7 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
     }
     PT_TRY(write_records(m, memories, error));
     PT_TRY(pt_check_calls(m, options->prepare, error));
-    PT_TRY(PT_HAS_PACKING ? pack(m, error) : PT_ERROR_OK);
+    PT_TRY(PT_HAS_PACKING ? pte_load_pack(m, error) : PT_ERROR_OK);
     PT_TRY(init_delegates(m, error));
     pt_record_of(&m->c)->scratch = m->c.scratch_needed;
     return pt_bind_rest(m, memories, options, error);
@@ -860,5 +865,5 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
 
 int pt_pte_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error) {
-    return pt_end_load(m, load(m, memories, options, error));
+    return pt_end_load(m, pte_load(m, memories, options, error));
 }

@@ -96,7 +96,7 @@ static int check_views(const pt_context *c, pt_error *error) {
 
 // Checks that temp memory in planned memory is apart from the tensors of its call: some kernels
 // read addresses from it.
-static int check_places(const pt_context *c, pt_error *error) {
+static int ptm_load_check_places(const pt_context *c, pt_error *error) {
     const pt_temp_place *place = (const pt_temp_place *)(const void *)pt_at(c, c->places);
     const pt_instruction *at = pt_first_instruction(c);
     for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, place++) {
@@ -114,14 +114,14 @@ static int check_calls(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     PT_TRY(pt_check_calls(m, c->packed != 0, error));
     PT_TRY(check_views(c, error));
-    PT_TRY(c->places ? check_places(c, error) : PT_ERROR_OK);
+    PT_TRY(c->places ? ptm_load_check_places(c, error) : PT_ERROR_OK);
     return c->packed == 0 || c->packed_needed == count_packed(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,
                            "the prepared weights do not match its kernels' requests");
 }
 
-static int check_operators(const pt_method_meta *plan, pt_error *error) {
+static int ptm_load_check_operators(const pt_method_meta *plan, pt_error *error) {
     const void *items;
     uint32_t n = pt_vector(plan->program, plan->operators, &items);
     for (const uint32_t *number = items; n > 0; n--, number++) {
@@ -149,10 +149,10 @@ static int take_packed(pt_method *m, pt_error *error) {
                            "--optimize size");
 }
 
-static int load(pt_method *m, const pt_memories *memories, const pt_options *options,
-                pt_error *error) {
+static int ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
+                    pt_error *error) {
     pt_context *c = &m->c;
-    PT_TRY(check_operators(&m->plan, error));
+    PT_TRY(ptm_load_check_operators(&m->plan, error));
     PT_TRY(pt_check_memories(m, memories, error));
     bind_ptm(m);
     PT_TRY(take_packed(m, error));
@@ -168,8 +168,8 @@ static int load(pt_method *m, const pt_memories *memories, const pt_options *opt
 }
 
 int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
-                  pt_error *error) {
-    return pt_end_load(m, load(m, memories, options, error));
+                pt_error *error) {
+    return pt_end_load(m, ptm_load(m, memories, options, error));
 }
 
 int pt_ptm_reset(pt_method *m, pt_error *error) {

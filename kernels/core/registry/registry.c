@@ -126,7 +126,7 @@ enum {
     NAMES = sizeof(by_name) / sizeof(*by_name),
 };
 
-static const operator_entry *entry(uint32_t number) {
+static const operator_entry *registry_entry(uint32_t number) {
     uint32_t i = number - FIRST;
     return i < ENTRIES && operators[i].kernel ? &operators[i] : &not_linked;
 }
@@ -136,11 +136,11 @@ uint32_t pt_operator_count(void) {
 }
 
 const char *pt_operator_name(uint32_t number) {
-    return entry(number)->name;
+    return registry_entry(number)->name;
 }
 
 const char *pt_operator_signature(uint32_t number) {
-    return entry(number)->signature;
+    return registry_entry(number)->signature;
 }
 
 const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) {

@@ -74,7 +74,7 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
 }
 
 // Whatever the delegate does to the context meanwhile, the method goes on where it was.
-static int call_delegate(pt_context *c) {
+static int executor_call_delegate(pt_context *c) {
     uint32_t index = c->instruction, position = c->position;
     if (!c->call_delegate) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there are no delegates");
@@ -102,7 +102,7 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
         error = call_dynamic(c, instruction);
         break;
     case PT_OP_DELEGATE_CALL:
-        error = call_delegate(c);
+        error = executor_call_delegate(c);
         break;
     default:
         break;
@@ -146,7 +146,7 @@ static inline int run_next(pt_context *c) {
 }
 
 // Adds the ticks since the last event.
-static void count(pt_tracer *t, pt_event *event) {
+static void executor_count(pt_tracer *t, pt_event *event) {
     uint64_t now = t->clock(), ticks = (now - t->last) & t->mask;
     t->last = now;
     event->ticks += ticks > t->overhead ? ticks - t->overhead : 0;
@@ -156,7 +156,7 @@ static void count(pt_tracer *t, pt_event *event) {
 static __attribute__((noinline)) int run_traced(pt_context *c) {
     pt_event *event = &c->tracer.events[1 + c->instruction];
     int error = run_next(c);
-    count(&c->tracer, event);
+    executor_count(&c->tracer, event);
     return error;
 }
 
@@ -196,7 +196,7 @@ int pt_count_product(pt_context *c, int32_t a, int32_t b) {
 }
 
 // Before an instruction, which counts as some steps whatever it does.
-static inline int poll(pt_context *c, uint32_t instructions) {
+static inline int executor_poll(pt_context *c, uint32_t instructions) {
     enum { INSTRUCTION = 1 << 12 };
     if (instructions == PT_MAX_STEPS) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more than 10,000,000 instructions run");
@@ -213,7 +213,7 @@ static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
         pt_start(c);
     }
     for (uint32_t steps = 0; error == PT_ERROR_OK && c->instruction < n; steps++) {
-        error = poll(c, steps);
+        error = executor_poll(c, steps);
         if (error == PT_ERROR_OK) {
             error = run(c);
         }
@@ -229,6 +229,6 @@ int pt_context_execute(pt_context *c) {
     }
     t->last = t->clock();
     int error = run_all(c, run_traced);
-    count(t, &t->events[0]);
+    executor_count(t, &t->events[0]);
     return error;
 }

@@ -47,7 +47,7 @@ typedef struct target {
     pt_error *error;
 } target;
 
-static int refuse(const target *t, const char *what) {
+static int inputs_refuse(const target *t, const char *what) {
     return pt_report(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, what);
 }
 
@@ -56,22 +56,23 @@ static int refuse_size(const target *t, uint32_t wanted, uint32_t given, const c
                            what);
 }
 
-static const pt_value *record_of(const target *t) {
+static const pt_value *inputs_record_of(const target *t) {
     return (const pt_value *)(const void *)pt_at(&t->m->c, t->ref);
 }
 
-static uint32_t memory_of(const target *t) {
-    return record_of(t)->data >> PT_REF_OFFSET_BITS;
+static uint32_t inputs_memory_of(const target *t) {
+    return inputs_record_of(t)->data >> PT_REF_OFFSET_BITS;
 }
 
-static int refuse_type(const target *t, uint8_t type) {
+static int inputs_refuse_type(const target *t, uint8_t type) {
     if (t->subject != PT_SUBJECT_INPUT || type == PT_TYPE_TENSOR) {
-        return refuse(t, "is not a tensor");
+        return inputs_refuse(t, "is not a tensor");
     }
-    return refuse(t, type >= PT_TYPE_INT_LIST
-                         ? "is a list, which cannot be an input"
-                         : "is not the value that the program was exported with; give the same, "
-                           "of the same type");
+    return inputs_refuse(
+        t, type >= PT_TYPE_INT_LIST
+               ? "is a list, which cannot be an input"
+               : "is not the value that the program was exported with; give the same, "
+                 "of the same type");
 }
 
 static int find_target(target *t) {
@@ -79,7 +80,7 @@ static int find_target(target *t) {
     t->ref = pt_find_value(&t->m->c, t->value);
     if (!t->ref) {
         PT_TRY(pt_method_meta_evalue(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
-        return refuse_type(t, item.type);
+        return inputs_refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
     if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
@@ -98,7 +99,7 @@ static int check_dtype(const target *t, const pt_input_buffer *given) {
     bool is_same = !given->has_shape || given->dtype == t->info.dtype;
     return is_same && pt_accepts(t->info.dtype, given->typecode)
                ? PT_ERROR_OK
-               : refuse(t, "has another dtype than the program; give its dtype");
+               : inputs_refuse(t, "has another dtype than the program; give its dtype");
 }
 
 // Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
@@ -108,7 +109,7 @@ static uint32_t bytes_of(const pt_input_buffer *given) {
     return bytes > INT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-static int check_shape(const target *t, const pt_input_buffer *given) {
+static int inputs_check_shape(const target *t, const pt_input_buffer *given) {
     if (!given->has_shape) {
         return given->data.size == t->info.nbytes
                    ? PT_ERROR_OK
@@ -116,11 +117,11 @@ static int check_shape(const target *t, const pt_input_buffer *given) {
                                  "; give as many bytes as the program's sizes take");
     }
     if (bytes_of(given) != given->data.size) {
-        return refuse(t, "its sizes have changed since; get the output again");
+        return inputs_refuse(t, "its sizes have changed since; get the output again");
     }
     if (given->rank == t->info.rank && given->rank > 0 && given->dim_order &&
         memcmp(given->dim_order, t->info.dim_order, given->rank) != 0) {
-        return refuse(t, "has another dim order than the program");
+        return inputs_refuse(t, "has another dim order than the program");
     }
     return PT_ERROR_OK;
 }
@@ -136,15 +137,16 @@ static int resize(const target *t, const pt_input_buffer *given) {
 }
 
 static int check_shared(const target *t, uint32_t shared) {
-    return shared ? refuse(t, "shares bytes with the program or the method's memories; pass a "
-                              "copy")
-                  : PT_ERROR_OK;
+    return shared
+               ? inputs_refuse(t, "shares bytes with the program or the method's memories; pass a "
+                                  "copy")
+               : PT_ERROR_OK;
 }
 
 // Makes what is given the memory of a tensor outside the planned memory.
-static void bind(const target *t, pt_input_buffer *given) {
+static void inputs_bind(const target *t, pt_input_buffer *given) {
     pt_method *m = t->m;
-    uint32_t memory = memory_of(t);
+    uint32_t memory = inputs_memory_of(t);
     pt_bind(&m->c, memory, given->data.data, given->data.size);
     m->has_memory |= 1u << memory;
     given->memory = (uint8_t)memory;
@@ -190,14 +192,14 @@ static int set_tensor(target *t, pt_input_buffer *given) {
     pt_context *c = &t->m->c;
     PT_TRY(pt_check_address(&given->data, t->subject, t->index, t->error));
     PT_TRY(check_dtype(t, given));
-    PT_TRY(check_shape(t, given));
-    uint32_t memory = memory_of(t);
+    PT_TRY(inputs_check_shape(t, given));
+    uint32_t memory = inputs_memory_of(t);
     if (pt_is_constant_memory(t->m, memory)) {
-        return refuse(t, "is constant in the program");
+        return inputs_refuse(t, "is constant in the program");
     }
     if (memory < t->m->first_external) {
         PT_TRY(resize(t, given));
-        uint8_t *to = given->data.size > 0 ? pt_at(c, record_of(t)->data) : given->data.data;
+        uint8_t *to = given->data.size > 0 ? pt_at(c, inputs_record_of(t)->data) : given->data.data;
         if (to != given->data.data) { // else the input is written in place
             memmove(to, given->data.data, given->data.size);
         }
@@ -206,7 +208,7 @@ static int set_tensor(target *t, pt_input_buffer *given) {
     PT_TRY(check_input_memory(t, given, memory));
     PT_TRY(resize(t, given));
     t->m->is_ready = false;
-    bind(t, given);
+    inputs_bind(t, given);
     pt_clear_oversized(c, memory);
     return PT_ERROR_OK;
 }
@@ -268,14 +270,15 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_evalue *value, pt_e
     PT_TRY(start_input(&t, m, i, error));
     PT_TRY(pt_method_meta_evalue(&m->plan, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
-        return refuse(&t, "is a tensor; give its data");
+        return inputs_refuse(&t, "is a tensor; give its data");
     }
     if (item.type >= PT_TYPE_INT_LIST || item.type == PT_TYPE_NONE) {
-        return refuse(&t, "is a list, which cannot be an input");
+        return inputs_refuse(&t, "is a list, which cannot be an input");
     }
     if (!same_value(&item, value)) {
-        return refuse(&t, "is not the value that the program was exported with; give the same, of "
-                          "the same type");
+        return inputs_refuse(
+            &t, "is not the value that the program was exported with; give the same, of "
+                "the same type");
     }
     mark_set(m, i);
     pt_update_ready(m);
@@ -296,7 +299,7 @@ static int give_memory(target *t, pt_input_buffer *given, const char *is_planned
     if (t->info.nbytes == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t memory = memory_of(t);
+    uint32_t memory = inputs_memory_of(t);
     if (memory < m->first_external) {
         return pt_report(t->error, PT_ERROR_INVALID_STATE, t->subject, t->index, is_planned);
     }
@@ -309,7 +312,7 @@ static int give_memory(target *t, pt_input_buffer *given, const char *is_planned
     PT_TRY(check_shared(
         t, pt_find_overlap(&m->c, given->data.data, given->data.size, 0, m->first_external)));
     m->is_ready = false; // until it is known to lie apart from the others
-    bind(t, given);
+    inputs_bind(t, given);
     pt_update_ready(m);
     return PT_ERROR_OK;
 }

@@ -64,7 +64,7 @@ int pt_moved_memory(const pt_method *m, uint32_t memory, pt_error *error) {
 
 // ---- loading and letting go
 
-static int call_delegate(pt_context *c, uint32_t position) {
+static int method_call_delegate(pt_context *c, uint32_t position) {
     pt_method *m = (pt_method *)(void *)c; // its first member
     const pt_instruction *call = pt_instruction_at(c, position);
     m->n_call = (uint8_t)(call->n_args - 1);
@@ -95,7 +95,7 @@ void pt_prepare_method(pt_method *m, const pt_method_meta *plan, const pt_memori
     used = used < PT_MEMORY_LIMIT ? used : PT_MEMORY_LIMIT;
     m->c.method = m->end = (used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
     m->state = PT_LOADING;
-    m->c.call_delegate = delegates ? call_delegate : NULL;
+    m->c.call_delegate = delegates ? method_call_delegate : NULL;
 }
 
 void pt_release(pt_method *m) {
@@ -175,7 +175,7 @@ bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
 
 // ---- executing
 
-static int report_run(pt_method *m, int code, pt_error *error) {
+static int method_report_run(pt_method *m, int code, pt_error *error) {
     const pt_context *c = &m->c;
     if (m->failed_delegate) { // it has said why
         return code;
@@ -192,7 +192,7 @@ static int report_run(pt_method *m, int code, pt_error *error) {
     return code;
 }
 
-static int run(pt_method *m, int (*function)(pt_context *c), pt_error *error) {
+static int method_run(pt_method *m, int (*function)(pt_context *c), pt_error *error) {
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     if (!m->is_ready) {
@@ -204,15 +204,15 @@ static int run(pt_method *m, int (*function)(pt_context *c), pt_error *error) {
     int code = function(&m->c);
     m->is_running = false;
     m->error = NULL;
-    return code == PT_ERROR_OK ? code : report_run(m, code, error);
+    return code == PT_ERROR_OK ? code : method_report_run(m, code, error);
 }
 
 int pt_execute(pt_method *m, pt_error *error) {
-    return run(m, pt_context_execute, error);
+    return method_run(m, pt_context_execute, error);
 }
 
 int pt_step(pt_method *m, pt_error *error) {
-    return run(m, pt_context_step, error);
+    return method_run(m, pt_context_step, error);
 }
 
 int pt_restart(pt_method *m, pt_error *error) {

@@ -12,7 +12,7 @@ typedef struct query {
     pt_error *error;
 } query;
 
-static int refuse(const query *q, int code, const char *what) {
+static int outputs_refuse(const query *q, int code, const char *what) {
     return pt_report(q->error, code, q->subject, q->index, what);
 }
 
@@ -26,7 +26,7 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
     view->nbytes = pt_nbytes(&view->tensor);
     view->memory = value->data >> PT_REF_OFFSET_BITS;
     if (view->memory >= m->first_external && !(m->has_memory >> view->memory & 1)) {
-        return refuse(q, PT_ERROR_INVALID_STATE, no_memory);
+        return outputs_refuse(q, PT_ERROR_INVALID_STATE, no_memory);
     }
     if (view->nbytes == 0) { // it lies nowhere
         view->memory = PT_MEMORY_POOL;
@@ -36,7 +36,7 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
     return offset <= c->memory_size[view->memory] &&
                    view->nbytes <= c->memory_size[view->memory] - offset
                ? PT_ERROR_OK
-               : refuse(q, PT_ERROR_INVALID_PROGRAM, "lies outside its memory");
+               : outputs_refuse(q, PT_ERROR_INVALID_PROGRAM, "lies outside its memory");
 }
 
 static int view_value(const query *q, uint32_t index, const char *no_memory, pt_value_view *view) {
@@ -50,7 +50,7 @@ static int view_value(const query *q, uint32_t index, const char *no_memory, pt_
     *view = (pt_value_view){
         .type = item.type, .number = item.number, .text = item.text, .list = item, .value = index};
     if (item.type == PT_TYPE_TENSOR) {
-        return refuse(q, PT_ERROR_INVALID_PROGRAM, "is not a tensor");
+        return outputs_refuse(q, PT_ERROR_INVALID_PROGRAM, "is not a tensor");
     }
     if (item.type == PT_TYPE_NONE || item.type > PT_TYPE_OPTIONAL_TENSOR_LIST) {
         return pt_report(q->error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)index,
@@ -96,7 +96,7 @@ static int check_entry(const query *q, uint8_t list, int64_t index, const pt_val
     }
     return view->type <= PT_TYPE_DOUBLE
                ? PT_ERROR_OK
-               : refuse(q, PT_ERROR_INVALID_PROGRAM, "is not a value of this list");
+               : outputs_refuse(q, PT_ERROR_INVALID_PROGRAM, "is not a value of this list");
 }
 
 int pt_list_view(const pt_method *m, const pt_evalue *list, uint32_t i, pt_value_view *view,
@@ -104,7 +104,7 @@ int pt_list_view(const pt_method *m, const pt_evalue *list, uint32_t i, pt_value
     query q = {m, PT_SUBJECT_ITEM, (int32_t)i, error};
     PT_TRY(pt_check_loaded(m, error));
     if (i >= list->count) {
-        return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "does not exist");
+        return outputs_refuse(&q, PT_ERROR_INVALID_ARGUMENT, "does not exist");
     }
     int64_t entry = pt_list_entry(&m->plan, list, i);
     *view = (pt_value_view){.type = PT_TYPE_NULL};
@@ -135,7 +135,7 @@ int pt_argument(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *e
     query q = {m, PT_SUBJECT_ARGUMENT, (int32_t)i, error};
     const pt_context *c = &m->c;
     if (i >= m->n_call) {
-        return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "does not exist");
+        return outputs_refuse(&q, PT_ERROR_INVALID_ARGUMENT, "does not exist");
     }
     pt_ref ref = argument_ref(m, i);
     if (pt_tensor_record(c, ref)) {
@@ -151,12 +151,12 @@ int pt_resize_argument(pt_method *m, uint32_t i, uint32_t rank, const int32_t *s
     query q = {m, PT_SUBJECT_ARGUMENT, (int32_t)i, error};
     pt_context *c = &m->c;
     if (i >= m->n_call || !pt_tensor_record(c, argument_ref(m, i))) {
-        return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "is not a tensor of this call");
+        return outputs_refuse(&q, PT_ERROR_INVALID_ARGUMENT, "is not a tensor of this call");
     }
     if (rank > PT_MAX_RANK) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_SIZES, PT_NO_INDEX,
                          "are more than 16");
     }
     int code = pt_resize_tensor(c, argument_ref(m, i), rank, sizes);
-    return code == PT_ERROR_OK ? code : refuse(&q, code, c->reason);
+    return code == PT_ERROR_OK ? code : outputs_refuse(&q, code, c->reason);
 }

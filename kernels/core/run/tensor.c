@@ -127,7 +127,7 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b) {
     return true;
 }
 
-static const pt_value *record(const pt_context *c, pt_ref arg) {
+static const pt_value *tensor_record(const pt_context *c, pt_ref arg) {
     return (const pt_value *)(const void *)pt_at(c, arg);
 }
 
@@ -157,7 +157,7 @@ static bool has_sizes(const pt_context *c, const pt_value *value, uint32_t rank,
 }
 
 int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
-    const pt_value *value = record(c, arg);
+    const pt_value *value = tensor_record(c, arg);
     if (has_sizes(c, value, rank, sizes)) {
         return PT_ERROR_OK;
     }
@@ -176,12 +176,12 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
 }
 
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
-    uint8_t flags = record(c, arg)->flags;
+    uint8_t flags = tensor_record(c, arg)->flags;
     if (c->checking == PT_CHECK_BOUNDS && flags & PT_VALUE_DYNAMIC) {
         return (flags & PT_VALUE_RANK) == rank ? PT_ERROR_OK
                                                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, REASON_RANK);
     }
-    const pt_value *value = record(c, arg);
+    const pt_value *value = tensor_record(c, arg);
     if (flags & PT_VALUE_DYNAMIC && !has_sizes(c, value, rank, sizes) && pt_is_elsewhere(c, arg)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "an input or output that is also the output would get other sizes");

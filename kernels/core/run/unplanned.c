@@ -3,14 +3,14 @@
 #include "core/record.h"
 #include <string.h>
 
-static pt_value *record(const pt_context *c, pt_ref arg) {
+static pt_value *unplanned_record(const pt_context *c, pt_ref arg) {
     return (pt_value *)(void *)pt_at(c, arg);
 }
 
 // Leaves a view at most the elements of its source.
-static void limit(const pt_context *c, pt_ref view, uint32_t max) {
+static void unplanned_limit(const pt_context *c, pt_ref view, uint32_t max) {
     pt_tensor t = pt_get_tensor(c, view);
-    uint32_t *sizes = (uint32_t *)(void *)pt_at(c, record(c, view)->sizes);
+    uint32_t *sizes = (uint32_t *)(void *)pt_at(c, unplanned_record(c, view)->sizes);
     if ((uint32_t)pt_numel(&t) > max) {
         memset(sizes, 0, t.rank * sizeof(*sizes));
     }
@@ -19,8 +19,8 @@ static void limit(const pt_context *c, pt_ref view, uint32_t max) {
 
 // A static view is as large as its source may be: it stays within planned memory only.
 static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
-    const pt_value *source = record(c, from);
-    pt_value *view = record(c, to);
+    const pt_value *source = unplanned_record(c, from);
+    pt_value *view = unplanned_record(c, to);
     uint32_t max = pt_capacity(c, from);
     if (source->type != view->type) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of another dtype than its source");
@@ -35,7 +35,7 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         if (is_static) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of more elements than its source");
         }
-        limit(c, to, max);
+        unplanned_limit(c, to, max);
     }
     uint8_t constant = source->flags & PT_VALUE_CONSTANT; // before it changes: of a view of itself
     view->data = source->data;
@@ -51,7 +51,7 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM,
                        "a view that is not a tensor, or has no source");
     }
-    pt_value *view = record(c, to);
+    pt_value *view = unplanned_record(c, to);
     view->data = view->data == PT_DATA_UNPLANNED ? 0 : view->data;
     return PT_ERROR_OK;
 }
@@ -59,8 +59,8 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
     // none: unplanned views of themselves, of each other, or of one that is one later
-    bool has_data = record(c, from)->data != 0 || pt_capacity(c, to) == 0;
-    return has_data && record(c, from)->data == record(c, to)->data
+    bool has_data = unplanned_record(c, from)->data != 0 || pt_capacity(c, to) == 0;
+    return has_data && unplanned_record(c, from)->data == unplanned_record(c, to)->data
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                          "a view of different tensors, or made before its source");
@@ -84,7 +84,7 @@ static int for_views(pt_context *c, uint32_t n, uint32_t external, view_step ste
 }
 
 static int place_others(pt_context *c, const pt_method_record *method, uint32_t *external) {
-    pt_value *value = record(c, method->values);
+    pt_value *value = unplanned_record(c, method->values);
     for (uint32_t i = 0; i < method->n_values; i++, value++) {
         if (value->data != PT_DATA_UNPLANNED) {
             continue;
@@ -116,7 +116,7 @@ int pt_place_unplanned(pt_context *c, bool has_views, uint32_t *external) {
 
 uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
     const pt_method_record *m = pt_record_of(c);
-    const pt_value *value = record(c, m->values);
+    const pt_value *value = unplanned_record(c, m->values);
     uint32_t needed = 0;
     for (uint32_t i = 0; i < m->n_values; i++, value++) {
         bool counts = bounds || !(value->flags & PT_VALUE_DYNAMIC);
@@ -131,7 +131,7 @@ uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
 
 void pt_clear_oversized(const pt_context *c, uint32_t memory) {
     const pt_method_record *m = pt_record_of(c);
-    const pt_value *value = record(c, m->values);
+    const pt_value *value = unplanned_record(c, m->values);
     for (uint32_t i = 0; PT_HAS_DYNAMIC && i < m->n_values; i++, value++) {
         if (value->data >> PT_REF_OFFSET_BITS != memory || !(value->flags & PT_VALUE_DYNAMIC)) {
             continue;

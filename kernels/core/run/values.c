@@ -48,7 +48,7 @@ static pt_scalar scalar_of(const uint8_t *evalue) {
 
 // ---- records
 
-static pt_value *record(const pt_context *c, pt_ref arg) {
+static pt_value *values_record(const pt_context *c, pt_ref arg) {
     return (pt_value *)(void *)pt_at(c, arg);
 }
 
@@ -62,12 +62,12 @@ pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
     if (!pt_is_record(arg)) {
         return scalar_of(pt_at(c, arg));
     }
-    const pt_value *variable = record(c, arg);
+    const pt_value *variable = values_record(c, arg);
     return (pt_scalar){.type = variable->type - PT_VALUE_OTHER, .as.i = variable_int(variable)};
 }
 
 int64_t pt_get_int(const pt_context *c, pt_ref arg) {
-    return pt_is_record(arg) ? variable_int(record(c, arg)) : int_of(pt_at(c, arg));
+    return pt_is_record(arg) ? variable_int(values_record(c, arg)) : int_of(pt_at(c, arg));
 }
 
 bool pt_get_bool(const pt_context *c, pt_ref arg) {
@@ -75,7 +75,7 @@ bool pt_get_bool(const pt_context *c, pt_ref arg) {
 }
 
 void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s) {
-    pt_value *variable = record(c, arg);
+    pt_value *variable = values_record(c, arg);
     variable->data = (uint32_t)s.as.i;
     variable->sizes = (uint32_t)((uint64_t)s.as.i >> 32);
     variable->type = PT_VALUE_OTHER + s.type;
@@ -123,30 +123,30 @@ double pt_get_double(const pt_context *c, pt_ref arg) {
 // ---- strings and lists
 
 // Every list table has its items in slot 0, a string its characters.
-static const uint8_t *items_of(const uint8_t *evalue) {
+static const uint8_t *values_items_of(const uint8_t *evalue) {
     return pt_table_follow(pt_table_follow(evalue, PT_SLOT_EVALUE_VAL), 0);
 }
 
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length) {
     if (PT_HAS_PTM && pt_is_record(arg)) {
-        *length = record(c, arg)->sizes;
-        return (const char *)pt_at(c, record(c, arg)->data);
+        *length = values_record(c, arg)->sizes;
+        return (const char *)pt_at(c, values_record(c, arg)->data);
     }
-    const uint8_t *items = items_of(pt_at(c, arg));
+    const uint8_t *items = values_items_of(pt_at(c, arg));
     *length = items ? pt_read_u32(items) : 0;
     return (const char *)(items ? items + 4 : items);
 }
 
 uint32_t pt_list_length(const pt_context *c, pt_ref arg) {
     if (pt_is_record(arg)) {
-        return record(c, arg)->sizes;
+        return values_record(c, arg)->sizes;
     }
-    const uint8_t *items = items_of(pt_at(c, arg));
+    const uint8_t *items = values_items_of(pt_at(c, arg));
     return items ? pt_read_u32(items) : 0;
 }
 
 int64_t pt_list_index(const pt_context *c, pt_ref arg, uint32_t i) {
-    return read_i64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+    return read_i64(values_items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
 // The program's vector of EValue.
@@ -172,27 +172,26 @@ static const uint8_t *number_item(const pt_context *c, const pt_value *list, uin
 
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
     if (!pt_is_record(arg)) {
-        return int_of(int_item(values_of(c), items_of(pt_at(c, arg)), i));
+        return int_of(int_item(values_of(c), values_items_of(pt_at(c, arg)), i));
     }
-    const pt_value *list = record(c, arg);
-    return PT_HAS_PTM && list->flags & PT_VALUE_CONSTANT
-               ? read_i64(number_item(c, list, i))
-               : pt_get_int(c, pt_list_item(c, arg, i));
+    const pt_value *list = values_record(c, arg);
+    return PT_HAS_PTM && list->flags & PT_VALUE_CONSTANT ? read_i64(number_item(c, list, i))
+                                                         : pt_get_int(c, pt_list_item(c, arg, i));
 }
 
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
     return read_f64(PT_HAS_PTM && pt_is_record(arg)
-                        ? number_item(c, record(c, arg), i)
-                        : items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+                        ? number_item(c, values_record(c, arg), i)
+                        : values_items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
 bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i) {
-    return (PT_HAS_PTM && pt_is_record(arg) ? pt_at(c, record(c, arg)->data)
-                                               : items_of(pt_at(c, arg)) + 4)[i] != 0;
+    return (PT_HAS_PTM && pt_is_record(arg) ? pt_at(c, values_record(c, arg)->data)
+                                            : values_items_of(pt_at(c, arg)) + 4)[i] != 0;
 }
 
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *values) {
-    const uint8_t *items = pt_is_record(arg) ? NULL : items_of(pt_at(c, arg));
+    const uint8_t *items = pt_is_record(arg) ? NULL : values_items_of(pt_at(c, arg));
     const uint8_t *program = items ? values_of(c) : NULL;
     uint32_t n = items ? pt_read_u32(items) : pt_list_length(c, arg);
     for (uint32_t i = 0; i < n && i < max; i++) {
@@ -203,7 +202,7 @@ uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *va
 }
 
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i) {
-    return ((const pt_ref *)(const void *)pt_at(c, record(c, arg)->data))[i];
+    return ((const pt_ref *)(const void *)pt_at(c, values_record(c, arg)->data))[i];
 }
 
 // ---- kinds of arguments
@@ -214,7 +213,7 @@ static bool is_tensor(const pt_value *value) {
 
 // True when all items of a list in the program name ints.
 static bool ints_are_ints(const pt_context *c, pt_ref arg) {
-    const uint8_t *items = items_of(pt_at(c, arg));
+    const uint8_t *items = values_items_of(pt_at(c, arg));
     const uint8_t *program = values_of(c);
     uint32_t n = items ? pt_read_u32(items) : 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -227,7 +226,7 @@ static bool ints_are_ints(const pt_context *c, pt_ref arg) {
 }
 
 static bool items_are(const pt_context *c, pt_ref arg, char letter) {
-    for (uint32_t i = 0; i < record(c, arg)->sizes; i++) {
+    for (uint32_t i = 0; i < values_record(c, arg)->sizes; i++) {
         if (!pt_has_kind(c, pt_list_item(c, arg, i), letter)) {
             return false;
         }
@@ -254,7 +253,7 @@ static bool number_has_kind(uint8_t type, char letter) {
 }
 
 // Numbers, strings and lists of numbers that do not change have records in an image.
-static bool is_constant(const pt_value *value) {
+static bool values_is_constant(const pt_value *value) {
     return PT_HAS_PTM && value->flags & PT_VALUE_CONSTANT && !is_tensor(value);
 }
 
@@ -283,8 +282,8 @@ static bool variable_has_kind(const pt_context *c, uint8_t type, char letter) {
 }
 
 static bool record_has_kind(const pt_context *c, pt_ref arg, char letter) {
-    const pt_value *value = record(c, arg);
-    if (is_constant(value)) {
+    const pt_value *value = values_record(c, arg);
+    if (values_is_constant(value)) {
         return constant_has_kind(value->type - PT_VALUE_OTHER, letter);
     }
     switch (letter) {

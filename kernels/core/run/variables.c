@@ -3,8 +3,8 @@
 #include "core/record.h"
 
 // Tries record *near, which becomes what is found, and the one behind it first.
-static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index,
-                   uint32_t *near) {
+static pt_ref variables_find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index,
+                             uint32_t *near) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
     uint32_t i = *near;
     i += i < n && values[i].index != index;
@@ -26,20 +26,20 @@ pt_ref pt_find_value(const pt_context *c, uint32_t index) {
 
 pt_ref pt_find_value_near(const pt_context *c, uint32_t index, uint32_t *near) {
     const pt_method_record *m = pt_record_of(c);
-    return find(c, m->values, m->n_values, index, near);
+    return variables_find(c, m->values, m->n_values, index, near);
 }
 
 pt_ref pt_find_variable(const pt_context *c, uint32_t index) {
     const pt_method_record *m = pt_record_of(c);
     pt_ref variables = pt_is_ptm(c) ? pt_make_ref(PT_MEMORY_POOL, 0)
-                                      : m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
+                                    : m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
     uint32_t near = 0;
-    return find(c, variables, m->n_variables, index, &near);
+    return variables_find(c, variables, m->n_variables, index, &near);
 }
 
 // ---- from indexes to records
 
-static void sift_down(uint32_t *items, uint32_t i, uint32_t n) {
+static void variables_sift_down(uint32_t *items, uint32_t i, uint32_t n) {
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
         child += child + 1 < n && items[child + 1] > items[child];
         if (items[child] <= items[i]) {
@@ -53,13 +53,13 @@ static void sift_down(uint32_t *items, uint32_t i, uint32_t n) {
 
 uint32_t pt_sort(uint32_t *items, uint32_t n) {
     for (uint32_t i = n / 2; i-- > 0;) {
-        sift_down(items, i, n);
+        variables_sift_down(items, i, n);
     }
     for (uint32_t end = n; end-- > 1;) {
         uint32_t largest = items[0];
         items[0] = items[end];
         items[end] = largest;
-        sift_down(items, 0, end);
+        variables_sift_down(items, 0, end);
     }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -97,10 +97,10 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
             return real.check(c, args);                                            \
         }                                                                          \
         PT_TRY(complex_check);                                                     \
-        return pt_note_variant(c, 0);                                             \
+        return pt_note_variant(c, 0);                                              \
     }                                                                              \
     static int symbol##_run(pt_context *c, const pt_ref *args) {                   \
-        return !pt_variant(c) && (at_run) ? complex_run : real.run(c, args);      \
+        return !pt_variant(c) && (at_run) ? complex_run : real.run(c, args);       \
     }                                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
@@ -117,8 +117,8 @@ static bool two_are_complex(const pt_context *c, const pt_ref *args, uint32_t fo
            (!(form & OTHER_IS_NUMBER) && is_complex(c, args[MUL_OTHER]));
 }
 
-static void get_operands(const pt_context *c, const pt_ref *args, operation op, uint32_t form,
-                         operands *o, pt_number *element) {
+static void complex_get_operands(const pt_context *c, const pt_ref *args, operation op,
+                                 uint32_t form, operands *o, pt_number *element) {
     o->op = op;
     o->out = pt_get_tensor(c, out_of_two(args, form));
     o->a = pt_get_tensor(c, args[MUL_SELF]);
@@ -148,7 +148,7 @@ static int check_two(pt_context *c, const pt_ref *args, operation op, uint32_t f
     pt_number element;
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
-    get_operands(c, args, op, form, &o, &element);
+    complex_get_operands(c, args, op, form, &o, &element);
     if (!is_known(&o.a) || !is_known(&o.b) || !is_known(&o.out) ||
         (!pt_is_complex(o.a.dtype) && !pt_is_complex(o.b.dtype)) ||
         (is_predicate(op) && pt_is_complex(o.out.dtype))) {
@@ -166,7 +166,7 @@ static int check_two(pt_context *c, const pt_ref *args, operation op, uint32_t f
 static int run_two(pt_context *c, const pt_ref *args, operation op, uint32_t form) {
     operands o;
     pt_number element;
-    get_operands(c, args, op, form, &o, &element);
+    complex_get_operands(c, args, op, form, &o, &element);
     if (pt_numel(&o.out) == 0) {
         return PT_ERROR_OK;
     }
@@ -214,7 +214,7 @@ static int check_one(pt_context *c, operation op, pt_ref in_arg, pt_ref out_arg)
     return pt_expect_sizes(c, out_arg, in.rank, in.sizes);
 }
 
-static int run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref out_arg) {
+static int complex_run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref out_arg) {
     const pt_tensor in = pt_get_tensor(c, in_arg), out = pt_get_tensor(c, out_arg);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
@@ -228,7 +228,8 @@ static int run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref out_arg) {
 #define OF_ONE(symbol, real, op, in, out)                                                  \
     COMPLEX_KERNEL(symbol, real, is_complex(c, args[in]) || is_complex(c, args[out]),      \
                    is_complex(c, args[in]) || (op == CONVERT && is_complex(c, args[out])), \
-                   check_one(c, op, args[in], args[out]), run_one(c, op, args[in], args[out]))
+                   check_one(c, op, args[in], args[out]),                                  \
+                   complex_run_one(c, op, args[in], args[out]))
 
 OF_ONE(complex_neg_out, pt_aten_neg_out, NEGATE, NEG_SELF, NEG_OUT)
 OF_ONE(complex_abs_out, pt_aten_abs_out, SIZE, ABS_SELF, ABS_OUT)
@@ -243,7 +244,7 @@ static bool converts(const pt_context *c, pt_ref in_arg, pt_ref out_arg) {
 #define CONVERSION(symbol, real, in, out, complex_check)            \
     COMPLEX_KERNEL(symbol, real, converts(c, args[in], args[out]),  \
                    converts(c, args[in], args[out]), complex_check, \
-                   run_one(c, CONVERT, args[in], args[out]))
+                   complex_run_one(c, CONVERT, args[in], args[out]))
 
 static int check_to_dim_order(pt_context *c, const pt_ref *args) {
     PT_TRY(check_one(c, CONVERT, args[TO_DIM_ORDER_COPY_SELF], args[TO_DIM_ORDER_COPY_OUT]));
@@ -312,7 +313,7 @@ OVER_DIMS(complex_mean_out, pt_aten_mean_out, pt_mean_one)
 
 // ---- products of matrices, of rank 2, or 3 with a batch
 
-static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
+static int complex_check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
     const pt_tensor t[] = {pt_get_tensor(c, args[BMM_SELF]), pt_get_tensor(c, args[BMM_MAT2]),
                            pt_get_tensor(c, args[BMM_OUT])};
     for (uint32_t i = 0; i < 3; i++) {
@@ -356,7 +357,7 @@ static int run_product(pt_context *c, const pt_ref *args, uint32_t rank) {
 
 #define PRODUCT(symbol, real, rank)                                                            \
     COMPLEX_KERNEL(symbol, real, is_complex(c, args[BMM_SELF]), is_complex(c, args[BMM_SELF]), \
-                   check_product(c, args, rank), run_product(c, args, rank))
+                   complex_check_product(c, args, rank), run_product(c, args, rank))
 
 PRODUCT(complex_mm_out, pt_aten_mm_out, 2)
 PRODUCT(complex_bmm_out, pt_aten_bmm_out, 3)

@@ -1,8 +1,8 @@
 // Operators of torchvision for object detectors, in float32: nms, roi_align.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
-#include "portable/dtype_access.h"
 #include "portable/compare.h"
+#include "portable/dtype_access.h"
 #include <string.h>
 
 // ---- nms: (dets, scores, iou_threshold, out), the boxes (x1, y1, x2, y2) that no box of a higher
@@ -36,7 +36,7 @@ static int check_nms(pt_context *c, const pt_ref *args) {
 }
 
 // As torchvision compares: a NaN among them is not taken, or the first of the two.
-static float larger(float a, float b) {
+static float regions_larger(float a, float b) {
     return a < b ? b : a;
 }
 
@@ -49,9 +49,9 @@ static float area(const float *box) {
 }
 
 // Intersection over union.
-static float overlap(const float *a, const float *b) {
-    const float width = larger(0, smaller(a[2], b[2]) - larger(a[0], b[0]));
-    const float height = larger(0, smaller(a[3], b[3]) - larger(a[1], b[1]));
+static float regions_overlap(const float *a, const float *b) {
+    const float width = regions_larger(0, smaller(a[2], b[2]) - regions_larger(a[0], b[0]));
+    const float height = regions_larger(0, smaller(a[3], b[3]) - regions_larger(a[1], b[1]));
     const float both = width * height;
     return both / (area(a) + area(b) - both);
 }
@@ -70,7 +70,7 @@ static int run_nms(pt_context *c, const pt_ref *args) {
         int32_t end = ++kept;
         for (int32_t i = kept; i < left; i++) {
             PT_TRY(pt_count_elements(c, 1));
-            if (!((double)overlap(box, boxes + order[i] * 4) > max)) {
+            if (!((double)regions_overlap(box, boxes + order[i] * 4) > max)) {
                 order[end++] = order[i];
             }
         }
@@ -125,15 +125,15 @@ typedef struct sample {
 
 enum { MAX_SAMPLES = 1 << 15 }; // of a bin, in each direction
 
-static int read_axis(pt_context *c, const pt_ref *args, float from, float to, int32_t bins,
-                     axis *a) {
+static int regions_read_axis(pt_context *c, const pt_ref *args, float from, float to, int32_t bins,
+                             axis *a) {
     const float scale = (float)pt_get_double(c, args[ROI_ALIGN_SPATIAL_SCALE]);
     const bool aligned = pt_get_bool(c, args[ROI_ALIGN_ALIGNED]);
     const float offset = aligned ? 0.5f : 0.0f;
     const int64_t ratio = pt_get_int(c, args[ROI_ALIGN_SAMPLING_RATIO]);
     a->start = from * scale - offset;
     float size = to * scale - offset - a->start;
-    size = aligned ? size : larger(size, 1);
+    size = aligned ? size : regions_larger(size, 1);
     a->bin = size / (float)bins;
     const float samples = ratio > 0 ? (float)ratio : a->bin;
     if (!(samples <= MAX_SAMPLES)) {
@@ -199,8 +199,8 @@ static int run_roi_align(pt_context *c, const pt_ref *args) {
                            "a region is in an image that is not there");
         }
         const float *image = (const float *)input.data + (int32_t)roi[0] * input.sizes[1] * pixels;
-        PT_TRY(read_axis(c, args, roi[2], roi[4], bins[0], &axes[0]));
-        PT_TRY(read_axis(c, args, roi[1], roi[3], bins[1], &axes[1]));
+        PT_TRY(regions_read_axis(c, args, roi[2], roi[4], bins[0], &axes[0]));
+        PT_TRY(regions_read_axis(c, args, roi[1], roi[3], bins[1], &axes[1]));
         for (int32_t i = 0; i < input.sizes[1]; i++, image += pixels) {
             for (int32_t bin[2] = {0, 0}; bin[0] < bins[0]; bin[0]++) {
                 for (bin[1] = 0; bin[1] < bins[1]; bin[1]++) {

@@ -18,7 +18,7 @@ static const uint32_t two_over_pi[] = {
 
 enum { WORDS = 6 }; // of 32 bits, the highest first
 
-static uint32_t two_over_pi_word(uint32_t position) {
+static uint32_t double_angles_two_over_pi_word(uint32_t position) {
     const uint32_t *w = &two_over_pi[position >> 5];
     return (uint32_t)((((uint64_t)w[0] << 32 | w[1]) << (position & 31)) >> 32);
 }
@@ -29,13 +29,14 @@ static void count_quadrants(uint64_t mantissa, uint32_t position, uint32_t turns
     const uint32_t low = (uint32_t)mantissa, high = (uint32_t)(mantissa >> 32);
     uint64_t carry = 0;
     for (uint32_t i = WORDS; i-- > 0;) {
-        carry += (uint64_t)low * two_over_pi_word(position + 32 * i);
+        carry += (uint64_t)low * double_angles_two_over_pi_word(position + 32 * i);
         turns[i] = (uint32_t)carry;
         carry >>= 32;
     }
     carry = 0;
     for (uint32_t i = WORDS - 1; i-- > 0;) {
-        carry += (uint64_t)high * two_over_pi_word(position + 32 * (i + 1)) + turns[i];
+        carry +=
+            (uint64_t)high * double_angles_two_over_pi_word(position + 32 * (i + 1)) + turns[i];
         turns[i] = (uint32_t)carry;
         carry >>= 32;
     }
@@ -49,7 +50,7 @@ static uint64_t multiply_high(uint64_t a, uint64_t b) {
 }
 
 // x = *r + *low + quadrant * pi / 2 with |r| <= pi / 4, quadrant modulo 4, for finite |x| > pi / 4.
-static uint32_t reduce_angle(double x, double *r, double *low) {
+static uint32_t double_angles_reduce_angle(double x, double *r, double *low) {
     const uint64_t bits = to_bits(x) & ~SIGN_BIT;
     uint32_t turns[WORDS];
     count_quadrants((bits & (((uint64_t)1 << MANTISSA_BITS) - 1)) | (uint64_t)1 << MANTISSA_BITS,
@@ -75,7 +76,7 @@ static uint32_t reduce_angle(double x, double *r, double *low) {
 // ---- sine, cosine, tangent
 
 // sin(r + low) with sin r = r + r^3 P(r^2) for |r| <= pi / 4; the error of P is 5.7e-18.
-static double sin_polynomial(double r, double low) {
+static double double_angles_sin_polynomial(double r, double low) {
     static const double p[] = {-0x1.ab17a79237a19p-41, 0x1.61217ec01749dp-33,
                                -0x1.ae64541266378p-26, 0x1.71de3a54605eep-19,
                                -0x1.a01a01a019936p-13, 0x1.1111111111110p-7,
@@ -85,7 +86,7 @@ static double sin_polynomial(double r, double low) {
 }
 
 // cos(r + low) with cos r = 1 - r^2 / 2 + r^4 P(r^2); the error of P is 8.7e-19.
-static double cos_polynomial(double r, double low) {
+static double double_angles_cos_polynomial(double r, double low) {
     static const double p[] = {-0x1.907d7aebd5e3dp-37, 0x1.1eeb68b109173p-29,
                                -0x1.27e4fa17a41b4p-22, 0x1.a01a019f4e867p-16,
                                -0x1.6c16c16c16966p-10, 0x1.5555555555555p-5};
@@ -94,7 +95,7 @@ static double cos_polynomial(double r, double low) {
 }
 
 // sin(x + shift * pi / 2)
-static double shifted_sin(double x, uint32_t shift) {
+static double double_angles_shifted_sin(double x, uint32_t shift) {
     double r = x, low = 0;
     uint32_t quadrant = shift;
     double size = __builtin_fabs(x);
@@ -102,18 +103,19 @@ static double shifted_sin(double x, uint32_t shift) {
         return is_nan(x) ? quiet(x) : not_a_number();
     }
     if (size > 0x1.921fb54442d18p-1) {
-        quadrant += reduce_angle(x, &r, &low);
+        quadrant += double_angles_reduce_angle(x, &r, &low);
     }
-    double y = quadrant & 1 ? cos_polynomial(r, low) : sin_polynomial(r, low);
+    double y =
+        quadrant & 1 ? double_angles_cos_polynomial(r, low) : double_angles_sin_polynomial(r, low);
     return quadrant & 2 ? -y : y;
 }
 
 double pt_sin(double x) {
-    return shifted_sin(x, 0);
+    return double_angles_shifted_sin(x, 0);
 }
 
 double pt_cos(double x) {
-    return shifted_sin(x, 1);
+    return double_angles_shifted_sin(x, 1);
 }
 
 double pt_tan(double x) {
@@ -123,7 +125,7 @@ double pt_tan(double x) {
 // ---- their inverses
 
 // asin x - x = x^3 P(x^2) for |x| <= 1/2; the error of P is 5.6e-18.
-static double asin_minus_x(double x, double z) {
+static double double_angles_asin_minus_x(double x, double z) {
     static const double p[] = {0x1.d78189767524ep-6, -0x1.e7a24f548c99fp-7, 0x1.1d661531b222ep-6,
                                0x1.653a8f8cfd43cp-8, 0x1.524ea8b3aad31p-7,  0x1.78246f32d075cp-7,
                                0x1.c9cf3759fd8ffp-7, 0x1.1c4d343fa57f6p-6,  0x1.6e8bb1d89492bp-6,
@@ -133,10 +135,10 @@ static double asin_minus_x(double x, double z) {
 }
 
 // acos x = 2 asin(sqrt((1 - x) / 2)) for 1/2 <= x <= 1.
-static double acos_near_1(double x) {
+static double double_angles_acos_near_1(double x) {
     double z = 0.5 * (1.0 - x);
     double s = pt_sqrt(z);
-    return 2.0 * (s + asin_minus_x(s, z));
+    return 2.0 * (s + double_angles_asin_minus_x(s, z));
 }
 
 double pt_asin(double x) {
@@ -145,12 +147,12 @@ double pt_asin(double x) {
         return quiet(x);
     }
     if (size < 0.5) {
-        return x + asin_minus_x(x, x * x);
+        return x + double_angles_asin_minus_x(x, x * x);
     }
     if (size > 1.0) {
         return not_a_number();
     }
-    return with_sign(HALF_PI_HIGH - (acos_near_1(size) - HALF_PI_LOW), x);
+    return with_sign(HALF_PI_HIGH - (double_angles_acos_near_1(size) - HALF_PI_LOW), x);
 }
 
 double pt_acos(double x) {
@@ -159,12 +161,12 @@ double pt_acos(double x) {
         return quiet(x);
     }
     if (size < 0.5) {
-        return HALF_PI_HIGH - (x + (asin_minus_x(x, x * x) - HALF_PI_LOW));
+        return HALF_PI_HIGH - (x + (double_angles_asin_minus_x(x, x * x) - HALF_PI_LOW));
     }
     if (size > 1.0) {
         return not_a_number();
     }
-    double y = acos_near_1(size);
+    double y = double_angles_acos_near_1(size);
     return x < 0 ? 2.0 * HALF_PI_HIGH - (y - 2.0 * HALF_PI_LOW) : y;
 }
 

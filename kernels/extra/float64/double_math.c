@@ -15,7 +15,7 @@
 
 // e^(x + low) = 2^n (1 + q) with n in *n, |q| < 0.42. |x| < 2^11, low is small.
 // e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2; the error of P is 2.9e-19.
-static double reduced_exp(double x, double low, int32_t *n) {
+static double double_math_reduced_exp(double x, double low, int32_t *n) {
     static const double p[] = {0x1.1f730349868cep-29,
                                0x1.af4de97ca4194p-26,
                                0x1.27e4db646b17ep-22,
@@ -34,7 +34,7 @@ static double reduced_exp(double x, double low, int32_t *n) {
     return polynomial(p, COUNT(p), r) * (r * r) + r;
 }
 
-static double exp_sum(double x, double low) {
+static double double_math_exp_sum(double x, double low) {
     if (is_nan(x)) {
         return quiet(x);
     }
@@ -46,14 +46,14 @@ static double exp_sum(double x, double low) {
     }
     // The power of 2 in two parts: the result may lie outside the normal numbers.
     int32_t n;
-    double m = 1.0 + reduced_exp(x, low, &n);
+    double m = 1.0 + double_math_reduced_exp(x, low, &n);
     int32_t part = n < -900 ? -128 : n > 900 ? 128 : 0;
     double scale = from_bits((uint64_t)(1023 + part) << MANTISSA_BITS);
     return from_bits(to_bits(m) + ((uint64_t)(int64_t)(n - part) << MANTISSA_BITS)) * scale;
 }
 
 double pt_exp(double x) {
-    return exp_sum(x, 0.0);
+    return double_math_exp_sum(x, 0.0);
 }
 
 double pt_expm1(double x) {
@@ -65,7 +65,7 @@ double pt_expm1(double x) {
         return x < 0 ? -1.0 : pt_exp(x);
     }
     int32_t n;
-    double q = reduced_exp(x, 0.0, &n);
+    double q = double_math_reduced_exp(x, 0.0, &n);
     double scale = from_bits((uint64_t)(1023 + n) << MANTISSA_BITS);
     return scale * q + (scale - 1.0);
 }
@@ -87,7 +87,7 @@ double pt_tanh(double x) {
     return with_sign(size > 22.0 ? 1.0 : e / (e + 2.0), x);
 }
 
-static double half_exp(double size) {
+static double double_math_half_exp(double size) {
     double root = pt_exp(0.5 * size);
     return 0.5 * root * root;
 }
@@ -101,13 +101,13 @@ double pt_sinh(double x) {
         return x;
     }
     double e = size < 709.0 ? pt_expm1(size) : 0.0;
-    return with_sign(size < 709.0 ? 0.5 * (e + e / (e + 1.0)) : half_exp(size), x);
+    return with_sign(size < 709.0 ? 0.5 * (e + e / (e + 1.0)) : double_math_half_exp(size), x);
 }
 
 double pt_cosh(double x) {
     double size = __builtin_fabs(x);
     if (!(size <= 709.0)) {
-        return is_nan(x) ? quiet(x) : half_exp(size);
+        return is_nan(x) ? quiet(x) : double_math_half_exp(size);
     }
     double e = pt_exp(size);
     return 0.5 * e + 0.5 / e;
@@ -116,7 +116,7 @@ double pt_cosh(double x) {
 // ---- logarithm
 
 // x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). x is positive and finite.
-static double split_exponent(double x, double *k) {
+static double double_math_split_exponent(double x, double *k) {
     const uint64_t root = 0x3FE6A09E667F3BCD; // bits of sqrt(1/2)
     int32_t offset = 0;
     if (x < 0x1p-1022) {
@@ -130,7 +130,7 @@ static double split_exponent(double x, double *k) {
 
 // log(1 + f) = f - half_square + *rest, half_square = f^2 / 2, from log(1 + f) = 2 artanh(s) with
 // s = f / (2 + f), artanh by 2s + s^3 P(s^2); the error of P is 4.7e-18.
-static double log_rest(double f, double half_square) {
+static double double_math_log_rest(double f, double half_square) {
     static const double p[] = {0x1.2b5900de53b32p-3, 0x1.39fe51a7c18f9p-3, 0x1.7462b51cb66b1p-3,
                                0x1.c71c62e3f11e6p-3, 0x1.2492492df281ap-2, 0x1.99999999952d7p-2,
                                0x1.5555555555558p-1};
@@ -140,7 +140,7 @@ static double log_rest(double f, double half_square) {
 }
 
 // True if log(x) needs no computation: it is *y.
-static bool log_is_special(double x, double *y) {
+static bool double_math_log_is_special(double x, double *y) {
     if (x > 0 && x < infinity()) {
         return false;
     }
@@ -149,19 +149,19 @@ static bool log_is_special(double x, double *y) {
 }
 
 // log(2^k (1 + f)) + low
-static double log_sum(double k, double f, double low) {
+static double double_math_log_sum(double k, double f, double low) {
     double half_square = 0.5 * f * f;
-    double rest = log_rest(f, half_square) + (k * LN2_LOW + low);
+    double rest = double_math_log_rest(f, half_square) + (k * LN2_LOW + low);
     return k * LN2_HIGH + (f - (half_square - rest));
 }
 
 double pt_log(double x) {
     double y, k;
-    if (log_is_special(x, &y)) {
+    if (double_math_log_is_special(x, &y)) {
         return y;
     }
-    double f = split_exponent(x, &k);
-    return log_sum(k, f, 0.0);
+    double f = double_math_split_exponent(x, &k);
+    return double_math_log_sum(k, f, 0.0);
 }
 
 double pt_log1p(double x) {
@@ -170,35 +170,35 @@ double pt_log1p(double x) {
         return x;
     }
     double u = 1.0 + x;
-    if (log_is_special(u, &y)) {
+    if (double_math_log_is_special(u, &y)) {
         return y;
     }
     double lost = u > 2.0 ? 1.0 - (u - x) : x - (u - 1.0);
-    double f = split_exponent(u, &k);
-    return log_sum(k, f, lost / u);
+    double f = double_math_split_exponent(u, &k);
+    return double_math_log_sum(k, f, lost / u);
 }
 
 double pt_log2(double x) {
     double y, k;
-    if (log_is_special(x, &y)) {
+    if (double_math_log_is_special(x, &y)) {
         return y;
     }
-    double f = split_exponent(x, &k);
+    double f = double_math_split_exponent(x, &k);
     double half_square = 0.5 * f * f;
     double high = high_part(f - half_square);
-    double low = (f - high) - half_square + log_rest(f, half_square);
+    double low = (f - high) - half_square + double_math_log_rest(f, half_square);
     // log2(e) - 1 in two parts, the first with 30 bits: its product with high is exact
     return k + high + high * 0x1.c551d948p-2 + (low * LOG2_E + high * 0x1.705fc2eefa200p-33);
 }
 
 double pt_log10(double x) {
     double y, k;
-    if (log_is_special(x, &y)) {
+    if (double_math_log_is_special(x, &y)) {
         return y;
     }
-    double f = split_exponent(x, &k);
+    double f = double_math_split_exponent(x, &k);
     double half_square = 0.5 * f * f;
-    double log = f - (half_square - log_rest(f, half_square));
+    double log = f - (half_square - double_math_log_rest(f, half_square));
     // log10(2) in two parts, the first with 32 bits
     return k * 0x1.34413508p-2 + (log * 0x1.bcb7b1526e50ep-2 + k * 0x1.f79fef311f12bp-34);
 }
@@ -240,7 +240,7 @@ double pt_atanh(double x) {
 
 // erfc(t) for 0.75 <= t < 27.3: e^(-t^2) Q(y) / (t + 2), y = (t - 2) / (t + 2); the error of Q is
 // 1.7e-17. t^2 is split so that its rounding does not spoil the exponential.
-static double erfc_tail(double t) {
+static double double_math_erfc_tail(double t) {
     static const double q[] = {
         -0x1.1b9cb65e391b8p-23, 0x1.c603f4209314cp-22,  -0x1.c7ea8b03dd97dp-24,
         -0x1.182f3db8ed468p-21, -0x1.9c4c2f7470288p-22, 0x1.31be4474bd3aap-26,
@@ -252,12 +252,12 @@ static double erfc_tail(double t) {
         -0x1.5fd386754eff9p-1,  0x1.058671b52c776p+0};
     double y = (t - 2.0) / (t + 2.0);
     double high = high_part(t);
-    return exp_sum(-(high * high), -((t - high) * (t + high))) *
+    return double_math_exp_sum(-(high * high), -((t - high) * (t + high))) *
            (polynomial(q, COUNT(q), y) / (t + 2.0));
 }
 
 // erf(x) - x for |x| < 0.75: x (2 / sqrt(pi) - 1 + x^2 P(x^2)); the error of P is 6.6e-18.
-static double erf_minus_x(double x) {
+static double double_math_erf_minus_x(double x) {
     static const double p[] = {
         -0x1.0ae8a79c4cc9dp-30, 0x1.f1694bbe2d8bdp-27,  -0x1.5eedc468b99edp-23,
         0x1.b9df01b06bad1p-20,  -0x1.f4d211d4fc478p-17, 0x1.f9a3252fa5ebfp-14,
@@ -270,23 +270,23 @@ static double erf_minus_x(double x) {
 double pt_erf(double x) {
     double size = __builtin_fabs(x);
     if (size < 0.75) {
-        return x + erf_minus_x(x);
+        return x + double_math_erf_minus_x(x);
     }
     if (is_nan(x)) {
         return quiet(x);
     }
-    return with_sign(size > 6.0 ? 1.0 : 1.0 - erfc_tail(size), x);
+    return with_sign(size > 6.0 ? 1.0 : 1.0 - double_math_erfc_tail(size), x);
 }
 
 double pt_erfc(double x) {
     double size = __builtin_fabs(x);
     if (size < 0.75) {
-        return 0.5 - ((x - 0.5) + erf_minus_x(x));
+        return 0.5 - ((x - 0.5) + double_math_erf_minus_x(x));
     }
     if (is_nan(x)) {
         return quiet(x);
     }
-    double tail = size > 27.3 ? 0.0 : erfc_tail(size);
+    double tail = size > 27.3 ? 0.0 : double_math_erfc_tail(size);
     return x < 0 ? 2.0 - tail : tail;
 }
 
@@ -343,7 +343,7 @@ static double long_log(double x, double *low) {
                                0x1.2492492492521p-3, 0x1.999999999999ap-3};
     const double third = 0x1.5555555555555p-2, third_low = 0x1.5555555555555p-56;
     double k, s_low, z_low, w_low, v_low;
-    double f = split_exponent(x, &k);
+    double f = double_math_split_exponent(x, &k);
     double d = 2.0 + f, d_low = f - (d - 2.0);
     double s = f / d;
     double back = product(s, d, &s_low);
@@ -363,14 +363,14 @@ static double long_log(double x, double *low) {
 }
 
 // x^y for finite x > 0, not 1, and finite y.
-static double positive_power(double x, double y) {
+static double double_math_positive_power(double x, double y) {
     double log_low, low;
     if (__builtin_fabs(y) >= 0x1p+64) {
         return (x > 1.0) == (y > 0) ? infinity() : 0.0;
     }
     double log = long_log(x, &log_low);
     double exponent = product(y, log, &low);
-    return exp_sum(exponent, low + y * log_low);
+    return double_math_exp_sum(exponent, low + y * log_low);
 }
 
 double pt_pow(double x, double y) {
@@ -391,7 +391,7 @@ double pt_pow(double x, double y) {
     } else if (x < 0 && y != pt_trunc(y)) {
         return not_a_number();
     } else {
-        power = size == 1.0 ? 1.0 : positive_power(size, y);
+        power = size == 1.0 ? 1.0 : double_math_positive_power(size, y);
     }
     return odd ? with_sign(power, x) : power;
 }

@@ -1,6 +1,6 @@
 #include "portable/double_rows.h"
 
-static int sum_deviations(const pt_double_rows *r, bool squared, double *sum) {
+static int double_rows_sum_deviations(const pt_double_rows *r, bool squared, double *sum) {
     *sum = 0;
     for (int32_t row = 0; row < r->rows; row++) {
         const double *x = r->in + row * r->row_step;
@@ -23,10 +23,10 @@ int pt_measure_doubles(pt_double_rows *r, double eps) {
         return PT_ERROR_OK;
     }
     for (int32_t i = 0; i < 2; i++) {
-        PT_TRY(sum_deviations(r, false, &sum));
+        PT_TRY(double_rows_sum_deviations(r, false, &sum));
         r->mean += sum / n;
     }
-    PT_TRY(sum_deviations(r, true, &sum));
+    PT_TRY(double_rows_sum_deviations(r, true, &sum));
     r->rstd = 1 / pt_sqrt(sum / n + eps);
     return PT_ERROR_OK;
 }

@@ -44,7 +44,7 @@ static int check_gradient(pt_context *c, const pt_ref *args, uint32_t i, uint32_
     return pt_expect_sizes(c, out, rank, sizes);
 }
 
-static int check_backward(pt_context *c, const pt_ref *args) {
+static int conv_backward_check_backward(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_BACKWARD_INPUT]);
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no gradients of this dtype");
@@ -92,16 +92,17 @@ typedef struct meeting {
     int32_t stride, shift;
 } meeting;
 
-static int32_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
+static int32_t conv_backward_parameter(const pt_context *c, pt_ref list, uint32_t i,
+                                       int32_t missing) {
     const uint32_t length = pt_list_length(c, list);
     return length == 0 ? missing : (int32_t)pt_list_int(c, list, length == 1 ? 0 : i);
 }
 
 static meeting meet(const pt_context *c, const pt_ref *args, uint32_t i, int32_t k, int32_t narrow,
                     int32_t broad) {
-    meeting m = {.stride = parameter(c, args[CONVOLUTION_BACKWARD_STRIDE], i, 1)};
-    m.shift = k * parameter(c, args[CONVOLUTION_BACKWARD_DILATION], i, 1) -
-              parameter(c, args[CONVOLUTION_BACKWARD_PADDING], i, 0);
+    meeting m = {.stride = conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_STRIDE], i, 1)};
+    m.shift = k * conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_DILATION], i, 1) -
+              conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_PADDING], i, 0);
     m.first = m.shift < 0 ? (m.stride - 1 - m.shift) / m.stride : 0;
     const int32_t room = broad - 1 - m.shift;
     const int32_t end = room < 0 ? 0 : room / m.stride + 1;
@@ -198,7 +199,7 @@ NOINLINE int run_bias(pt_context *c, const pt_ref *args, const pt_tensor *out) {
     return pt_numel(out) == 0 ? PT_ERROR_OK : pt_sum_products(c, &p, grad.dtype);
 }
 
-static int run_backward(pt_context *c, const pt_ref *args) {
+static int conv_backward_run_backward(pt_context *c, const pt_ref *args) {
     const pt_ref to_input = gradient(c, args, TO_INPUT), to_weight = gradient(c, args, TO_WEIGHT),
                  to_bias = gradient(c, args, TO_BIAS);
     if (!pt_is_none(to_input)) {
@@ -218,4 +219,5 @@ static int run_backward(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_convolution_backward_out = PT_KERNEL(check_backward, run_backward);
+const pt_kernel pt_aten_convolution_backward_out =
+    PT_KERNEL(conv_backward_check_backward, conv_backward_run_backward);

@@ -7,7 +7,7 @@
 
 extern const pt_kernel pt_aten_max_pool2d_with_indices_out;
 
-static int check_backward(pt_context *c, const pt_ref *args) {
+static int pooling_backward_check_backward(pt_context *c, const pt_ref *args) {
     const pt_ref self = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF];
     const pt_ref out = args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT];
     const pt_tensor in = pt_get_tensor(c, self), to = pt_get_tensor(c, out);
@@ -27,12 +27,13 @@ static int check_backward(pt_context *c, const pt_ref *args) {
 }
 
 // Strides of (N, C, H, W), 0 for a batch that is not there.
-static void image_strides(const pt_tensor *t, int32_t *strides) {
+static void pooling_backward_image_strides(const pt_tensor *t, int32_t *strides) {
     strides[0] = 0;
     pt_strides(t, strides + 4 - t->rank);
 }
 
-static void add(const pt_tensor *out, int32_t i, const pt_tensor *grad, int32_t j) {
+static void pooling_backward_add(const pt_tensor *out, int32_t i, const pt_tensor *grad,
+                                 int32_t j) {
     if (out->dtype == PT_DTYPE_DOUBLE) {
         ((double *)out->data)[i] += ((const double *)grad->data)[j];
     } else {
@@ -41,15 +42,15 @@ static void add(const pt_tensor *out, int32_t i, const pt_tensor *grad, int32_t 
     }
 }
 
-static int run_backward(pt_context *c, const pt_ref *args) {
+static int pooling_backward_run_backward(pt_context *c, const pt_ref *args) {
     const pt_tensor grad = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_OUTPUT]);
     const pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_INDICES]);
     const pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT]);
     const int32_t *last = grad.sizes + grad.rank, width = out.sizes[out.rank - 1];
     int32_t from[4], index[4], to[4];
-    image_strides(&grad, from);
-    image_strides(&indices, index);
-    image_strides(&out, to);
+    pooling_backward_image_strides(&grad, from);
+    pooling_backward_image_strides(&indices, index);
+    pooling_backward_image_strides(&out, to);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -64,7 +65,8 @@ static int run_backward(pt_context *c, const pt_ref *args) {
                     const int32_t position =
                         (int32_t)((const int64_t *)indices.data)[n * index[0] + k * index[1] +
                                                                  y * index[2] + x * index[3]];
-                    add(&out,
+                    pooling_backward_add(
+                        &out,
                         n * to[0] + k * to[1] + position / width * to[2] + position % width * to[3],
                         &grad, n * from[0] + k * from[1] + y * from[2] + x * from[3]);
                 }
@@ -75,4 +77,4 @@ static int run_backward(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_max_pool2d_with_indices_backward_grad_input =
-    PT_KERNEL(check_backward, run_backward);
+    PT_KERNEL(pooling_backward_check_backward, pooling_backward_run_backward);

@@ -56,7 +56,7 @@ typedef struct solution {
     pt_batch batch;
 } solution;
 
-static bool is_vector(const pt_tensor *a, const pt_tensor *b) {
+static bool linalg_lu_is_vector(const pt_tensor *a, const pt_tensor *b) {
     if (b->rank != 1 && b->rank + 1u != a->rank) {
         return false;
     }
@@ -73,7 +73,7 @@ static int read_solution(pt_context *c, const pt_ref *args, solution *s) {
     s->b = pt_get_tensor(c, args[LINALG_SOLVE_EX_B]);
     s->left = pt_get_bool(c, args[LINALG_SOLVE_EX_LEFT]);
     PT_TRY(pt_check_square(c, &s->a));
-    s->inner = is_vector(&s->a, &s->b) ? 1 : 2;
+    s->inner = linalg_lu_is_vector(&s->a, &s->b) ? 1 : 2;
     const int32_t n = s->a.sizes[s->a.rank - 1];
     if (s->b.dtype != s->a.dtype || s->b.rank < s->inner || (s->inner == 1 && !s->left) ||
         s->b.sizes[s->b.rank - (s->left ? s->inner : 1)] != n) {

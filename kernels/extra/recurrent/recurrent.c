@@ -30,7 +30,7 @@ static const kind gru = {GRU_GATES, 1, GRU_HX, GRU_OUTPUT};
 static const kind lstm = {LSTM_GATES, 2, LSTM_HX, LSTM_OUTPUT};
 
 // Tensors are float32, weights with scales int8.
-static int check_tensor(pt_context *c, const pt_ref *args, uint32_t i) {
+static int recurrent_check_tensor(pt_context *c, const pt_ref *args, uint32_t i) {
     const pt_tensor t = pt_get_tensor(c, args[i]);
     const bool has_scales =
         (i == GRU_WEIGHT_IH || i == GRU_WEIGHT_HH) && !pt_is_none(args[i + SCALES_OF]);
@@ -44,7 +44,7 @@ static int check_tensor(pt_context *c, const pt_ref *args, uint32_t i) {
     return PT_ERROR_OK;
 }
 
-static bool is_matrix(const pt_tensor *t, int32_t rows, int32_t columns) {
+static bool recurrent_is_matrix(const pt_tensor *t, int32_t rows, int32_t columns) {
     return t->rank == 2 && t->sizes[0] == rows && t->sizes[1] == columns;
 }
 
@@ -53,8 +53,8 @@ static int check_weights(pt_context *c, const pt_ref *args, const pt_tensor *inp
     const pt_tensor weight_hh = pt_get_tensor(c, args[GRU_WEIGHT_HH]);
     const int32_t rows = weight_ih.rank == 2 ? weight_ih.sizes[0] : -1;
     if (rows < 0 || rows % gates != 0 || input->rank != 3 ||
-        !is_matrix(&weight_ih, rows, input->sizes[2]) ||
-        !is_matrix(&weight_hh, rows, rows / gates)) {
+        !recurrent_is_matrix(&weight_ih, rows, input->sizes[2]) ||
+        !recurrent_is_matrix(&weight_hh, rows, rows / gates)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the weights do not fit the input and each other");
     }
@@ -85,7 +85,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     for (uint32_t i = 0; i < (uint32_t)k->output + 1 + k->states; i++) {
         const bool is_flag = i >= GRU_BATCH_FIRST && i <= GRU_SEQUENCE;
         if (!is_flag && !pt_is_none(args[i])) {
-            PT_TRY(check_tensor(c, args, i));
+            PT_TRY(recurrent_check_tensor(c, args, i));
         }
     }
     PT_TRY(check_weights(c, args, &input, k->gates));
@@ -96,7 +96,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
         const pt_ref given = args[k->first_state + i];
         if (!pt_is_none(given)) {
             const pt_tensor state = pt_get_tensor(c, given);
-            if (!is_matrix(&state, batch, hidden)) {
+            if (!recurrent_is_matrix(&state, batch, hidden)) {
                 return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the state does not fit the layer");
             }
         }

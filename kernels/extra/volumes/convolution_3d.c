@@ -77,7 +77,7 @@ NOINLINE static int read_volume(pt_context *c, const pt_ref *args, volume *u) {
     return PT_ERROR_OK;
 }
 
-static void add_row(const slice *to, const slice *from, const pt_walk *w) {
+static void conv3d_add_row(const slice *to, const slice *from, const pt_walk *w) {
     const int32_t to_step = w->strides[0][0], from_step = w->strides[1][0];
     int32_t i = w->offset[0], j = w->offset[1];
     if (to->dtype == PT_DTYPE_FLOAT) {
@@ -148,7 +148,7 @@ static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t ou
         v->bias = k == 0 ? u->bias : NULL;
         PT_TRY(run_tap(c, u, k == 0 ? &first : &u->next));
         if (k > 0) {
-            PT_TRY(for_rows(c, u, &first, &u->next, add_row));
+            PT_TRY(for_rows(c, u, &first, &u->next, conv3d_add_row));
         }
     }
     v->in_channels = in_channels;

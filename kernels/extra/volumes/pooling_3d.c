@@ -55,7 +55,7 @@ static float sum_floats(const float *first, const window *w) {
     return sum;
 }
 
-static void add_element(number *sum, const pools *p, int32_t at) {
+static void pooling_3d_add_element(number *sum, const pools *p, int32_t at) {
     if (p->dtype == PT_DTYPE_DOUBLE) {
         sum->d += ((const double *)p->in)[at];
     } else if (p->dtype == PT_DTYPE_LONG) {
@@ -75,7 +75,8 @@ static void store_average(const number *sum, const pools *p, const window *w, in
     }
 }
 
-static int average(pt_context *c, const pools *p, const window *w, int32_t in, int32_t out) {
+static int pooling_3d_average(pt_context *c, const pools *p, const window *w, int32_t in,
+                              int32_t out) {
     number sum = {.u = 0}; // which is 0 for all
     PT_TRY(pt_count_work(c, 1 + w->taps[0] * w->taps[1] * w->taps[2]));
     if (p->dtype == PT_DTYPE_FLOAT) {
@@ -86,7 +87,8 @@ static int average(pt_context *c, const pools *p, const window *w, int32_t in, i
         for (int32_t y = 0; y < w->taps[1]; y++) {
             for (int32_t x = 0; x < w->taps[2]; x++) {
                 PT_TRY(pt_count_work(c, 1));
-                add_element(&sum, p, in + z * w->step[0] + y * w->step[1] + x * w->step[2]);
+                pooling_3d_add_element(&sum, p,
+                                       in + z * w->step[0] + y * w->step[1] + x * w->step[2]);
             }
         }
     }
@@ -101,7 +103,7 @@ typedef struct greatest {
     int32_t at, index;
 } greatest;
 
-static greatest greatest_float(const float *in, const window *w, int32_t plane) {
+static greatest pooling_3d_greatest_float(const float *in, const window *w, int32_t plane) {
     greatest best = {plane, w->first};
     float value = in[plane];
     int32_t plane_index = w->first;
@@ -125,8 +127,8 @@ static greatest greatest_float(const float *in, const window *w, int32_t plane) 
     return best;
 }
 
-static int greatest_any(pt_context *c, const pools *p, const window *w, int32_t in,
-                        greatest *best) {
+static int pooling_3d_greatest_any(pt_context *c, const pools *p, const window *w, int32_t in,
+                                   greatest *best) {
     *best = (greatest){in, w->first};
     for (int32_t z = 0; z < w->taps[0]; z++) {
         for (int32_t y = 0; y < w->taps[1]; y++) {
@@ -143,15 +145,15 @@ static int greatest_any(pt_context *c, const pools *p, const window *w, int32_t 
     return PT_ERROR_OK;
 }
 
-static int take_greatest(pt_context *c, const pools *p, const window *w, int32_t in, int32_t out,
-                         int32_t index_at) {
+static int pooling_3d_take_greatest(pt_context *c, const pools *p, const window *w, int32_t in,
+                                    int32_t out, int32_t index_at) {
     greatest best;
     PT_TRY(pt_count_work(c, 1 + w->taps[0] * w->taps[1] * w->taps[2]));
     if (p->dtype == PT_DTYPE_FLOAT) {
-        best = greatest_float(p->in, w, in);
+        best = pooling_3d_greatest_float(p->in, w, in);
         ((float *)p->out)[out] = ((const float *)p->in)[best.at];
     } else {
-        PT_TRY(greatest_any(c, p, w, in, &best));
+        PT_TRY(pooling_3d_greatest_any(c, p, w, in, &best));
         pt_convert_element(p->out, out, p->dtype, p->in, best.at, p->dtype);
     }
     p->indices[index_at] = best.index;
@@ -174,8 +176,8 @@ static void volume_strides(const pt_tensor *t, uint32_t dims, int32_t *strides) 
 }
 
 // False where no output is to be computed.
-static bool start(const pt_context *c, pools *p, uint32_t dims, pt_ref in_arg, pt_ref out_arg,
-                  pt_ref indices_arg) {
+static bool pooling_3d_start(const pt_context *c, pools *p, uint32_t dims, pt_ref in_arg,
+                             pt_ref out_arg, pt_ref indices_arg) {
     const pt_tensor in = pt_get_tensor(c, in_arg), out = pt_get_tensor(c, out_arg);
     const int32_t *in_size = in.sizes + in.rank - dims, *out_size = out.sizes + in.rank - dims;
     p->in = in.data;
@@ -200,7 +202,7 @@ static bool start(const pt_context *c, pools *p, uint32_t dims, pt_ref in_arg, p
 }
 
 // Sets the window at depth, height and width `at` of the output.
-static void place_window(const pools *p, const int32_t *at, window *w) {
+static void pooling_3d_place_window(const pools *p, const int32_t *at, window *w) {
     const int32_t index_strides[DIMS] = {p->in_size[1] * p->in_size[2], p->in_size[2], 1};
     int64_t counted = 1;
     *w = (window){.divisor = p->divisor};
@@ -230,10 +232,10 @@ static int pool_window(pt_context *c, const pools *p, const window *w) {
         for (int32_t k = 0; k < p->channels; k++) {
             const int32_t in = w->from + n * p->in_strides[0] + k * p->in_strides[1];
             const int32_t out = w->to + n * p->out_strides[0] + k * p->out_strides[1];
-            PT_TRY(p->indices ? take_greatest(c, p, w, in, out,
-                                              w->index_to + n * p->index_strides[0] +
-                                                  k * p->index_strides[1])
-                              : average(c, p, w, in, out));
+            PT_TRY(p->indices ? pooling_3d_take_greatest(c, p, w, in, out,
+                                                         w->index_to + n * p->index_strides[0] +
+                                                             k * p->index_strides[1])
+                              : pooling_3d_average(c, p, w, in, out));
         }
     }
     return PT_ERROR_OK;
@@ -245,7 +247,7 @@ static int pool(pt_context *c, const pools *p) {
     for (at[0] = 0; at[0] < p->out_size[0]; at[0]++) {
         for (at[1] = 0; at[1] < p->out_size[1]; at[1]++) {
             for (at[2] = 0; at[2] < p->out_size[2]; at[2]++) {
-                place_window(p, at, &w);
+                pooling_3d_place_window(p, at, &w);
                 PT_TRY(pool_window(c, p, &w));
             }
         }
@@ -266,8 +268,8 @@ static int avg_pool3d_run(pt_context *c, const pt_ref *args) {
                .with_padding = pt_get_bool(c, args[AVG_POOL3D_COUNT_INCLUDE_PAD]),
                .divisor = pt_is_none(divisor) ? 0 : pt_get_int(c, divisor)};
     PT_TRY(pt_read_pooling(c, args, 3, &windows));
-    return start(c, &p, 3, args[AVG_POOL3D_SELF], args[AVG_POOL3D_OUT], 0) ? pool(c, &p)
-                                                                           : PT_ERROR_OK;
+    return pooling_3d_start(c, &p, 3, args[AVG_POOL3D_SELF], args[AVG_POOL3D_OUT], 0) ? pool(c, &p)
+                                                                                      : PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_avg_pool3d_out = PT_KERNEL(avg_pool3d_check, avg_pool3d_run);
@@ -280,8 +282,9 @@ static int max_pool3d_run(pt_context *c, const pt_ref *args) {
     pt_pooling windows;
     pools p = {.windows = &windows};
     PT_TRY(pt_read_max_pooling(c, args, 3, &windows));
-    return start(c, &p, 3, args[MAX_POOL3D_WITH_INDICES_SELF], args[MAX_POOL3D_WITH_INDICES_OUT],
-                 args[MAX_POOL3D_WITH_INDICES_INDICES])
+    return pooling_3d_start(c, &p, 3, args[MAX_POOL3D_WITH_INDICES_SELF],
+                            args[MAX_POOL3D_WITH_INDICES_OUT],
+                            args[MAX_POOL3D_WITH_INDICES_INDICES])
                ? pool(c, &p)
                : PT_ERROR_OK;
 }
@@ -290,8 +293,8 @@ const pt_kernel pt_aten_max_pool3d_with_indices_out = PT_KERNEL(max_pool3d_check
 
 static int run_adaptive(pt_context *c, const pt_ref *args, uint32_t dims, pt_ref indices) {
     pools p = {.windows = NULL};
-    return start(c, &p, dims, args[ADAPTIVE_MAX_POOL3D_SELF], args[ADAPTIVE_MAX_POOL3D_OUT],
-                 indices)
+    return pooling_3d_start(c, &p, dims, args[ADAPTIVE_MAX_POOL3D_SELF],
+                            args[ADAPTIVE_MAX_POOL3D_OUT], indices)
                ? pool(c, &p)
                : PT_ERROR_OK;
 }

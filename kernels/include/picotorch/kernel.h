@@ -40,7 +40,7 @@ enum {
     PT_MEMORY_NONE,
     PT_MEMORY_PROGRAM,
     PT_MEMORY_POOL,
-    PT_MEMORY_PTM,   // records of an image, which never change
+    PT_MEMORY_PTM,     // records of an image, which never change
     PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
     PT_MEMORIES = PT_MAX_MEMORIES
 };
@@ -111,8 +111,8 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 #define PT_CORE_OF_LOOPS PT_CORE
 #endif
 
-// Forms of convolutions that take much scratch, see arch/conv_variants.h. Those that a build may have: cores
-// with the DSP extension, and the host, which says how much they take.
+// Forms of convolutions that take much scratch, see arch/conv_variants.h. Those that a build may
+// have: cores with the DSP extension, and the host, which says how much they take.
 #if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
 #define PT_HAS_CONV_VARIANTS 1
 #else
@@ -127,24 +127,24 @@ typedef struct pt_context {
     uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
-    uint32_t scratch_needed; // most that any check has asked for, and has no place for
-    uint32_t min_scratch;  // the same of those that cannot do without
+    uint32_t scratch_needed;    // most that any check has asked for, and has no place for
+    uint32_t min_scratch;       // the same of those that cannot do without
     uint32_t preferred_scratch; // most that any check has preferred, and has no place for
-    uint32_t list_items;     // of lists of ints that loading has read
-    uint8_t checking;        // PT_CHECK_...
-    bool packs;              // checks may ask for memory for what they pack
-    bool is_static;          // the method has no dynamic tensors and no variables
-    uint8_t core;            // PT_CORE_...: for which they pack; a board does so for its own
-    uint32_t packed_needed;  // bytes that they asked for together, or that are left there
-    uint8_t *pack_at;        // where the next check packs; NULL while they only ask
-    pt_ref packed;           // a copy of the method's
+    uint32_t list_items;        // of lists of ints that loading has read
+    uint8_t checking;           // PT_CHECK_...
+    bool packs;                 // checks may ask for memory for what they pack
+    bool is_static;             // the method has no dynamic tensors and no variables
+    uint8_t core;               // PT_CORE_...: for which they pack; a board does so for its own
+    uint32_t packed_needed;     // bytes that they asked for together, or that are left there
+    uint8_t *pack_at;           // where the next check packs; NULL while they only ask
+    pt_ref packed;              // a copy of the method's
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
     uint8_t
         wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
     uint8_t preferring_core; // PT_CORE_...: for whose loops checks prefer scratch
-    uint8_t *unpacked;    // memory for weights that runs unpack once, at a multiple of 8, or NULL
+    uint8_t *unpacked; // memory for weights that runs unpack once, at a multiple of 8, or NULL
     uint32_t unpacked_bytes, unpacked_used;
 #endif
     uint8_t *records;     // the pool, or an image
@@ -162,8 +162,8 @@ typedef struct pt_context {
     // the execution. NULL: nobody is asked.
     int (*poll)(struct pt_context *c);
     int32_t poll_budget; // steps until it is asked
-    void *owner;      // of this context, for call_delegate and poll
-    pt_ref places;    // of an image: pt_temp_place[n_instructions]; 0 for none
+    void *owner;         // of this context, for call_delegate and poll
+    pt_ref places;       // of an image: pt_temp_place[n_instructions]; 0 for none
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {

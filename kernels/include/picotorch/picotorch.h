@@ -27,7 +27,8 @@
 // Ownership. All memory is the caller's. No function allocates, and the library has no variables
 // of its own. A pt_program, a pt_data, a pt_method, the file behind each and the memories of a
 // method stay where they are, and unchanged by the caller, for as long as a method that uses them
-// is loaded. pt_load copies pt_method_meta, pt_memories and pt_options, not the arrays that they point to.
+// is loaded. pt_load copies pt_method_meta, pt_memories and pt_options, not the arrays that they
+// point to.
 //
 // Alignment. Files and memories start at a multiple of 8 bytes (PT_ALIGNMENT). No two memories of a
 // method share a byte.
@@ -129,7 +130,7 @@ int pt_program_open(pt_program *program, const void *data, uint32_t size,
 // Opens an image, a method that `picotorch compile` wrote for one core (.ptm). The errors are the
 // same.
 int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
-                  pt_error *error);
+                pt_error *error);
 
 // Compares the checksum of an image's constants, which pt_ptm_open does not read. InvalidProgram.
 int pt_ptm_check_data(const pt_program *image, pt_error *error);
@@ -183,8 +184,8 @@ typedef enum {
 
 // Describe the method number i, or the method of a name of `length` bytes. NotFound.
 int pt_method_meta_at(pt_method_meta *plan, const pt_program *program, uint32_t i, pt_error *error);
-int pt_method_meta_find(pt_method_meta *plan, const pt_program *program, const char *name, uint32_t length,
-                 pt_error *error);
+int pt_method_meta_find(pt_method_meta *plan, const pt_program *program, const char *name,
+                        uint32_t length, pt_error *error);
 
 pt_text pt_method_meta_name(const pt_method_meta *plan);
 uint32_t pt_method_meta_count(const pt_method_meta *plan, pt_section what);
@@ -206,8 +207,8 @@ typedef struct pt_evalue {
 // Reads value number i: of PT_VALUES the value itself, of PT_INPUTS and PT_OUTPUTS the value of
 // this input or output. Sets *index to the number of the value, if `index` is not NULL.
 // InvalidArgument, InvalidProgram.
-int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index, pt_evalue *item,
-                 pt_error *error);
+int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
+                          pt_evalue *item, pt_error *error);
 // Returns item i, below count, of a list: an int, the index of a value (-1 for None), a bool, or
 // the bits of a double.
 int64_t pt_list_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
@@ -230,14 +231,15 @@ typedef struct pt_tensor_info {
 } pt_tensor_info;
 
 // Reads a value that is a tensor. InvalidArgument for another value, InvalidProgram, NotSupported.
-int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info, pt_error *error);
+int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+                          pt_error *error);
 // Returns true for a tensor with a fully qualified name.
 bool pt_has_name(const pt_method_meta *plan, const pt_evalue *item);
 // Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
 // negative if this build has no kernel for it; of an image, which has no names, it is then
 // -1 - number.
-int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
-                     int32_t *number, pt_error *error);
+int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name,
+                            pt_text *overload, int32_t *number, pt_error *error);
 
 // Returns the name of the backend of delegate i, "" where there is none.
 pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i);
@@ -252,10 +254,11 @@ typedef struct pt_delegate_info {
 
 // Reads delegate i. InvalidArgument, InvalidProgram; NotFound, Internal where its processed data is
 // missing.
-int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info, pt_error *error);
+int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info,
+                            pt_error *error);
 // Reads compile spec i, below n_specs, of a delegate.
-void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
-                     pt_span *value);
+void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i,
+                     pt_text *key, pt_span *value);
 // Reads the value of the first compile spec of a key. Returns false if there is none.
 bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
@@ -274,7 +277,8 @@ typedef struct pt_pair_layout {
 } pt_pair_layout;
 
 // A walk over the instructions of a method, chain by chain:
-//     for (pt_instruction_walk walk = pt_instruction_walk_start(&plan); pt_instruction_walk_next(&walk);) { ... }
+//     for (pt_instruction_walk walk = pt_instruction_walk_start(&plan);
+//     pt_instruction_walk_next(&walk);) { ... }
 typedef struct pt_instruction_walk {
     const pt_method_meta *plan;
     uint32_t chain;        // that follows this one
@@ -378,7 +382,6 @@ typedef struct pt_options {
     uint64_t (*clock)(void);       // returns the ticks of a clock, for events
     uint64_t clock_mask;           // has a 1 for each bit of the clock
 } pt_options;
-
 
 typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 

@@ -478,7 +478,8 @@ static void give_memories(pt_method *m, bool odd) {
     uint32_t n = pt_method_meta_count(&m->plan, PT_OUTPUTS);
     for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
         if (pt_method_meta_evalue(&m->plan, PT_OUTPUTS, i, NULL, &item, &error) == PT_ERROR_OK &&
-            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned) {
+            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+            !info.is_planned) {
             pt_input_buffer given = {.data = span(info.nbytes + odd)};
             given.data.data = (uint8_t *)given.data.data + (odd && given.data.data);
             given.data.size -= odd && given.data.data;
@@ -489,8 +490,8 @@ static void give_memories(pt_method *m, bool odd) {
     for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
         if (pt_method_meta_evalue(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
             pt_has_name(&m->plan, &item) &&
-            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK && !info.is_planned &&
-            !info.is_constant) {
+            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+            !info.is_planned && !info.is_constant) {
             pt_input_buffer given = {.data = span(info.nbytes - (odd && info.nbytes))};
             works(pt_set_attribute(m, info.name.data, info.name.length, &given, &error), &error);
         }
@@ -543,10 +544,10 @@ static void give_tensor(pt_method *m, uint32_t i, const pt_evalue *item, way how
         return;
     }
     pt_input_buffer given = {.typecode = pt_typecode(info.dtype),
-                      .dtype = info.dtype,
-                      .rank = info.rank,
-                      .sizes = sizes,
-                      .dim_order = info.dim_order};
+                             .dtype = info.dtype,
+                             .rank = info.rank,
+                             .sizes = sizes,
+                             .dim_order = info.dim_order};
     uint32_t nbytes = info.nbytes;
     if (how == HALVES && info.dynamism) {
         given.has_shape = true;
@@ -633,8 +634,8 @@ static void use(pt_method *m, uint32_t round) {
 
 // Loads into memories of the sizes that the errors ask for, and with the temp memory that kernels
 // use. `least`: bytes of it with which it loads, too.
-static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories, const pt_options *options,
-                uint32_t *min) {
+static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
+                const pt_options *options, uint32_t *min) {
     uint32_t pool = 0, temp = 0, first = n_blocks;
     pt_error error;
     *min = UINT32_MAX;
@@ -690,7 +691,8 @@ static void load_again(pt_method *m, const pt_method_meta *plan, pt_memories *me
     works(pt_load(m, plan, &others, options, &error), &error); // it is loaded
 }
 
-static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_t n_data, uint32_t round) {
+static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_t n_data,
+                       uint32_t round) {
     static pt_method m;
     pt_span planned[MAX_PLANNED];
     pt_error error;
@@ -702,8 +704,9 @@ static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_
                               init_backend,
                               execute_backend,
                               destroy_backend};
-    pt_options options = {
-        .prepare = round == 1, .core = pt_method_meta_count(plan, PT_VALUES) % 4, .delegates = &delegates};
+    pt_options options = {.prepare = round == 1,
+                          .core = pt_method_meta_count(plan, PT_VALUES) % 4,
+                          .delegates = &delegates};
     if (round == 1) {
         uint32_t instructions = pt_method_meta_count(plan, PT_INSTRUCTIONS);
         options.events = span((instructions + 1) * (uint32_t)sizeof(pt_event));

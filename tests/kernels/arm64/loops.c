@@ -4,13 +4,13 @@
 //
 // A byte that the plain form gives otherwise ends it with status 1. The checksum is the same on
 // every processor.
-#include "arch/elementwise.h"
-#include "arch/dot.h"
-#include "arch/gemm_s8.h"
-#include "portable/products.h"
-#include "arch/quantize_value.h"
 #include "arch/depthwise_pixel.h"
+#include "arch/dot.h"
+#include "arch/elementwise.h"
+#include "arch/gemm_s8.h"
+#include "arch/quantize_value.h"
 #include "arch/threads.h"
+#include "portable/products.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from picotorch.boards.boards import BOARDS_DIR
 from picotorch.cli import main as cli
-from picotorch.run.device import link
+from picotorch.run.device import protocol
 
 BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
 KERNEL_HELPERS = {"support.kernel_call", "support.board_call"}  # with which tests call kernels
@@ -30,7 +30,7 @@ def own_cache(tmp_path_factory):
 def long_timeout(monkeypatch):
     """Emulated boards are slow on busy cores: the checksum of a module of 228 KB took more than the
     default of 10 s."""
-    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 60.0)
+    monkeypatch.setattr(protocol, "ANSWER_TIMEOUT", 60.0)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from executorch.backends.cortex_m.passes import CortexMPassManager
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
 from executorch.exir import to_edge
-from picotorch.export.exporting import export_file
+from picotorch.export.replan import export_file
 from picotorch.runtime import Runtime
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e

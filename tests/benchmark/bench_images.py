@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.compile import compiling, preparing, ptm_writer
+from picotorch.compile import compiling, packing, ptm_writer
 from picotorch.host.request import Request
 from picotorch.package import c_project
 from picotorch.run import emulated, emulator
@@ -111,7 +111,7 @@ def measure(name, board, folder):
     """The figures of one model on one board."""
     model = benchmark_store.load(name)
     program = model.pte(board.name)
-    image, _ = preparing.choose(program, (), name, board.core, lambda _: None, False, 0)
+    image, _ = packing.choose(program, (), name, board.core, lambda _: None, False, 0)
     project = [c_project.Model("model", image.data, {"forward": model.inputs})]
     (method,) = c_project.write(project, folder)["methods"]
     flash, ram = sizes(make(folder, board))

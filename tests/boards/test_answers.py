@@ -5,7 +5,7 @@ import time
 import zlib
 
 import pytest
-from picotorch.run.device import answers, link, session
+from picotorch.run.device import answers, protocol, device_run
 from support.calling import assert_error
 from support.fixture_store import FOLDER
 from support.tiers import SWEEP
@@ -113,7 +113,7 @@ def board():
 def replace_answer(monkeypatch):
     """replace_answer(i, line): the i-th answer with a value says this instead, with right checksums."""
     def replace(i, line):
-        execute, replace.seen = link.Link._execute, 0
+        execute, replace.seen = protocol.Link._execute, 0
 
         def other(self, *arguments):
             printed = execute(self, *arguments)
@@ -127,7 +127,7 @@ def replace_answer(monkeypatch):
                         b"pt:=%d %08x\n" % (len(said), checksum))
             return printed
 
-        monkeypatch.setattr(link.Link, "_execute", other)
+        monkeypatch.setattr(protocol.Link, "_execute", other)
 
     return replace
 
@@ -148,7 +148,7 @@ def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp
     monkeypatch.setattr("picotorch.deploy.selftest.MODELS", ("add_5",))
     for i in ANSWERS:
         with monkeypatch.context() as patch:
-            patch.setattr(link.Link, "_execute", link.Link._execute)  # is set back
+            patch.setattr(protocol.Link, "_execute", protocol.Link._execute)  # is set back
             replace_answer(i, HOSTILE[KINDS[i % len(KINDS)]])
             started = time.monotonic()
             failed = call(command, *model, "--port", board.port, *report)
@@ -175,7 +175,7 @@ def test_a_report_that_cannot_be_read(call, board, monkeypatch, report):
     def files(said):
         return {"report": report}
 
-    monkeypatch.setattr(session, "_files", files)
+    monkeypatch.setattr(device_run, "_files", files)
     failed = call("run", MODEL, "--port", board.port)
     if failed[0]:
         assert "fault of picotorch" not in failed[2]
@@ -187,13 +187,13 @@ def test_a_report_that_cannot_be_read(call, board, monkeypatch, report):
                                   [("report", 1 << 62)]])
 def test_files_that_are_not_whole(said):
     with pytest.raises(ValueError):
-        session._files(said)
+        device_run._files(said)
 
 
 @pytest.mark.parametrize("last", ["MemoryError: memory allocation failed, allocating " + "9" * 5000
                                   + " bytes", "OSError: " + "9" * 5000, "OSError: 99999999999999",
                                   "OSError: \x1b[2J", "ValueError: \0\x1b]0;\ud800", "MemoryError", ""])
 def test_an_exception_of_a_board_is_shown_without_what_controls_a_terminal(board, last):
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         message = str(conversation._raised(last))
     assert message.isprintable() and len(message) < 700

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 from picotorch import Error
-from picotorch.deploy import attached, installing
+from picotorch.deploy import discovery, installing
 from picotorch.errors import NOT_FOUND, NOT_SUPPORTED
 from picotorch.firmware import native_module
 from picotorch.run.device import serial_ports
@@ -24,13 +24,13 @@ def attached_board(monkeypatch, facts):
     once."""
     asked = []
     architecture = installing.architecture
-    monkeypatch.setattr(attached, "Link", lambda *_: nullcontext())
-    monkeypatch.setattr(attached, "facts_of", lambda link: facts)
+    monkeypatch.setattr(discovery, "Link", lambda *_: nullcontext())
+    monkeypatch.setattr(discovery, "facts_of", lambda link: facts)
     monkeypatch.setattr(installing, "find", lambda link: installing.Installed())
-    monkeypatch.setattr(attached.installing, "arches_of", lambda *_: ())
-    monkeypatch.setattr(attached.installing, "architecture",
+    monkeypatch.setattr(discovery.installing, "arches_of", lambda *_: ())
+    monkeypatch.setattr(discovery.installing, "architecture",
                         lambda found: asked.append(found) or architecture(found))
-    entry = attached._at_port(serial_ports.Port("/dev/ttyACM0", 0x2E8A, 5, None, "a board"))
+    entry = discovery._at_port(serial_ports.Port("/dev/ttyACM0", 0x2E8A, 5, None, "a board"))
     assert len(asked) == 1
     return entry
 

@@ -14,11 +14,11 @@ import picotorch
 import pytest
 from picotorch import Error
 from picotorch.compile import ptm_writer
-from picotorch.deploy import attached, files, installing, room, selftest
+from picotorch.deploy import discovery, files, installing, device_memory, selftest
 from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
-from picotorch.run.device import link, serial_ports, session, transport
+from picotorch.run.device import protocol, serial_ports, device_run, raw_repl
 from support.calling import assert_error, assert_usage
 from support.wire import Board, Fault
 
@@ -83,7 +83,7 @@ def test_the_report_of_a_run_for_people(call, board):
 
 @pytest.mark.thorough
 def test_an_estimate_stands_beside_what_was_measured(call, board, monkeypatch):
-    monkeypatch.setattr(session, "_CLOCK", "say(168000000)")
+    monkeypatch.setattr(device_run, "_CLOCK", "say(168000000)")
     arguments = ("run", SMALL, "--port", board.port, "--board", "mps2-an386")
     found = json.loads(call(*arguments, "--json")[1])
     estimated = found["connected"]["estimated"]
@@ -164,7 +164,7 @@ def test_data_files_are_deployed_beside_the_model(call, board, place, to):
     entry = json.loads(out)
     assert (status, entry["path"]) == (0, f"{place}/model.pte") and len(weights) == 2
     assert entry["data"] == [f"{place}/{file.name}" for file in weights]
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         for path, file in zip(entry["data"], weights, strict=True):
             assert files.is_there(conversation, path, file.read_bytes())
 
@@ -236,7 +236,7 @@ def test_a_folder_in_folders_that_are_not_there(call, board):
 
 def test_a_full_file_system_has_no_less_than_nothing(board):
     """littlefs counts a block of two files twice."""
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         files.free_in(conversation, "/")
         conversation.do("", "os = type('', (), {'statvfs': lambda _: (512, 0, 0, 0, -11)})", "files")
         assert files.free_in(conversation, "/") == 0
@@ -252,8 +252,8 @@ def test_a_board_that_talks_without_end():
                     connection.sendall(b"hello\r\n")
 
         threading.Thread(target=serve, daemon=True).start()
-        port = transport.Transport(f"socket://127.0.0.1:{listener.getsockname()[1]}", 0.3)
-        with contextlib.closing(port), pytest.raises(transport.NoAnswer):
+        port = raw_repl.Transport(f"socket://127.0.0.1:{listener.getsockname()[1]}", 0.3)
+        with contextlib.closing(port), pytest.raises(raw_repl.NoAnswer):
             port.read_until(1, b"\x04")
 
 
@@ -323,18 +323,18 @@ def test_a_connected_board_is_asked_which_way_fits(call, board, monkeypatch):
     monkeypatch.setattr(installing, "_MODULE", "say(('/lib/_picotorch.mpy', False, [], None)) # {}")
     found = connected(call, monkeypatch, board.port)
     assert "native module with picotorch" in found["has"] and found["ways"] == [deploy]
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     found = connected(call, monkeypatch, board.port)
     assert found["has"] == "no picotorch: needs a firmware with it" and found["ways"] == [flash]
-    monkeypatch.setattr(attached, "facts_of", lambda conversation: {
-        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
+    monkeypatch.setattr(discovery, "facts_of", lambda conversation: {
+        **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
     found = connected(call, monkeypatch, board.port)
     assert found["has"] == "no picotorch: deploy copies a native module" and found["ways"] == [deploy]
 
 
 def test_a_silent_board_does_not_hold_up_the_list(call, monkeypatch):
-    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 1000)
-    monkeypatch.setattr(attached, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(protocol, "ANSWER_TIMEOUT", 1000)
+    monkeypatch.setattr(discovery, "_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
         found = connected(call, monkeypatch, port)
@@ -364,7 +364,7 @@ def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, nam
     need = json.loads(out)
     assert status == 0 and (need["unplanned"] > 0) == (name != "add_5")
     assert need["connected"]["memories"] == (need["method_pool"] + sum(need["planned"]) + need["temp"]
-                                             + need["unplanned"] + room.SPARE)
+                                             + need["unplanned"] + device_memory.SPARE)
     assert call("deploy", model, "--port", board.port)[0] == 0
     assert asked == [need["connected"]["memories"] + model.stat().st_size] * 2
 
@@ -388,14 +388,14 @@ def test_another_version(call, board, monkeypatch):
 
 
 def test_a_board_without_picotorch(call, board, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     assert_error(call("run", SMALL, "--port", board.port), "NotFound",
                  "mps2-an386 with cortex-m4 has no module picotorch", "picotorch deploy")
 
 
 def test_a_picotorch_whose_import_fails_is_not_a_missing_one(call, board, monkeypatch):
     fails = "raise ImportError(\"no module named '_picotorch'\")"
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", fails))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("import picotorch", fails))
     assert_error(call("run", SMALL, "--port", board.port), "InvalidState",
                  "picotorch cannot be imported there: no module named '_picotorch'",
                  "picotorch deploy copies all of it again")
@@ -403,7 +403,7 @@ def test_a_picotorch_whose_import_fails_is_not_a_missing_one(call, board, monkey
 
 @pytest.mark.parametrize("says", [b"", b"login: "])
 def test_no_micropython_at_the_port(call, monkeypatch, says):
-    monkeypatch.setattr(link, "ANSWER_TIMEOUT", 0.2)
+    monkeypatch.setattr(protocol, "ANSWER_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()
@@ -435,14 +435,14 @@ def native_modules(tmp_path, monkeypatch):
 
 def has_facts(monkeypatch, **facts):
     """Let the board report these facts besides its own."""
-    for module in (installing, room):
+    for module in (installing, device_memory):
         monkeypatch.setattr(module, "facts_of", lambda conversation: {
-            **session.facts_of(conversation), **facts})
+            **device_run.facts_of(conversation), **facts})
 
 
 def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
     """An M4F takes the module of an M3 where its own is not built."""
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         paths, _ = installing.install(conversation, installing.Installed(), WANTED,
                                       lambda *told: None)
         for path in paths:
@@ -461,7 +461,7 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
     """It is built where the one with all kernels is too large for the heap."""
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m-fast" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         wanted = dataclasses.replace(WANTED, operators=["aten::add.out"])
         (*_, path), chosen = installing.install(conversation, installing.Installed(), wanted,
                                                 lambda *told: None)
@@ -476,7 +476,7 @@ EXTRA = "aten::bincount.out"
 def test_a_native_module_with_an_extra_kernel(board, native_modules, monkeypatch):
     """The one with all kernels has none: without the repository it is named."""
     wanted = dataclasses.replace(WANTED, operators=[EXTRA, "aten::add.out"])
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         facts = installing.facts_of(conversation)
     with pytest.raises(Error, match=f"NotSupported .*all kernels has no kernels for {EXTRA}; build"):
         installing.choose(facts, installing.Installed(), wanted, "")
@@ -491,7 +491,7 @@ def test_a_native_module_with_an_extra_kernel(board, native_modules, monkeypatch
 @pytest.mark.thorough
 def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, board, native_modules,
                                                                       monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m-fast" / "_picotorch.mpy").unlink()
     programs = {"": open_program(SMALL.read_bytes())}
@@ -507,7 +507,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
     assert needs["installs"] == {"heap": native_module.heap_of(small) + native_module.RUNTIME,
                                 "small": True}
     assert call("deploy", SMALL, "--port", board.port, "--json")[0] == 1  # still without picotorch
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         data = small.read_bytes()
         assert files.checksum(conversation, "/lib/_picotorch.mpy") == (len(data),
                                                                                  zlib.crc32(data))
@@ -525,20 +525,20 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
 def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
                                                        loads):
     """It takes .mpy files of its version, but native ones of its sub-version only."""
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         before = files.checksum(conversation, "/lib/_picotorch.mpy")
     for command in ("deploy", "size"):
         assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
                      "MicroPython 1.23 or newer is needed for a native module, "
                      f"this one loads .mpy {loads}; flash a newer one")
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         assert files.checksum(conversation, "/lib/_picotorch.mpy") == before
 
 
 def test_a_micropython_that_loads_later_native_modules(call, board, native_modules, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     has_facts(monkeypatch, mpy=7 | ARMV7EMSP << 10)
     for command in ("deploy", "size"):
         assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
@@ -547,7 +547,7 @@ def test_a_micropython_that_loads_later_native_modules(call, board, native_modul
 
 
 def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
@@ -562,7 +562,7 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
 def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, native_modules,
                                                                   monkeypatch, tmp_path):
     """Or takes a slower module, which runs it."""
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     image = tmp_path / "model.ptm"
     image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m4").data)
     mpy = native_module.MPY
@@ -577,7 +577,7 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
         for folder in (arch, f"{arch}-fast"):
             (native_modules / folder).mkdir()
             (native_modules / folder / "_picotorch.mpy").write_bytes(bytes(4))
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         facts = installing.facts_of(conversation)
     module = installing.choose(facts, installing.Installed(), wanted, "")
     assert module.file == native_modules / "armv6m-fast" / "_picotorch.mpy"
@@ -596,7 +596,7 @@ def test_the_remedy_works_where_a_wheel_is_installed(call, board, native_modules
     facts_of = installing.facts_of
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **facts_of(conversation), "machine": machine})
-    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("picotorch", "no_such"))
+    monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     module = native_modules / "armv7m-fast" / "_picotorch.mpy"
     module.write_bytes(bytes(4_000_000))
     assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed", remedy)

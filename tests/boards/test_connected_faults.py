@@ -9,7 +9,7 @@ from picotorch.deploy import deploying, files, installing
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
 from picotorch.firmware import native_module, selective
 from picotorch.run import parity
-from picotorch.run.device import link, session
+from picotorch.run.device import protocol, device_run
 from support.fixture_store import FOLDER
 from support.tiers import SWEEP
 from support.wire import Board, Fault
@@ -41,15 +41,15 @@ def native_modules(tmp_path, monkeypatch):
     monkeypatch.setattr(installing, "BUILD", tmp_path)
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
-        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
+        **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
     return renew
 
 
 def run(board, native_modules):
     """The outputs' bytes."""
     request, _ = parity.make_request(MODEL.read_bytes(), MODEL, "forward", None, 0)
-    request.timeout = link.ANSWER_TIMEOUT
-    result = session.run(request, board.port)
+    request.timeout = protocol.ANSWER_TIMEOUT
+    result = device_run.run(request, board.port)
     assert result.code == 0
     return [output.tobytes() for output in result.outputs]
 
@@ -69,7 +69,7 @@ def install(board, native_modules):
     """The files of the native module and the runtime."""
     native_modules()
     wanted = installing.Wanted([], frozenset())
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
 
 
@@ -104,7 +104,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
         fault = board.fault = Fault(kind, length * (2 * place + 1) // (2 * places))
         try:
             with monkeypatch.context() as patch:
-                patch.setattr(link, "ANSWER_TIMEOUT", 2.5)  # seconds; for two busy cores
+                patch.setattr(protocol, "ANSWER_TIMEOUT", 2.5)  # seconds; for two busy cores
                 assert step(board, native_modules) == wanted
             assert kind == "garble"  # which is found, and the message sent again
         except Error as error:
@@ -133,16 +133,16 @@ def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
             board.fault = Fault("cut", board.passed)
 
     def there():
-        with link.Link(board.port) as conversation:
+        with protocol.Link(board.port) as conversation:
             return [files.checksum(conversation, path) for path in paths]
 
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         files.do(conversation, "", "make_folder", "/mixed")
         files.copy_files(conversation, paths[0], {path: path.encode() for path in paths},
                          lambda *told: None)
     before = there()
     with monkeypatch.context() as patch, pytest.raises(Error) as raised:
-        patch.setattr(link, "ANSWER_TIMEOUT", 2.5)
+        patch.setattr(protocol, "ANSWER_TIMEOUT", 2.5)
         deploy_new(cut)
     board.fault = None
     assert raised.value.code == ACCESS_FAILED and paths[1] in str(raised.value)

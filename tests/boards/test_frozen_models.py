@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from picotorch.firmware import ports
 from picotorch.host.twin import open_program
-from picotorch.run.device import link
+from picotorch.run.device import protocol
 from support import fixture_store
 from support.calling import assert_error
 from support.wire import Board
@@ -158,16 +158,16 @@ MODULES = {
 def put_module(plain):
     """Write picotorch_models.py on the board, in which DATA is the content of add_5."""
     def put(text):
-        with link.Link(plain.port) as conversation:
+        with protocol.Link(plain.port) as conversation:
             conversation.do("", "_f = open('picotorch_models.py', 'w')\n"
                                 f"_f.write({text!r})\n_f.close()")
 
-    with link.Link(plain.port) as conversation:
+    with protocol.Link(plain.port) as conversation:
         for start in range(0, len(bytes_of("add_5")), 512):
             conversation.do("", f"_f = open('add_5.bin', {'ab' if start else 'wb'!r})\n"
                                 f"_f.write({bytes_of('add_5')[start:start + 512]!r})\n_f.close()")
     yield put
-    with link.Link(plain.port) as conversation:
+    with protocol.Link(plain.port) as conversation:
         conversation.do("", "import os\nos.remove('picotorch_models.py')\nos.remove('add_5.bin')")
 
 
@@ -228,7 +228,7 @@ def test_what_is_unknown_never_fits(call, plain, put_module, monkeypatch):
     """Memory of a backend that is missing, beside a model in place."""
     model = path_of("delegated")
     data = model.read_bytes()
-    with link.Link(plain.port) as conversation:
+    with protocol.Link(plain.port) as conversation:
         for start in range(0, len(data), 512):
             conversation.do("", f"_f = open('other.bin', {'ab' if start else 'wb'!r})\n"
                                 f"_f.write({data[start:start + 512]!r})\n_f.close()")

@@ -10,7 +10,7 @@ from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
 from picotorch.run import pico
-from picotorch.run.device import link, session
+from picotorch.run.device import protocol, device_run
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER
@@ -45,14 +45,14 @@ def has(board, tmp_path, monkeypatch):
         (tmp_path / "picotorch" / name).write_bytes((real / name).read_bytes())
     monkeypatch.setattr(installing, "BUILD", tmp_path)
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
-        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
+        **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
 
     def says(path, operators, flash=False, left_out=None):
         numbers = [installing.known_operators()[name].number for name in operators]
         monkeypatch.setattr(installing, "_MODULE",
                             f"say(({path!r}, {flash}, {numbers}, {left_out!r})) # {{}}")
         if path is not None and path.startswith("/lib"):
-            with link.Link(board.port) as conversation:
+            with protocol.Link(board.port) as conversation:
                 files.do(conversation, "", "make_folder", "/lib/picotorch")
                 runtime = {f"/lib/picotorch/{file.name}": file.read_bytes()
                            for file in (tmp_path / "picotorch").iterdir()}
@@ -62,7 +62,7 @@ def has(board, tmp_path, monkeypatch):
 
 
 def on_board(board, path):
-    with link.Link(board.port) as conversation:
+    with protocol.Link(board.port) as conversation:
         return files.checksum(conversation, path)
 
 
@@ -148,7 +148,7 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
     board.fault = Fault(kind, place)
     with monkeypatch.context() as patch:
-        patch.setattr(link, "ANSWER_TIMEOUT", 2.5)
+        patch.setattr(protocol, "ANSWER_TIMEOUT", 2.5)
         failed = behind_progress(call("deploy", MUL, "--port", board.port))
     board.fault = None
     assert_error(failed, "AccessFailed", f"while copying {MODULE}")
@@ -207,7 +207,7 @@ def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, word
 def test_a_wheel_has_a_firmware_with_all_kernels_for_a_pico(call, board, has, monkeypatch, tmp_path,
                                                            flash):
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
-    monkeypatch.setattr(installing, "machine_of", lambda link: "Raspberry Pi Pico with RP2040")
+    monkeypatch.setattr(installing, "machine_of", lambda protocol: "Raspberry Pi Pico with RP2040")
     has(MODULE if flash else None, ["aten::add.out"], flash)
     assert_error(call("deploy", MUL, "--port", board.port, "--to", "/other"), "OperatorMissing",
                  "the flash has" if flash else "the firmware has",

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 from picotorch.firmware import native_module
-from picotorch.run.device import link
+from picotorch.run.device import protocol
 
 pytestmark = pytest.mark.thorough
 
-REPLACING = (link.ON_BOARD / "replacing.py").read_text()
+REPLACING = (protocol.ON_BOARD / "replacing.py").read_text()
 STEPS = 40  # more than any replacement takes
 SETS = {  # paths, the main one first or last, and those of them that were there
     "one": (["m.pte"], ["m.pte"]),

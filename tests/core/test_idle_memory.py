@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
-from picotorch.compile import idle, ptm_writer
+from picotorch.compile import scratch_overlay, ptm_writer
 from picotorch.errors import END_OF_METHOD
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
@@ -36,8 +36,8 @@ STATIC = [name for name, fixture in FIXTURES.items() if not fixture.refused and 
 @pytest.fixture
 def every_place(monkeypatch):
     """Every call has a place, not only those of methods that gain by it."""
-    monkeypatch.setattr(idle, "find_temp", lambda method, others, kept: idle.Temp(
-        method.record.scratch, idle._places(method, kept)))
+    monkeypatch.setattr(scratch_overlay, "find_temp", lambda method, others, kept: scratch_overlay.Temp(
+        method.record.scratch, scratch_overlay._places(method, kept)))
 
 
 def loaded(file, name, data):
@@ -219,9 +219,9 @@ def test_what_is_not_busy_may_change():
         steps = [(some_areas(generator, 2), some_areas(generator, 1))
                  for _ in range(generator.randrange(1, 8))]
         inputs = some_areas(generator, 2)
-        first = idle.unwritten.read_before_written([], steps).all()
+        first = scratch_overlay.uninitialized_reads.read_before_written([], steps).all()
         given = [*some_areas(generator, 2), *first]
-        busy = idle.busy(inputs, given, steps)
+        busy = scratch_overlay.busy(inputs, given, steps)
         free = [{byte for gap in one.missing(4, 0, 64) for byte in range(*gap)} for one in busy]
         idle_bytes += sum(map(len, free))
         wanted, memory = simulate(inputs, steps, 3, None)
@@ -234,19 +234,19 @@ def test_what_is_not_busy_may_change():
 
 def test_inputs_that_nothing_writes_over_keep_their_values():
     steps = [([(4, 0, 8)], [(4, 8, 16)]), ([(4, 8, 16)], [(4, 12, 20)])]
-    kept, overwritten = (idle.busy([area], [], steps)[1] for area in ((4, 0, 8), (4, 10, 14)))
+    kept, overwritten = (scratch_overlay.busy([area], [], steps)[1] for area in ((4, 0, 8), (4, 10, 14)))
     assert kept.missing(4, 0, 8) == []
     assert overwritten.missing(4, 0, 8) == [(0, 8)]
 
 
 def test_a_gap_starts_at_a_multiple_of_8():
-    taken = idle.Ranges()
+    taken = scratch_overlay.Ranges()
     taken.add(4, 0, 3)
     taken.add(4, 30, 40)
-    assert idle.largest_gap({4: 48, 5: 16}, taken) == (4, 8, 22)
+    assert scratch_overlay.largest_gap({4: 48, 5: 16}, taken) == (4, 8, 22)
     taken.add(4, 8, 20)
-    assert idle.largest_gap({4: 48, 5: 16}, taken) == (5, 0, 16)
-    assert idle.largest_gap({4: 0}, taken) == (0, 0, 0)
+    assert scratch_overlay.largest_gap({4: 48, 5: 16}, taken) == (5, 0, 16)
+    assert scratch_overlay.largest_gap({4: 0}, taken) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("name", "temp"), [("int8_ds_cnn", 2240), ("int8_mobilenet_v1_025", 0)])

@@ -11,7 +11,7 @@ from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
 from picotorch.boards.boards import load_board
 from picotorch.compile import ptm_writer
-from picotorch.compile.unwritten import Ranges
+from picotorch.compile.uninitialized_reads import Ranges
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs
 from picotorch.host.request import Request

@@ -13,7 +13,7 @@ from benchmark.bench_ptm import instructions_of
 from picotorch import Error
 from picotorch.boards.boards import board_names, full_board_names, load_board
 from picotorch.cli import compile as commands
-from picotorch.compile import rooms
+from picotorch.compile import fit_check
 from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.operators import known_operators
 from picotorch.host.request import Request
@@ -242,7 +242,7 @@ def test_compile_estimates_its_flash_and_its_stack(project):
     build(folder, "BOARD=mps2-an386")
     inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
     is_there = sizes(folder / "build/mps2-an386/model")[0] - len(image) - inputs
-    library = rooms.library_of([image], "cortex-m4")
+    library = fit_check.library_of([image], "cortex-m4")
     assert 0.97 * is_there < library["flash"] < (1 + MAX_ABOVE) * is_there
     result = running.run(Request(image, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
     assert max(result.stack.values()) <= library["stack"] < 2304

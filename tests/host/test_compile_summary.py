@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import pytest
 from picotorch.boards import chips
 from picotorch.boards.boards import load_board
-from picotorch.compile import preparing, summary
+from picotorch.compile import packing, summary
 from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.errors import INTERNAL, fail
 from picotorch.host import optimize
@@ -287,7 +287,7 @@ def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled)
 @pytest.mark.parametrize("min_gain, taken", [(-1, "all"), (1, "none")])
 def test_of_all_or_no_calls_the_entry_tells_so(min_gain, taken):
     program = path("int8_ds_cnn").read_bytes()
-    image, entry = preparing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
+    image, entry = packing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
     assert entry.taken == taken and entry.calls == image.calls_prepared
     assert entry.calls == (entry.can if taken == "all" else 0)
 

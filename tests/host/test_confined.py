@@ -1,4 +1,4 @@
-"""export/confined.py: a command that can change files in one folder only, tried as root."""
+"""export/sandbox.py: a command that can change files in one folder only, tried as root."""
 
 import errno
 import json
@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.export import confined
+from picotorch.export import sandbox
 
-pytestmark = pytest.mark.skipif(not confined.version(), reason="this computer has no Landlock")
+pytestmark = pytest.mark.skipif(not sandbox.version(), reason="this computer has no Landlock")
 
 # Tries each statement of argv[1]; prints what came of it.
 TRY = """
@@ -34,7 +34,7 @@ def attempt(tmp_path):
 
     def run(*statements):
         words = [sys.executable, "-c", TRY, json.dumps(statements)]
-        done = subprocess.run(confined.command(str(tmp_path / "folder"), words), capture_output=True,
+        done = subprocess.run(sandbox.command(str(tmp_path / "folder"), words), capture_output=True,
                               text=True, check=True, cwd=tmp_path)
         return json.loads(done.stdout)
     return run
@@ -69,7 +69,7 @@ def test_elsewhere_it_changes_nothing(attempt, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.skipif(confined.version() < 3, reason="this Landlock knows no truncate")
+@pytest.mark.skipif(sandbox.version() < 3, reason="this Landlock knows no truncate")
 def test_it_truncates_nothing_elsewhere(attempt, tmp_path):
     (tmp_path / "kept").write_text("kept")
     assert attempt("os.truncate('kept', 0)") == ["PermissionError"]
@@ -82,7 +82,7 @@ def test_it_reads_and_has_dev_null(attempt, tmp_path):
                    "os.listdir('.')") == ["done"] * 3
 
 
-@pytest.mark.skipif(confined.version() < 4, reason="this Landlock knows no network")
+@pytest.mark.skipif(sandbox.version() < 4, reason="this Landlock knows no network")
 def test_it_connects_to_nobody(attempt):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -90,12 +90,12 @@ def test_it_connects_to_nobody(attempt):
                        "socket.create_server(('127.0.0.1', 0))") == ["PermissionError"] * 2
 
 
-@pytest.mark.skipif(confined.version() < 6, reason="this Landlock knows no signals")
+@pytest.mark.skipif(sandbox.version() < 6, reason="this Landlock knows no signals")
 def test_it_ends_no_other_process(attempt):
     assert attempt(f"os.kill({os.getpid()}, {int(signal.SIGCONT)})") == ["PermissionError"]
 
 
-FILTERED = pytest.mark.skipif(not confined.denied(), reason="no filter of system calls is known here")
+FILTERED = pytest.mark.skipif(not sandbox.denied(), reason="no filter of system calls is known here")
 
 
 @FILTERED
@@ -160,7 +160,7 @@ def raw(number, *arguments):
 
 @FILTERED
 def test_each_denied_system_call_is_denied(attempt):
-    calls = confined.denied()
+    calls = sandbox.denied()
     assert attempt(*(raw(number, *[0] * 6) for number in calls.values())) == (
         ["PermissionError"] * len(calls))
 
@@ -169,9 +169,9 @@ def test_each_denied_system_call_is_denied(attempt):
 def test_it_gets_around_the_filter_by_no_other_call(attempt):
     """Namespaces by clone, resources of another process, typing at a terminal; system calls that are
     newer than the filter, or x32's, do not exist for it."""
-    column, _ = confined._machine()
+    column, _ = sandbox._machine()
     clone, ioctl, limits = (numbers[column] for numbers in (
-        confined._CLONE, confined._IOCTL, confined._LIMITS))
+        sandbox._CLONE, sandbox._IOCTL, sandbox._LIMITS))
     assert attempt(raw(clone, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0),
                    raw(limits, os.getpid(), 7, 0, 0), raw(ioctl, 0, 0x5412, 0),
                    raw(ioctl, 0, 0x541C, 0)) == ["PermissionError"] * 4
@@ -181,7 +181,7 @@ def test_it_gets_around_the_filter_by_no_other_call(attempt):
     assert attempt("import fcntl, os; fcntl.ioctl(os.pipe()[0], 0x541B, bytes(4))") == ["done"]
     newer = [raw(number, *[0] * 6) for number in (463, 466, 500, 0x40000000 + 41, 0x7FFFFFFF)]
     no_such_call = f"assert error.errno == {errno.ENOSYS}"
-    for statement in (*newer, raw(confined._CLONE3[column], 0, 0)):
+    for statement in (*newer, raw(sandbox._CLONE3[column], 0, 0)):
         tried = f"try:\n exec({statement!r})\nexcept OSError as error:\n {no_such_call}\nelse:\n 1 / 0"
         assert attempt(tried) == ["done"]
 
@@ -207,17 +207,17 @@ def test_it_computes_starts_processes_and_threads(attempt):
 
 def test_numbers_of_system_calls_differ():
     for column in (0, 1):
-        numbers = [found[column] for found in (*confined._DENIED.values(), confined._CLONE,
-                                               confined._CLONE3, confined._IOCTL, confined._LIMITS,
-                                               confined._TIMES)]
+        numbers = [found[column] for found in (*sandbox._DENIED.values(), sandbox._CLONE,
+                                               sandbox._CLONE3, sandbox._IOCTL, sandbox._LIMITS,
+                                               sandbox._TIMES)]
         numbers = [number for number in numbers if number is not None]
-        assert len(set(numbers)) == len(numbers) and max(numbers) < confined._UNKNOWN
+        assert len(set(numbers)) == len(numbers) and max(numbers) < sandbox._UNKNOWN
 
 
 @pytest.mark.parametrize("machine", ["riscv64", "i686", "ppc64le"])
 def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch):
-    monkeypatch.setattr(confined.platform, "machine", lambda: machine)
-    assert confined.denied() == {}
+    monkeypatch.setattr(sandbox.platform, "machine", lambda: machine)
+    assert sandbox.denied() == {}
 
 
 @pytest.mark.parametrize(("landlock", "has_filter", "found"), [
@@ -226,13 +226,13 @@ def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch)
     (5, False, "reach change use signal"), (3, False, "reach connect change use signal"),
     (1, False, "reach connect change use signal empty")])
 def test_what_nothing_denies(landlock, has_filter, found, monkeypatch):
-    monkeypatch.setattr(confined, "version", lambda: landlock)
-    monkeypatch.setattr(confined, "denied", lambda: {"socket": 41} if has_filter else {})
-    assert " ".join(gap.split()[0] for gap in confined.gaps()) == found
+    monkeypatch.setattr(sandbox, "version", lambda: landlock)
+    monkeypatch.setattr(sandbox, "denied", lambda: {"socket": 41} if has_filter else {})
+    assert " ".join(gap.split()[0] for gap in sandbox.gaps()) == found
 
 
 def test_a_command_does_not_run_where_it_cannot_be_confined(tmp_path):
-    words = confined.command(str(tmp_path / "none"), [sys.executable, "-c", "print('ran')"])
+    words = sandbox.command(str(tmp_path / "none"), [sys.executable, "-c", "print('ran')"])
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("confined: [Errno 2]")

@@ -10,7 +10,7 @@ import picotorch.export
 import pytest
 from picotorch import Error, errors
 from picotorch.boards import chips
-from picotorch.export import building, report, samples, torch_errors
+from picotorch.export import pipeline, report, samples, torch_errors
 from picotorch.export import modules as modules_module
 from picotorch.export.differences import Difference
 from picotorch.measure import timing
@@ -312,10 +312,10 @@ def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch,
     def refuse(program):
         raise errors.fail(errors.NOT_SUPPORTED, "instruction 3: aten::add.out: takes no such sizes")
 
-    monkeypatch.setattr(building, "_memory", refuse)
+    monkeypatch.setattr(pipeline, "_memory", refuse)
     parts = {3: SimpleNamespace(module="encoder.norm", value="add")}
     with pytest.raises(Error) as raised:
-        building._loaded(b"", SimpleNamespace(parts=parts), building.ExportOptions(quantize))
+        pipeline._loaded(b"", SimpleNamespace(parts=parts), pipeline.ExportOptions(quantize))
     assert raised.value.message == (
         "instruction 3: aten::add.out: takes no such sizes, layer encoder.norm; write the layer with "
         f"other operators{remedy}")
@@ -330,7 +330,7 @@ def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
                               fake_quantized=None)
     evaluated = samples.Samples([[np.ones(1, np.float32)]])
     with pytest.raises(Error, match="NotSupported.*net: the program computes other sizes") as raised:
-        building._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)
+        pipeline._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)
     assert words in raised.value.message and "with other operators" in raised.value.message
 
 
@@ -399,7 +399,7 @@ def test_time_without_a_board_is_by_the_sizes_of_the_tensors(capsys, monkeypatch
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "mlp"])
 def test_time_is_with_the_temp_memory_of_the_report(call, name):
     fixture = fixture_store.load(name)
-    temp = building._memory(fixture.pte)["temp"]
+    temp = pipeline._memory(fixture.pte)["temp"]
     found = timing.estimated(fixture.pte, "cortex-m4")
     run = json.loads(call("run", fixture.path, "--board", "mps2-an386", "--temp-size", str(temp),
                           "--json")[1])

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import quantizing  # noqa: E402
+from picotorch.export import lower_int8  # noqa: E402
 from torch import nn  # noqa: E402
 
 # {name: (layer of 4 channels, sizes of the input)}
@@ -51,7 +51,7 @@ def scaled(make, weight, bias, is_whole):
 
 def lowered(module, samples, core):
     program = torch.export.export(module, samples[0], strict=False)
-    return picotorch.Module(quantizing.lower_int8(program, samples, core).program)
+    return picotorch.Module(lower_int8.lower_int8(program, samples, core).program)
 
 
 @pytest.mark.parametrize(("factor", "core"), [(1, "cortex-m4"), (1e-3, "cortex-m55")])

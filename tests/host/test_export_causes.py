@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import building, completing, report  # noqa: E402
+from picotorch.export import pipeline, completing, report  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -102,7 +102,7 @@ OTHERS = {  # module, samples, words of the warning
 @pytest.fixture(autouse=True)
 def nothing_is_measured(monkeypatch):
     """Warnings on layers need no emulated board and no float32 program."""
-    monkeypatch.setattr(building, "_in_float", lambda *arguments: None)
+    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
     monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
 
 

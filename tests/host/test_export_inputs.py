@@ -4,7 +4,7 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
-from picotorch.export import building, completing
+from picotorch.export import pipeline, completing
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_a_name_that_code_cannot_contain_is_refused(torch, name, kind, quantize)
 @pytest.mark.parametrize("name", ["a b", "a-b", "0", "a'b", "a/b", "\u00fc", "a(b)", "match"])
 def test_other_names_are_exported(torch, monkeypatch, name, kind, is_int8):
     monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
-    monkeypatch.setattr(building, "_in_float", lambda *arguments: None)
+    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
     x = torch.randn(8, 2, 4)
     report = picotorch.export.export(_named(torch, kind, name), x[0],
                                      quantize={"in0": x.numpy()} if is_int8 else None).report

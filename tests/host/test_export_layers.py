@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import building, completing, quantizing  # noqa: E402
+from picotorch.export import pipeline, completing, lower_int8  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
@@ -301,7 +301,7 @@ def test_decomposed_batch_norms_are_part_of_int8_layers():
     samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
     program = torch.export.export(module, samples[0], strict=False).run_decompositions()
     assert "_native_batch_norm_legit_no_training" in str(program.graph)
-    lowered = quantizing.lower_int8(program, samples, "cortex-m4").program
+    lowered = lower_int8.lower_int8(program, samples, "cortex-m4").program
     assert b"batch_norm" not in lowered and b"aten::convolution" not in lowered
 
 
@@ -404,7 +404,7 @@ OPERANDS = {  # {name: (operator, sizes, sides of the constant)}
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_an_operand_may_be_a_constant(name, monkeypatch):
-    monkeypatch.setattr(building, "_in_float", lambda *arguments: None)
+    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
     monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
     torch.manual_seed(0)
     operator, size, sides = OPERANDS[name]
@@ -454,7 +454,7 @@ def test_conv1d_gives_the_integers_of_conv2d_where_the_scales_are_the_same(monke
     for module, samples in zip(modules, (sequences, [one.unsqueeze(2) for one in sequences]),
                                strict=True):
         exported = torch.export.export(module, (samples[0],), strict=False)
-        program = picotorch.Module(quantizing.lower_int8(exported, [(one,) for one in samples],
+        program = picotorch.Module(lower_int8.lower_int8(exported, [(one,) for one in samples],
                                                          "cortex-m4").program)
         outputs.append([program(one).numpy().tobytes() for one in samples])
     assert outputs[0] == outputs[1]
@@ -473,6 +473,6 @@ def test_int8_leaves_the_module_as_it_was():
     torch.manual_seed(0)
     module, samples = nn.Conv2d(3, 4, 3).eval(), [(torch.rand(IMAGE),) for _ in range(6)]
     before = module.weight.stride()
-    quantizing.lower_int8(torch.export.export(module, samples[0], strict=False), samples, "cortex-m4")
+    lower_int8.lower_int8(torch.export.export(module, samples[0], strict=False), samples, "cortex-m4")
     assert module.weight.stride() == before
     assert module(samples[0][0]).view(1, -1).shape == (1, 784)

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import quantizing  # noqa: E402
+from picotorch.export import lower_int8  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
@@ -188,7 +188,7 @@ def changed(inputs):
 
 def lowered(module, samples):
     program = torch.export.export(module, samples[0], strict=False)
-    return quantizing.lower_int8(program, samples, "cortex-m4").program
+    return lower_int8.lower_int8(program, samples, "cortex-m4").program
 
 
 def check(module, samples, run=None, min_sqnr=MIN_SQNR):

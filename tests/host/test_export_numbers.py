@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import quantizing  # noqa: E402
+from picotorch.export import lower_int8  # noqa: E402
 from picotorch.host.operators import known_operators  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
@@ -167,7 +167,7 @@ def check_functions(functions):
     torch.manual_seed(0)
     samples = [(torch.randn(4, 6),) for _ in range(8)]
     module = torch.export.export(Outputs(list(functions.values())).eval(), samples[0], strict=False)
-    program = picotorch.Module(quantizing.lower_int8(module, samples, "cortex-m4").program)
+    program = picotorch.Module(lower_int8.lower_int8(module, samples, "cortex-m4").program)
     differing = []
     for sample in samples[:3]:
         y, z, *results = (torch.from_numpy(one.numpy().copy()) for one in program(*sample))

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
-from picotorch.export import quantizing, report  # noqa: E402
+from picotorch.export import lower_int8, report  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
@@ -485,8 +485,8 @@ def flow_refuses(node, dialect_pass):
 
 def test_what_the_flow_refuses_computes_in_float(monkeypatch):
     """The whole module was refused."""
-    known = quantizing.AtenToCortexMPass._DIALECT_SUBSTITUTIONS
-    monkeypatch.setitem(known, quantizing.exir_ops.edge.aten.mul.Tensor, flow_refuses)
+    known = lower_int8.AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    monkeypatch.setitem(known, lower_int8.exir_ops.edge.aten.mul.Tensor, flow_refuses)
     torch.manual_seed(0)
     found = exported_module(Net(lambda m, x: m[1](m[0](x) * m[0](x)) * x, nn.Linear(8, 8),
                                 nn.Linear(8, 8)), (1, 8))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from picotorch.cli import export as commands
-from picotorch.export import building, report
+from picotorch.export import pipeline, report
 from picotorch.measure import advising, by_size
 from support import fixture_store
 
@@ -138,7 +138,7 @@ def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_pa
              "layer_warnings": [], "kept_float": [],
              "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
     monkeypatch.setattr(commands, "_export_function",
-                        lambda *arguments: building.Built(program, entry))
+                        lambda *arguments: pipeline.Built(program, entry))
     monkeypatch.setattr(commands.completing.timing, "estimated", lambda program, core: None)
     path = tmp_path / "o.pte"
     for options, status in ((), 3), (["--json"], 3), (["--accept-unusable"], 0):

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import picotorch.export
 import pytest
-from picotorch.export import state
+from picotorch.export import module_state
 from picotorch.export.differences import Stepper
 
 
@@ -169,7 +169,7 @@ def test_attributes_without_influence_are_no_state(torch, update, value):
 
 def test_outputs_of_chance_are_no_state(torch):
     module = _hiding(torch, torch.zeros(1, 4), "self.h = x", "torch.randn_like(x)", False)
-    found = state.hidden_state(torch, module, lambda used, given: [used(*given)], (torch.rand(1, 4),))
+    found = module_state.hidden_state(torch, module, lambda used, given: [used(*given)], (torch.rand(1, 4),))
     assert found == []
 
 

@@ -40,7 +40,7 @@ WRITERS = {  # by the options that are files to be written, {} is the folder
 }
 # What may write by itself: files.py, a boot loader's drive, a log that make goes on with, a lock
 OWN = {"host/files.py": 2, "deploy/flash_tools.py": 1, "firmware/ports.py": 1,
-       "firmware/selective.py": 2, "export/confined_export.py": 2}  # its messages, /dev/null
+       "firmware/selective.py": 2, "export/sandboxed_export.py": 2}  # its messages, /dev/null
 
 
 @contextlib.contextmanager
@@ -65,7 +65,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels_in_flash, "_prebuilt",
                         lambda *_: (["aten::add.out"], bytes(1000), bytes(1000)))
     monkeypatch.setattr(export_commands, "_export_function",
-                        lambda *_: export_commands.building.Built(bytes(1000), {}))
+                        lambda *_: export_commands.pipeline.Built(bytes(1000), {}))
     monkeypatch.setattr(selftest, "selftest", lambda *_: {"passed": True, "steps": ["a step"] * 99})
     return tmp_path / "folder"
 

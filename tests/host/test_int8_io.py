@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.export import rewriting
+from picotorch.export import method_editor
 from picotorch.host import twin
 from picotorch.host.inputs import checked_inputs, dequantize_array, quantize_array
 from picotorch.host.request import Request
@@ -341,7 +341,7 @@ def small_plan(**changes):
 def edit(*plans, quantized_ends=True):
     made = []
     program = Holder(execution_plan=list(plans), constant_buffer=["", "one", "two", "three"])
-    entries = rewriting.rewrite(program, lambda *given: made.append(given) or given, quantized_ends)
+    entries = method_editor.rewrite(program, lambda *given: made.append(given) or given, quantized_ends)
     return program, entries, dict(made)
 
 

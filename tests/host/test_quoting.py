@@ -21,7 +21,7 @@ from picotorch.host.twin import open_program
 from picotorch.inspect import memory_map
 from picotorch.package import c_project
 from picotorch.run import prompt
-from picotorch.run.device import session
+from picotorch.run.device import device_run
 from support import fixture_store, flash_tools_double
 
 MODEL = fixture_store.load("add_5").path
@@ -184,7 +184,7 @@ def test_the_emulator_reads_the_job_of_a_run(call, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_board_reads_names_as_literals(name):
     try:
-        text = session.call("find", name, 1)
+        text = device_run.call("find", name, 1)
     except Error as error:
         assert "its name is not UTF-8" in error.message and "\udcff" in name
         return

@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from picotorch.export import confined as confined_module
+from picotorch.export import sandbox as confined_module
 from picotorch.export import torchscript
 from support import fixture_store
 from support.calling import assert_error, assert_usage
@@ -178,8 +178,8 @@ class Lowering(types.ModuleType):
         import torch
         return torch
 
-sys.modules["picotorch.export.lowering"] = Lowering("lowering")
-exporting = sys.modules["picotorch.export.exporting"] = types.ModuleType("exporting")
+sys.modules["picotorch.export.lower_float"] = Lowering("lower_float")
+exporting = sys.modules["picotorch.export.replan"] = types.ModuleType("replan")
 exporting.export_file = lambda program, name, int8_io: (program, {{}})
 """
 

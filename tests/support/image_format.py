@@ -12,7 +12,7 @@ from pathlib import Path
 
 from _picotorch_c import lib
 from picotorch import Error
-from picotorch.compile.loaded import is_call, load
+from picotorch.compile.pool_records import is_call, load
 from picotorch.host import twin
 from support import fixture_store
 

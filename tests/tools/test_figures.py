@@ -39,7 +39,7 @@ LIMITS = {
                                 "#define PT_MAX_STEPS 10000000\n"),
     "65,536 steps": ("kernels/include/picotorch/kernel.h", "PT_POLL_WORK = 1 << 16 "),
     "1 MiB": ("host/picotorch/host/npz.py", "SPARE = 1 << 20 "),
-    "3 %": ("host/picotorch/compile/preparing.py", "MIN_GAIN = 0.03 "),
+    "3 %": ("host/picotorch/compile/packing.py", "MIN_GAIN = 0.03 "),
     "5 %": ("host/picotorch/compile/compiling.py", "_GAIN = 0.05 "),
     "20 dB": ("host/picotorch/export/report.py", "_ROUGH = 20 "),
     "15 dB": ("host/picotorch/export/report.py", "_FAR = 15 "),

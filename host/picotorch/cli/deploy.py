@@ -144,19 +144,19 @@ def selftest(port: str, timeout: float | None, report: Path, as_json: bool) -> N
 
 def list_attached(as_json: bool) -> None:
     """boards --connected"""
-    from ..deploy import attached
+    from ..deploy import discovery
 
-    show.entry(attached.attached(), as_json, attached.show_text)
+    show.entry(discovery.attached(), as_json, discovery.show_text)
 
 
 def room_of(need: dict[str, Any], model: bytes, port: str, timeout: float | None) -> dict[str, Any]:
     """size --port"""
-    from ..deploy import room
+    from ..deploy import device_memory
 
-    return room.measure(need, open_program(model), port, timeout)
+    return device_memory.measure(need, open_program(model), port, timeout)
 
 
 def show_room(entry: dict[str, Any]) -> None:
-    from ..deploy import room
+    from ..deploy import device_memory
 
-    room.show_text(entry)
+    device_memory.show_text(entry)

@@ -10,9 +10,9 @@ import numpy as np
 
 from picotorch.memory import LIMIT
 
-from ..export import building, completing, confined_export, exporting, modules, report, torchscript
+from ..export import pipeline, completing, sandboxed_export, replan, modules, report, torchscript
 from ..export.samples import read_arrays
-from ..export.steps import Steps
+from ..export.progress import Steps
 from ..host import show
 from ..host.files import check_output, read_file, write
 from ..host.npz import read_npz
@@ -130,8 +130,8 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         output = _default_output(model, is_function, kind)
         check_output(output)
         replaced = output.exists()
-    options = building.ExportOptions(
-        None if quantize is None else read_arrays(quantize), core or building.CORE,
+    options = pipeline.ExportOptions(
+        None if quantize is None else read_arrays(quantize), core or pipeline.CORE,
         None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn, keep_float)
     if is_function:
         if shapes or inputs is not None or unconfined:
@@ -139,15 +139,15 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
                                    "function returns its example inputs")
         built = _export_function(str(model), options, Steps(tell))
     elif kind == torchscript.PTE:
-        built = building.Built(*exporting.export_file(bundled.program_of(data), str(model), int8_io))
+        built = pipeline.Built(*replan.export_file(bundled.program_of(data), str(model), int8_io))
     else:
         given = list(shapes) or (None if kind == torchscript.PT2 else [])
         given = given if inputs is None else read_npz(inputs, [LIMIT])
-        built = confined_export.export_file(data, kind, str(model), given, options, tell, unconfined)
+        built = sandboxed_export.export_file(data, kind, str(model), given, options, tell, unconfined)
     write(output, built.program)
     entry = built.entry if kind == torchscript.PTE else completing.complete(built, options.core)
     entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
-    text = exporting.show_text if kind == torchscript.PTE else report.show_text
+    text = replan.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
     if entry.get("missing_operators"):
         sys.exit(1)
@@ -173,7 +173,7 @@ def _default_output(model: Path, is_function: bool, kind: str) -> Path:
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text: str, options: building.ExportOptions, steps: Steps) -> building.Built:
-    torch = building.imported(steps).torch
+def _export_function(text: str, options: pipeline.ExportOptions, steps: Steps) -> pipeline.Built:
+    torch = pipeline.imported(steps).torch
     module, inputs = modules.call_function(text)
-    return building.build(modules.source_of_module(torch, module, inputs, text, steps), options, steps)
+    return pipeline.build(modules.source_of_module(torch, module, inputs, text, steps), options, steps)

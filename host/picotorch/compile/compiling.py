@@ -13,8 +13,8 @@ from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import Board
 from ..boards.chips import Chip
-from ..export import exporting
-from ..export.steps import Steps
+from ..export import replan
+from ..export.progress import Steps
 from ..host import inputs, show, twin
 from ..host.drawing import write_drawing
 from ..host.files import about, check_output, write
@@ -28,7 +28,7 @@ from ..measure.sizing import unplanned_bytes
 from ..package import c_project, io_names
 from ..run import running
 from ..run.parity import same_bits
-from . import preparing, rooms, summary
+from . import packing, fit_check, summary
 from .ptm_writer import Image, compile_ptm
 from .report import Compiled, CompiledMethod, CompiledModel, Memories
 
@@ -92,10 +92,10 @@ def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compi
         write_drawing(job.memory_map, memory_map.draw_all(drawings))
     models = [dataclasses.replace(model, output=str(job.folder / name if job.folder else output))
               for model, name in zip(models, names, strict=True)]
-    library = rooms.library_of([image.data for image in images], core)
+    library = fit_check.library_of([image.data for image in images], core)
     fit = None
     if job.target:
-        fit = rooms.fit(job.target, bool(job.folder), library, [len(image.data) for image in images],
+        fit = fit_check.fit(job.target, bool(job.folder), library, [len(image.data) for image in images],
                         [method.after for model in models for method in model.methods])
     kept = _write_project(job, core, names, programs, images, models) if job.folder else None
     if not job.folder:
@@ -132,7 +132,7 @@ class _Compiling:
         if self._scratch == "fitting" and not (job.folder or job.target):
             self._scratch = "preferred"
         if job.target is not None and self._scratch != "preferred":
-            self.has_room = functools.partial(rooms.has_room, job.target, bool(job.folder))
+            self.has_room = functools.partial(fit_check.has_room, job.target, bool(job.folder))
 
     def add(self, program: bytes, name: str, steps: Steps) -> Image:
         """Compile one more model. Raises Error."""
@@ -147,7 +147,7 @@ class _Compiling:
         if pack == "paying" and image.parts.prepared:
             with steps.step("Measuring with and without packed weights"):
                 room = functools.partial(self._room, self._program_bytes - len(model))
-                image, packed = preparing.choose(program, data, name, self.core, room, min_temp)
+                image, packed = packing.choose(program, data, name, self.core, room, min_temp)
         methods = self._methods(model, image)
         with steps.step("Comparing the outputs of program and image"):
             for method in methods:
@@ -175,8 +175,8 @@ class _Compiling:
 
     def _room(self, others: int, image: Image) -> int | None:
         """Return the most bytes of an image of this core, beside others; None if that is not known."""
-        library = rooms.library_of([image.data], self.core)
-        maximum = rooms.max_bytes(self.job.target, bool(self.job.folder), library)
+        library = fit_check.library_of([image.data], self.core)
+        maximum = fit_check.max_bytes(self.job.target, bool(self.job.folder), library)
         return maximum and maximum - others
 
 
@@ -194,7 +194,7 @@ def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
     """The program with a smaller memory plan, where ExecuTorch's exporter can make one; and what to say
     where it cannot."""
     try:
-        return exporting.export_file(model, name, int8_io)[0], []
+        return replan.export_file(model, name, int8_io)[0], []
     except Error as error:
         if int8_io:
             raise
@@ -224,7 +224,7 @@ def _gains_by_temp(image: Image, name: str, core: str, methods: list[CompiledMet
         return False
     try:
         minimum, fastest = (
-            sum(row["cycles"] for row in preparing.measured(image, name, core, min_temp).values())
+            sum(row["cycles"] for row in packing.measured(image, name, core, min_temp).values())
             for min_temp in (True, False))
     except Error:
         return True

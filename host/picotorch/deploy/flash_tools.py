@@ -34,7 +34,7 @@ from ..host.frozen_models import FLASHED
 from ..host.operators import needed_operators
 from ..host.twin import open_program
 from ..run.running import read_program
-from .drives import Drive, boot_drives
+from .boot_drives import Drive, boot_drives
 
 _Found = TypeVar("_Found")
 DRIVE = "drive"
@@ -301,7 +301,7 @@ def _wait_for(condition: Callable[[], _Found]) -> _Found:
 
 
 def _start_boot_loader(port: str, timeout: float | None) -> None:
-    from ..run.device.link import Link
+    from ..run.device.protocol import Link
     from ..run.device.serial_ports import resolve
 
     Link(resolve(port), timeout).start_boot_loader()
@@ -334,9 +334,9 @@ def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None
 
 def _machine(port: str, timeout: float | None) -> str:
     """Wait for the board's prompt, and return the name that the board has for itself."""
-    from ..run.device.link import Link
+    from ..run.device.protocol import Link
     from ..run.device.serial_ports import resolve
-    from ..run.device.session import machine_of
+    from ..run.device.device_run import machine_of
 
     end = time.monotonic() + _WAIT
     while True:

@@ -23,8 +23,8 @@ from ..host import files, show
 from ..host.request import Request, Result
 from ..host.sources import ROOT
 from ..run import parity
-from ..run.device import session
-from ..run.device.link import Link
+from ..run.device import device_run
+from ..run.device.protocol import Link
 from ..run.device.serial_ports import resolve
 from ..run.report import model_place
 from ..run.running import HOST, error_of
@@ -51,15 +51,15 @@ def selftest(port: str, tell: Callable[[dict[str, Any]], None],
     Error that explains why there is no board to test."""
     port = resolve(port)
     with Link(port, timeout) as link:
-        session.begin(link)
-        facts = session.facts_of(link)
+        device_run.begin(link)
+        facts = device_run.facts_of(link)
     report: dict[str, Any] = {
               "picotorch": picotorch.__version__,
               "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "host": platform.platform(), "board": facts, "steps": []}
 
     def run(request: Request) -> Result:
-        return session.run(dataclasses.replace(request, timeout=timeout), port)
+        return device_run.run(dataclasses.replace(request, timeout=timeout), port)
 
     for name, step in _steps(run):
         report["steps"].append(_done(name, step))

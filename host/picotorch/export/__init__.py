@@ -18,11 +18,11 @@ import numpy as np
 
 from picotorch.boards import chips
 from picotorch.errors import INVALID_ARGUMENT, fail
-from picotorch.export import building, completing, modules, report
+from picotorch.export import pipeline, completing, modules, report
 from picotorch.export.arrays import argument
 from picotorch.export.samples import LABELS, read_arrays
-from picotorch.export.state import unchanged
-from picotorch.export.steps import Steps
+from picotorch.export.module_state import unchanged
+from picotorch.export.progress import Steps
 from picotorch.host.files import write
 
 __all__ = ["CORES", "Exported", "export"]
@@ -64,7 +64,7 @@ class Exported:
         return f"<Exported {self.report['dtype']}, {len(self.buffer)}B>"
 
 
-def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = building.CORE,
+def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeline.CORE,
            evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
            keep_float: Iterable[str] = (), dynamic_shapes: Any = None,
            tell: Callable[[str], None] | None = None) -> Exported:
@@ -87,18 +87,18 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = buildi
     if core not in CORES:
         raise fail(INVALID_ARGUMENT, f"none of {', '.join(CORES)}", str(core))
     steps = Steps(tell)
-    torch = building.imported(steps).torch
+    torch = pipeline.imported(steps).torch
     evaluated = _arrays(evaluate, "evaluate")
     if labels is not None:
         if evaluated is None:
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
-    options = building.ExportOptions(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
+    options = pipeline.ExportOptions(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
                              (keep_float,) if isinstance(keep_float, str) else tuple(keep_float))
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)
-        built = building.build(source, options, steps)
+        built = pipeline.build(source, options, steps)
     return Exported(built.program, completing.complete(built, core))
 
 

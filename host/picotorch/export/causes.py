@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
-from . import masks, preparing
-from .lowering import path_of, value_name
+from . import masks, graph_edits
+from .lower_float import path_of, value_name
 from .report import BELOW_FAKE, POOR
 
 _ENOUGH = 10 ** ((POOR + BELOW_FAKE) / 10)  # of a value to its error, squares
@@ -92,7 +92,7 @@ class _Trial:
             for k, given in enumerate(node.args):
                 if (_is(given, "dequantize") and not _is(given.args[0], "quantize") and same is not None
                         and k < len(same.args) and getattr(same.args[k], "op", "") == "get_attr"):
-                    found[given] = preparing.constant(reference, same.args[k]).detach()
+                    found[given] = graph_edits.constant(reference, same.args[k]).detach()
         return found
 
     def _sites(self) -> list[_Site]:
@@ -109,7 +109,7 @@ class _Trial:
 
     def _limits(self, node: torch.fx.Node) -> tuple[float, float, float]:
         step, zero_point, minimum, maximum = (
-            preparing.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
+            graph_edits.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
             for one in _parameters(node))
         if isinstance(step, torch.Tensor):
             return (math.nan, math.nan, math.nan)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..measure import advising, timing
 from . import report
-from .building import Built
+from .pipeline import Built
 
 
 def complete(built: Built, core: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..host.twin import open_program, outputs, set_inputs
 from ..host.values import TENSOR, Values
 
 if TYPE_CHECKING:
-    from .lowering import Part
+    from .lower_float import Part
 
 # The arrays of these names that a graph computes of the arguments of forward
 ValuesOf: TypeAlias = Callable[[list[Any], set[str]], dict[str, np.ndarray]]

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from .movers import MOVERS
+from .data_movement import MOVERS
 
 _ATEN = torch.ops.aten
 

@@ -28,9 +28,9 @@ from picotorch.errors import (
 )
 
 from . import arrays, torchvision_operators
-from .building import Source, explained
-from .state import assigned_in_place, copy_of, hidden_state, unchanged
-from .steps import Steps, quiet
+from .pipeline import Source, explained
+from .module_state import assigned_in_place, copy_of, hidden_state, unchanged
+from .progress import Steps, quiet
 from .torch_errors import cause, export_remedy
 
 if TYPE_CHECKING:

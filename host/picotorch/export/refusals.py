@@ -15,7 +15,7 @@ from picotorch import Error
 from picotorch.module import load_with_exact_memories
 
 from ..host.twin import open_program
-from .lowering import Lowered, source_name
+from .lower_float import Lowered, source_name
 
 
 class Refused(Exception):  # noqa: N818

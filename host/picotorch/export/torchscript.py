@@ -14,9 +14,9 @@ from picotorch import Error
 from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
 
 from . import arrays
-from .building import Source, explained
-from .state import unchanged
-from .steps import Steps, quiet
+from .pipeline import Source, explained
+from .module_state import unchanged
+from .progress import Steps, quiet
 
 if TYPE_CHECKING:
     from torch._C import Graph, Node

@@ -17,7 +17,7 @@ from ..host import program_schema, quoting
 from ..host.instructions import KERNEL_CALL, read_instructions
 from ..host.values import Values
 from . import io_names
-from .c_ends import NUMBERS, Input, Output
+from .c_io import NUMBERS, Input, Output
 from .identifiers import Identifiers, spelled
 
 _IDENTIFIERS = ("method", "open", "run", "reset", "pool", "pool_bytes", "temp_bytes")

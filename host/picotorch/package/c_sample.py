@@ -6,7 +6,7 @@ import numpy as np
 from _picotorch_c import lib
 
 from ..host.tensors import to_stored
-from .c_ends import Input, Output
+from .c_io import Input, Output
 from .c_method import CMethod
 from .identifiers import Identifiers
 

@@ -42,9 +42,9 @@ def run(request: Request, board: str) -> Result:
 
     board: a name, or "port:" and the port of a connected one."""
     if board.startswith(PORT):
-        from .device import session  # mpremote and pyserial are of use here only
+        from .device import device_run  # mpremote and pyserial are of use here only
 
-        return session.run(request, board.removeprefix(PORT))
+        return device_run.run(request, board.removeprefix(PORT))
     if board == HOST:
         return twin.run(_with_memories(request, POOL_SIZE, TEMP_SIZE))
     from . import emulated

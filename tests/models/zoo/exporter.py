@@ -29,10 +29,10 @@ from executorch.exir.schema import (
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 from models.zoo import cortex_m
 from models.zoo.registry import Function, Model
-from picotorch.export import building, torchscript
-from picotorch.export.building import ExportOptions
-from picotorch.export.exporting import export_file
-from picotorch.export.steps import Steps
+from picotorch.export import pipeline, torchscript
+from picotorch.export.pipeline import ExportOptions
+from picotorch.export.replan import export_file
+from picotorch.export.progress import Steps
 from torch.export.experimental import _export_forward_backward
 
 _DTYPES = {
@@ -126,7 +126,7 @@ def _from_torchscript(model: Model) -> bytes:
     torch.jit.save(torch.jit.script(model.module), saved)
     examples = [value.numpy() for value in model.inputs]
     source = torchscript.source(torch, saved.getvalue(), "model.pt", examples, Steps())
-    return building.build(source, ExportOptions(), Steps())[0]
+    return pipeline.build(source, ExportOptions(), Steps())[0]
 
 
 def inline_constants(pte: bytes) -> bytes:

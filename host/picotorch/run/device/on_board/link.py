@@ -1,4 +1,4 @@
-"""The board's end of host/picotorch/run/device/link.py, which sends this first.
+"""The board's end of host/picotorch/run/device/protocol.py, which sends this first.
 
 A message from the host is a call of do() or put(), with a checksum of what it carries. The answer is
 lines that begin with "pt:", each a literal of Python; the last one has their number and checksum.

@@ -9,9 +9,9 @@ from picotorch import Error
 from ..firmware import native_module
 from ..host import show
 from ..run.device import serial_ports
-from ..run.device.link import Link
-from ..run.device.session import facts_of
-from . import drives, flash_tools, installing
+from ..run.device.protocol import Link
+from ..run.device.device_run import facts_of
+from . import boot_drives, flash_tools, installing
 
 _TIMEOUT = 1.0  # seconds for an answer: a board that is silent must not hold up the list
 
@@ -25,7 +25,7 @@ def attached() -> dict[str, Any]:
         "drives": [{"path": str(drive.path), "model": drive.model, "board_id": drive.board_id,
                     "boards": (names := flash_tools.boards_with_drive(drive)),
                     "ways": [f"picotorch flash FIRMWARE.uf2 --board {name}" for name in names]}
-                   for drive in drives.boot_drives()],
+                   for drive in boot_drives.boot_drives()],
         "tools": [name for name in flash_tools.TOOLS if shutil.which(name)],
     }
 

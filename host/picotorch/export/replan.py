@@ -15,8 +15,8 @@ from picotorch.tensor import TensorInfo
 from ..host import inputs, show, twin
 from ..host.request import Request
 from ..run.parity import same_bits
-from . import rewriting
-from .steps import quiet
+from . import method_editor
+from .progress import quiet
 
 if TYPE_CHECKING:
     from executorch.exir.schema import ExecutionPlan
@@ -33,7 +33,7 @@ def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict[str,
         pte = exporter.deserialize_pte_binary(data)
     except Exception as error:
         raise fail(INVALID_PROGRAM, f"ExecuTorch cannot read it: {error}", name) from None
-    methods = rewriting.rewrite(pte.program, exporter.constant_plan, int8_io)
+    methods = method_editor.rewrite(pte.program, exporter.constant_plan, int8_io)
     written = bytes(exporter.serialize_pte_binary(pte, extract_delegate_segments=True))
     for method in methods:
         method |= _signature(written, method["method"])

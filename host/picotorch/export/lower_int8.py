@@ -51,18 +51,18 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from . import (
-    batch_norms,
-    biases,
+    fold_batch_norms,
+    fit_biases,
     masks,
-    matrix_errors,
-    movers,
-    preparing,
-    recurrent,
+    linalg_errors,
+    data_movement,
+    graph_edits,
+    fuse_recurrent,
     refusals,
-    sequences,
-    spelling,
+    sequences_as_images,
+    canonicalize,
 )
-from .lowering import Lowered, Quantized, finish, path_of, traced_from, value_name
+from .lower_float import Lowered, Quantized, finish, path_of, traced_from, value_name
 
 _ATEN = torch.ops.aten
 
@@ -106,26 +106,26 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     """
     exported = _functional(exported)
     if fuse_rnn:
-        exported = recurrent.fuse(exported)
+        exported = fuse_recurrent.fuse(exported)
     graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
-    preparing.inline_modes(graph)
-    preparing.fold_constants(graph)
-    preparing.name_convolutions(graph)
-    spelling.replace(graph)
-    preparing.replace_circular_pads(graph)
-    batch_norms.replace(graph)
-    sequences.as_images(graph)
-    if preparing.takes_images(graph):
-        graph = preparing.in_channels_last(graph)
-        samples = [tuple(map(preparing.in_channels_last, arguments)) for arguments in samples]
+    graph_edits.inline_modes(graph)
+    graph_edits.fold_constants(graph)
+    graph_edits.name_convolutions(graph)
+    canonicalize.replace(graph)
+    graph_edits.replace_circular_pads(graph)
+    fold_batch_norms.replace(graph)
+    sequences_as_images.as_images(graph)
+    if graph_edits.takes_images(graph):
+        graph = graph_edits.in_channels_last(graph)
+        samples = [tuple(map(graph_edits.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
     _take_extremes(graph)
-    matrix_errors.into_operators(graph)
+    linalg_errors.into_operators(graph)
     _take_apart(graph)
-    preparing.place_copies(graph, samples[0])
+    graph_edits.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
-    preparing.fold_constants(graph)
+    graph_edits.fold_constants(graph)
     in_float: set[str] = set()  # names of nodes that no int8 program can hold
     first = None
     while True:
@@ -147,18 +147,18 @@ def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: st
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
-    biases.widen_scales(prepared)
+    fit_biases.widen_scales(prepared)
     reference = _without_observers(copy.deepcopy(prepared))
     with refusals.of_nodes(reference):
         converted = convert_pt2e(prepared)
-        recurrent.quantize_weights(converted)
+        fuse_recurrent.quantize_weights(converted)
         quantized = _quantization(converted)
         edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
                        compile_config=cortex_m_edge_compile_config())
         manager = CortexMPassManager(edge.exported_program(), _passes(),
                                      CortexMTargetConfig.from_target_string(core))
         edge._edge_programs["forward"] = manager.transform()
-        movers.check(edge.exported_program().graph)
+        data_movement.check(edge.exported_program().graph)
         lowered = finish(edge, reference, quantized, converted)
     refusals.check(lowered)
     return lowered
@@ -180,7 +180,7 @@ def _named(graph: torch.fx.GraphModule, names: Iterable[str]) -> set[torch.fx.No
 def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Give results of their own to operators that change in place what others take, too, for
     quantization copies it in between, and to those under torch.no_grad, which may change any view."""
-    shared = any(_changes_shared(node) or preparing.is_mode(node) for node in exported.graph.nodes)
+    shared = any(_changes_shared(node) or graph_edits.is_mode(node) for node in exported.graph.nodes)
     return exported.run_decompositions({}) if shared else exported
 
 
@@ -250,7 +250,7 @@ def _put_steps(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     with graph.graph.inserting_before(node):
         for step in steps.graph.nodes:
             if step.op == "get_attr":
-                name = preparing.add_buffer(graph, f"_constant_of_{node.name}_{step.name}",
+                name = graph_edits.add_buffer(graph, f"_constant_of_{node.name}_{step.name}",
                                             getattr(steps, step.target))
                 copies[step] = graph.graph.get_attr(name)
             elif step.op == "call_function":
@@ -321,7 +321,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
         """keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float."""
         super().__init__()
         self.samples, self.keep_float, self.refused = samples, keep_float, refused
-        self.quantizers[-1] = SharedQspecQuantizer(list(movers.MOVERS))
+        self.quantizers[-1] = SharedQspecQuantizer(list(data_movement.MOVERS))
         for quantizer in self.quantizers[:-1]:
             matcher = quantizer.pattern_matcher
             matcher.support_dict = {pattern: check for pattern, check in matcher.support_dict.items()
@@ -386,7 +386,7 @@ def _copy_averages(graph: torch.fx.GraphModule, in_float: set[torch.fx.Node]) ->
         users = [user for user in node.users
                  if user.kwargs.get("memory_format") is not torch.contiguous_format]
         if users:
-            copy = preparing.call(graph, next(iter(users)), _ATEN.clone.default, node,
+            copy = graph_edits.call(graph, next(iter(users)), _ATEN.clone.default, node,
                                   memory_format=torch.channels_last)
             node.replace_all_uses_with(copy, users.__contains__)
 
@@ -469,7 +469,7 @@ def _passes() -> list[type[ExportPass]]:
     passes[passes.index(RemoveGetItemPass)] = _DropIndices
     passes[passes.index(ActivationFusionPass)] = _ActivationFusion
     fold = passes.index(FoldAndAnnotateQParamsPass)
-    passes[fold:fold + 1] = [movers.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
+    passes[fold:fold + 1] = [data_movement.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
                              _Tables]
     last = passes.index(AtenToCortexMPass)
     passes[last:last] = [_Convolutions, _BiasesAsInt32]

@@ -21,10 +21,10 @@ from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..measure import advising
 from . import arrays, differences, report, torch_errors
-from .exporting import export_file
+from .replan import export_file
 from .samples import Samples, Unfit, example_samples, samples_of
-from .state import unchanged
-from .steps import Steps, quiet
+from .module_state import unchanged
+from .progress import Steps, quiet
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule, Node
 
     from .causes import Cause
-    from .lowering import Lowered
+    from .lower_float import Lowered
 
 CORE = "cortex-m4"
 _BRANCHES = ("cond", "while_loop", "map_impl", "scan", "associative_scan")  # of torch.ops.higher_order

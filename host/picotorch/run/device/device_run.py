@@ -26,7 +26,7 @@ from ...host.twin import open_data, open_program
 from ...host.values import TENSOR
 from ..runner_files import PHASES, make_job, read_files, read_phases, read_report
 from .answers import OneOf
-from .link import ON_BOARD, Link, printable
+from .protocol import ON_BOARD, Link, printable
 from .serial_ports import resolve
 
 FROZEN = ROOT / "port" / "firmware" / "frozen"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from _picotorch_c import lib
 
-from . import unwritten
-from .loaded import Loaded, is_call
-from .unwritten import Area, Ranges
+from . import uninitialized_reads
+from .pool_records import Loaded, is_call
+from .uninitialized_reads import Area, Ranges
 
 _ALIGNMENT = 8
 
@@ -68,13 +68,13 @@ def _places(method: Loaded, kept: Sequence[Area] = ()) -> list[Place]:
     """Return the largest part of planned memory that is idle during each instruction; none for a method
     whose instructions or sizes depend on data."""
     rows = list(method.instructions_with_values())
-    if method.variables or unwritten.is_dynamic(method):
+    if method.variables or uninitialized_reads.is_dynamic(method):
         return [_NOWHERE] * len(rows)
     sizes = {lib.PT_MEMORY_PLANNED + i: size for i, size in enumerate(method.planned_sizes())}
-    taken = [unwritten.areas(method, args) for _, args in rows]
-    inputs, given = unwritten.ends(method)
-    given = [*given, *unwritten.zeros(method), *unwritten.initial_areas(method), *kept]
-    ranges = busy(inputs, given, list(unwritten.reads_and_writes(method)))
+    taken = [uninitialized_reads.areas(method, args) for _, args in rows]
+    inputs, given = uninitialized_reads.ends(method)
+    given = [*given, *uninitialized_reads.zeros(method), *uninitialized_reads.initial_areas(method), *kept]
+    ranges = busy(inputs, given, list(uninitialized_reads.reads_and_writes(method)))
     found = []
     for (one, _), areas, live in zip(rows, taken, ranges, strict=True):
         for area in areas:

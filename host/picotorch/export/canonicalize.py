@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from .preparing import call, constant, new_constant, takes_images
-from .sequences import ELEMENTWISE
+from .graph_edits import call, constant, new_constant, takes_images
+from .sequences_as_images import ELEMENTWISE
 
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4

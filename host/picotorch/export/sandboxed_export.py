@@ -26,9 +26,9 @@ from picotorch.memory import LIMIT
 
 from ..host import child, show
 from ..host.npz import storable
-from . import building, confined, modules, torchscript
-from .building import Built, ExportOptions
-from .steps import Steps
+from . import pipeline, sandbox, modules, torchscript
+from .pipeline import Built, ExportOptions
+from .progress import Steps
 
 _LONGEST = 4 * LIMIT  # bytes of a message
 
@@ -48,7 +48,7 @@ def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, opti
                    "fuse_rnn": options.fuse_rnn, "keep_float": options.keep_float,
                    "given": given is not None}
         words = [sys.executable, "-P", "-m", __name__, json.dumps(message)]
-        answer = _ask(words if unconfined else confined.command(folder, words), folder,
+        answer = _ask(words if unconfined else sandbox.command(folder, words), folder,
                       _request(data, given or [], options), tell or (lambda text: None))
     try:
         return _read_answer(answer, name)
@@ -58,8 +58,8 @@ def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, opti
 
 def _check_confinement(name: str) -> None:
     """Print what a confined process can do. Raise NotSupported where none can be confined."""
-    has_filter = bool(confined.denied())
-    if confined.version():
+    has_filter = bool(sandbox.denied())
+    if sandbox.version():
         why = _fault()
     else:
         why = ("there is no Landlock (Linux 5.13), and a seccomp filter alone does not" if has_filter
@@ -68,7 +68,7 @@ def _check_confinement(name: str) -> None:
         raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in it from changing your "
                    f"files: {why}", name,
                    remedy="export it elsewhere, or with --unconfined if you trust who made it")
-    gaps = confined.gaps()
+    gaps = sandbox.gaps()
     if gaps:
         by = ("Landlock and a seccomp filter confine it" if has_filter else
               "Landlock alone confines it: it changes files in its own folder only, but there is no "
@@ -80,7 +80,7 @@ def _check_confinement(name: str) -> None:
 def _fault() -> str | None:
     """Start a process that does nothing, confined: return why that fails, or None."""
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
-        done = subprocess.run(confined.command(folder, [sys.executable, "-I", "-S", "-c", ""]),
+        done = subprocess.run(sandbox.command(folder, [sys.executable, "-I", "-S", "-c", ""]),
                               stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode == 0:
         return None
@@ -196,14 +196,14 @@ def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Step
     data, name = request["model"].tobytes(), message["name"]
     given = [np.array(None) if array.dtype.kind == "V" else array
              for array in (part("given/") or {}).values()]
-    torch = building.imported(steps).torch
+    torch = pipeline.imported(steps).torch
     if message["kind"] == torchscript.PT2:
         source = modules.source_of_pt2(torch, data, name, given if message["given"] else None, steps)
     else:
         source = torchscript.source(torch, data, name, given, steps)
     options = ExportOptions(part("quantize/"), message["core"], part("evaluate/"), message["int8_io"],
                             message["fuse_rnn"], tuple(message["keep_float"]))
-    return building.build(source, options, steps)
+    return pipeline.build(source, options, steps)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from picotorch.errors import (
 
 from ...host.request import ANSWER_TIMEOUT
 from . import answers
-from .transport import NoAnswer, Transport, fault_of_address
+from .raw_repl import NoAnswer, Transport, fault_of_address
 
 _T = TypeVar("_T")
 _Block = ast.Module | ast.ClassDef | ast.FunctionDef

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from _picotorch_c import lib
 
 from ..host.operators import CHANGED, NOT_FILLED, OUTPUTS, SCRATCH, WRITTEN, operator_signature
-from .loaded import CData, Loaded, is_call, memory_of, position_of
+from .pool_records import CData, Loaded, is_call, memory_of, position_of
 
 Area = tuple[int, int, int]  # memory, start, end
 

@@ -16,7 +16,7 @@ from torch._prims_common import is_contiguous_or_false
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree
 
-from . import arrays, batch_norms, matrix_errors, preparing, recurrent
+from . import arrays, fold_batch_norms, linalg_errors, graph_edits, fuse_recurrent
 
 _ATEN = torch.ops.aten
 
@@ -83,11 +83,11 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
     instruction each. Linear layers stay linear layers, and results of constants alone become
     constants."""
     exported = _with_batch_norms_in_convolutions(with_plain_strides(exported))
-    exported = matrix_errors.take_apart(exported)
-    matrix_errors.into_operators(exported.graph_module)
+    exported = linalg_errors.take_apart(exported)
+    linalg_errors.into_operators(exported.graph_module)
     _place_copies(exported.graph_module)
     if fuse_rnn:
-        exported = recurrent.fuse(exported)
+        exported = fuse_recurrent.fuse(exported)
     reference = exported.module(check_guards=False)
     config = EdgeCompileConfig(preserve_ops=[_ATEN.linear.default], _check_ir_validity=False)
     edge = to_edge(traced_from(exported), compile_config=config)
@@ -136,7 +136,7 @@ def _with_batch_norms_in_convolutions(exported: torch.export.ExportedProgram
             or _ATEN.batch_norm.default not in {node.target for node in exported.graph.nodes}):
         return exported
     graph = exported.module(check_guards=False)
-    batch_norms.into_convolutions(graph)
+    fold_batch_norms.into_convolutions(graph)
     arguments, keywords = exported.example_inputs
     return torch.export.export(graph, arguments, keywords, strict=False)
 
@@ -147,7 +147,7 @@ def _place_copies(module: torch.fx.GraphModule) -> None:
         if isinstance(part, torch.fx.GraphModule):
             permuted = _permuted(part.graph)
             for node in list(part.graph.nodes):
-                if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == preparing.ROI_ALIGN:
+                if node.target in _CONTIGUOUS_OPERATORS or str(node.target) == graph_edits.ROI_ALIGN:
                     for source in node.all_input_nodes:
                         if source in permuted:
                             _copy(part.graph, node, source)

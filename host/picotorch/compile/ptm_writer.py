@@ -17,8 +17,8 @@ from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 
 from ..host import twin
-from . import idle, unwritten
-from .loaded import CData, Loaded, is_call, load, make_ref, memory_of
+from . import scratch_overlay, uninitialized_reads
+from .pool_records import CData, Loaded, is_call, load, make_ref, memory_of
 
 _ALIGNMENT = 8
 _MAX_METHODS = 255
@@ -126,7 +126,7 @@ def _string(text: bytes) -> tuple[int, bytes]:
 class _Method:
     """Writes one method."""
 
-    def __init__(self, method: Loaded, tables: _Tables, data: _Data, temp: idle.Temp,
+    def __init__(self, method: Loaded, tables: _Tables, data: _Data, temp: scratch_overlay.Temp,
                  keep: set[int] | None) -> None:
         """temp: where its instructions find temp memory. keep: numbers of the instructions whose
         prepared weights to store; None for all."""
@@ -395,7 +395,7 @@ class _Method:
 
     def _write_initial(self) -> int:
         """Position of the vector of pt_ptm_initial."""
-        zeros, values = unwritten.zeros(self._of), unwritten.initial_values(self._of)
+        zeros, values = uninitialized_reads.zeros(self._of), uninitialized_reads.initial_values(self._of)
         tables = self._tables
         at = tables.add(struct.pack("<I", len(zeros) + len(values)))
         for memory, start, end in zeros:
@@ -457,7 +457,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
     tables, blocks = _Tables(start), _Data(image)
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
     names = [program.get_method_name(i) for i in range(count)]
-    states = [unwritten.shared_state(load(program, name, data_map, None))
+    states = [uninitialized_reads.shared_state(load(program, name, data_map, None))
               for name in names] if count > 1 else []
     for i, name in enumerate(names):
         method = load(program, name, data_map, core)
@@ -467,7 +467,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
         # instructions that take plain weights may need more
         others = [] if keep is None else [load(program, name, data_map, None)]
         kept = [area for k, state in enumerate(states) if k != i for area in state]
-        temp = idle.find_temp(method, others, kept)
+        temp = scratch_overlay.find_temp(method, others, kept)
         writer = _Method(method, tables, blocks, temp, None if keep is None else keep[name])
         positions.append(writer.write())
         image.can_prepare[name] = writer.can_prepare

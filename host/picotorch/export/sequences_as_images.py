@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import preparing
+from . import graph_edits
 
 _ATEN = torch.ops.aten
 _HEIGHT = 2  # the dim that an image has besides
@@ -117,8 +117,8 @@ class _Images:
     def _weight_of(self, node: torch.fx.Node) -> torch.fx.Node:
         """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
         if node.target not in self.weights:
-            weight = preparing.constant(self.graph, node)
-            self.weights[node.target] = preparing.add_buffer(
+            weight = graph_edits.constant(self.graph, node)
+            self.weights[node.target] = graph_edits.add_buffer(
                 self.graph, f"_image_{len(self.weights)}_of_weight", weight.detach().unsqueeze(_HEIGHT))
         image = self.graph.graph.get_attr(self.weights[node.target])
         image.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT) if "val" in node.meta else None

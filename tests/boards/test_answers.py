@@ -5,7 +5,7 @@ import time
 import zlib
 
 import pytest
-from picotorch.run.device import answers, protocol, device_run
+from picotorch.run.device import answers, device_run, protocol
 from support.calling import assert_error
 from support.fixture_store import FOLDER
 from support.tiers import SWEEP

@@ -14,11 +14,11 @@ import picotorch
 import pytest
 from picotorch import Error
 from picotorch.compile import ptm_writer
-from picotorch.deploy import discovery, files, installing, device_memory, selftest
+from picotorch.deploy import device_memory, discovery, files, installing, selftest
 from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
-from picotorch.run.device import protocol, serial_ports, device_run, raw_repl
+from picotorch.run.device import device_run, protocol, raw_repl, serial_ports
 from support.calling import assert_error, assert_usage
 from support.wire import Board, Fault
 

@@ -9,7 +9,7 @@ from picotorch.deploy import deploying, files, installing
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
 from picotorch.firmware import native_module, selective
 from picotorch.run import parity
-from picotorch.run.device import protocol, device_run
+from picotorch.run.device import device_run, protocol
 from support.fixture_store import FOLDER
 from support.tiers import SWEEP
 from support.wire import Board, Fault

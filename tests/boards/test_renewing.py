@@ -10,7 +10,7 @@ from picotorch.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.twin import open_program
 from picotorch.run import pico
-from picotorch.run.device import protocol, device_run
+from picotorch.run.device import device_run, protocol
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _picotorch_c import ffi, lib
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
-from picotorch.compile import scratch_overlay, ptm_writer
+from picotorch.compile import ptm_writer, scratch_overlay
 from picotorch.errors import END_OF_METHOD
 from picotorch.host.aligned import aligned
 from picotorch.host.inputs import random_inputs

@@ -10,8 +10,8 @@ import picotorch.export
 import pytest
 from picotorch import Error, errors
 from picotorch.boards import chips
-from picotorch.export import pipeline, report, samples, torch_errors
 from picotorch.export import modules as modules_module
+from picotorch.export import pipeline, report, samples, torch_errors
 from picotorch.export.differences import Difference
 from picotorch.measure import timing
 from picotorch.run import emulator

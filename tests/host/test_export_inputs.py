@@ -4,7 +4,7 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
-from picotorch.export import pipeline, completing
+from picotorch.export import completing, pipeline
 
 
 @pytest.fixture(scope="module")

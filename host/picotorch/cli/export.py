@@ -10,9 +10,9 @@ import numpy as np
 
 from picotorch.memory import LIMIT
 
-from ..export import pipeline, completing, sandboxed_export, replan, modules, report, torchscript
-from ..export.samples import read_arrays
+from ..export import completing, modules, pipeline, replan, report, sandboxed_export, torchscript
 from ..export.progress import Steps
+from ..export.samples import read_arrays
 from ..host import show
 from ..host.files import check_output, read_file, write
 from ..host.npz import read_npz

@@ -28,7 +28,7 @@ from ..measure.sizing import unplanned_bytes
 from ..package import c_project, io_names
 from ..run import running
 from ..run.parity import same_bits
-from . import packing, fit_check, summary
+from . import fit_check, packing, summary
 from .ptm_writer import Image, compile_ptm
 from .report import Compiled, CompiledMethod, CompiledModel, Memories
 

@@ -17,12 +17,12 @@ from ..host import quoting, romfs, show
 from ..host.request import Request
 from ..host.twin import open_program
 from ..run.device.answers import OneOf
+from ..run.device.device_run import begin, call, frozen_model, heap_of
 from ..run.device.protocol import BLOCK, Link
 from ..run.device.serial_ports import resolve
-from ..run.device.device_run import begin, call, frozen_model, heap_of
 from . import installing
-from .files import Tell, copy_files, do, free_in, recover
 from .device_memory import SPARE
+from .files import Tell, copy_files, do, free_in, recover
 
 _LARGEST = 1 << 26  # bytes of a partition
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long

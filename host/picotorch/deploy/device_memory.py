@@ -7,9 +7,9 @@ from picotorch import Program
 
 from ..host import show
 from ..host.request import Request
+from ..run.device.device_run import facts_of, heap_of, place_of
 from ..run.device.protocol import Link
 from ..run.device.serial_ports import resolve
-from ..run.device.device_run import facts_of, heap_of, place_of
 from . import installing
 
 SPARE = 8192  # bytes of heap for Python's objects around a model

@@ -9,8 +9,8 @@ from picotorch import Error
 from ..firmware import native_module
 from ..host import show
 from ..run.device import serial_ports
-from ..run.device.protocol import Link
 from ..run.device.device_run import facts_of
+from ..run.device.protocol import Link
 from . import boot_drives, flash_tools, installing
 
 _TIMEOUT = 1.0  # seconds for an answer: a board that is silent must not hold up the list

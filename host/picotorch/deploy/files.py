@@ -7,8 +7,8 @@ from typing import Any
 from picotorch.errors import ACCESS_FAILED, fail
 
 from ..run.device.answers import OneOf
-from ..run.device.protocol import NOTHING, ON_BOARD, Link
 from ..run.device.device_run import call
+from ..run.device.protocol import NOTHING, ON_BOARD, Link
 
 Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 

@@ -334,9 +334,9 @@ def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None
 
 def _machine(port: str, timeout: float | None) -> str:
     """Wait for the board's prompt, and return the name that the board has for itself."""
+    from ..run.device.device_run import machine_of
     from ..run.device.protocol import Link
     from ..run.device.serial_ports import resolve
-    from ..run.device.device_run import machine_of
 
     end = time.monotonic() + _WAIT
     while True:

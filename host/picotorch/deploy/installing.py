@@ -12,8 +12,8 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED,
 from ..firmware import kernels_in_flash, native_module, rp2, selective
 from ..host.operators import common_operators, in_words, known_operators, needed_operators
 from ..run.device.answers import OneOf
-from ..run.device.protocol import Link
 from ..run.device.device_run import facts_of, machine_of, version_of
+from ..run.device.protocol import Link
 from .files import Tell, copy_files, do, free_in, is_there, recover
 
 BUILD = native_module.BUILD  # of make natmod

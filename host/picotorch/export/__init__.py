@@ -18,11 +18,11 @@ import numpy as np
 
 from picotorch.boards import chips
 from picotorch.errors import INVALID_ARGUMENT, fail
-from picotorch.export import pipeline, completing, modules, report
+from picotorch.export import completing, modules, pipeline, report
 from picotorch.export.arrays import argument
-from picotorch.export.samples import LABELS, read_arrays
 from picotorch.export.module_state import unchanged
 from picotorch.export.progress import Steps
+from picotorch.export.samples import LABELS, read_arrays
 from picotorch.host.files import write
 
 __all__ = ["CORES", "Exported", "export"]

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
-from . import masks, graph_edits
+from . import graph_edits
 from .lower_float import path_of, value_name
+from .passes import masks
 from .report import BELOW_FAKE, POOR
 
 _ENOUGH = 10 ** ((POOR + BELOW_FAKE) / 10)  # of a value to its error, squares

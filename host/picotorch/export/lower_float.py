@@ -16,7 +16,8 @@ from torch._prims_common import is_contiguous_or_false
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree
 
-from . import arrays, fold_batch_norms, linalg_errors, graph_edits, fuse_recurrent
+from . import arrays, graph_edits
+from .passes import fold_batch_norms, fuse_recurrent, linalg_errors
 
 _ATEN = torch.ops.aten
 

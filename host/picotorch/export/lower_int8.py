@@ -50,19 +50,18 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from . import (
-    fold_batch_norms,
-    fit_biases,
-    masks,
-    linalg_errors,
-    data_movement,
-    graph_edits,
-    fuse_recurrent,
-    refusals,
-    sequences_as_images,
-    canonicalize,
-)
+from . import graph_edits, refusals
 from .lower_float import Lowered, Quantized, finish, path_of, traced_from, value_name
+from .passes import (
+    canonicalize,
+    data_movement,
+    fit_biases,
+    fold_batch_norms,
+    fuse_recurrent,
+    linalg_errors,
+    masks,
+    sequences_as_images,
+)
 
 _ATEN = torch.ops.aten
 

@@ -28,8 +28,8 @@ from picotorch.errors import (
 )
 
 from . import arrays, torchvision_operators
-from .pipeline import Source, explained
 from .module_state import assigned_in_place, copy_of, hidden_state, unchanged
+from .pipeline import Source, explained
 from .progress import Steps, quiet
 from .torch_errors import cause, export_remedy
 

@@ -21,10 +21,10 @@ from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..measure import advising
 from . import arrays, differences, report, torch_errors
-from .replan import export_file
-from .samples import Samples, Unfit, example_samples, samples_of
 from .module_state import unchanged
 from .progress import Steps, quiet
+from .replan import export_file
+from .samples import Samples, Unfit, example_samples, samples_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -26,7 +26,7 @@ from picotorch.memory import LIMIT
 
 from ..host import child, show
 from ..host.npz import storable
-from . import pipeline, sandbox, modules, torchscript
+from . import modules, pipeline, sandbox, torchscript
 from .pipeline import Built, ExportOptions
 from .progress import Steps
 

@@ -14,8 +14,8 @@ from picotorch import Error
 from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
 
 from . import arrays
-from .pipeline import Source, explained
 from .module_state import unchanged
+from .pipeline import Source, explained
 from .progress import Steps, quiet
 
 if TYPE_CHECKING:

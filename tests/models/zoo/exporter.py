@@ -31,8 +31,8 @@ from models.zoo import cortex_m
 from models.zoo.registry import Function, Model
 from picotorch.export import pipeline, torchscript
 from picotorch.export.pipeline import ExportOptions
-from picotorch.export.replan import export_file
 from picotorch.export.progress import Steps
+from picotorch.export.replan import export_file
 from torch.export.experimental import _export_forward_backward
 
 _DTYPES = {

@@ -7,7 +7,7 @@ Importing it imports torch.
 
 import torch
 
-from .graph_edits import constant
+from ..graph_edits import constant
 
 _ATEN = torch.ops.aten
 _LAYERS = (_ATEN.linear.default, _ATEN.conv2d.default, _ATEN.conv_transpose2d.input)

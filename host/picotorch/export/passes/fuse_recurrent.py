@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from .graph_edits import add_buffer, constant
+from ..graph_edits import add_buffer, constant
 
 _ATEN = torch.ops.aten
 

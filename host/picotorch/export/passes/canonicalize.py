@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .graph_edits import call, constant, new_constant, takes_images
+from ..graph_edits import call, constant, new_constant, takes_images
 from .sequences_as_images import ELEMENTWISE
 
 _ATEN = torch.ops.aten

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import graph_edits
+from .. import graph_edits
 
 _ATEN = torch.ops.aten
 _HEIGHT = 2  # the dim that an image has besides

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import torch
 
-from .graph_edits import constant, new_constant
+from ..graph_edits import constant, new_constant
 
 _ATEN = torch.ops.aten
 _CONVOLUTIONS = (

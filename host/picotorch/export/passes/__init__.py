@@ -1,0 +1,1 @@
+"""Passes over the graph of an export: a module each."""

@@ -202,7 +202,8 @@ def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
     def build(board, programs, frozen):
         assert (board, list(programs), frozen) == ("PYBV11", [str(model)],
                                                    [("model", model.read_bytes())])
-        return {"outputs": [str(file) for file in files]}
+        return flash_tools.ports.PortFirmware(board, "stm32", list(programs), [], [], {},
+                                              [str(file) for file in files], 0, None)
 
     monkeypatch.setattr(flash_tools.ports, "build", build)
     got = install(folder, "dfu-util")

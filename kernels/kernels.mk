@@ -36,6 +36,6 @@ PT_FAST += core/format/ptm.c core/format/reader.c core/format/tables.c core/form
 PT_FAST += core/load/check.c core/load/pte_state.c
 PT_FAST += core/run/executor.c core/run/method.c core/run/tensor.c core/run/values.c
 PT_FAST += portable/normalization.c portable/permute.c portable/products.c portable/softmax.c
-PT_NOT_FAST := pack/dsp.c pack/v6m.c pair_channel.c widen_pair.c im2row_band.c conv_im2row.c conv1x1_tile_3x2.c
+PT_NOT_FAST := pack/dsp.c pack/v6m.c pair_channel.c widen_pair.c im2row_band.c im2row.c pointwise.c
 PT_FAST_C := $(sort $(filter-out $(addprefix %/,$(PT_NOT_FAST)),\
 	$(wildcard $(addprefix $(PT_KERNELS_DIR)/,$(PT_FAST)))))

@@ -40,7 +40,7 @@ extern const pt_conv_variant pt_winograd;
 extern const pt_conv_variant pt_pointwise;
 
 // Any other kernels: two patches that are neighbours, by two channels.
-extern const pt_conv_variant pt_neighbours;
+extern const pt_conv_variant pt_im2row;
 
 // Patches that are pixels of the input.
 static inline bool pt_is_pointwise(const pt_geometry *g) {

@@ -125,7 +125,7 @@ static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, ui
     const pt_gemm_s8 layer = layer_of(x);
     uint32_t bytes = 0;
     for (uint8_t i = 0; i < PT_CONV_VARIANTS && !bytes; i++) {
-        bytes = pt_build_wide[i] ? pt_build_wide[i]->scratch(&g, &layer) : 0;
+        bytes = pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&g, &layer) : 0;
 #if PT_HAS_ANY_CORE
         x->c->wide_forms |= bytes ? (uint8_t)(1u << i) : 0;
 #endif
@@ -184,7 +184,7 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
 
 // True where the loops of DSP for two patches read plain weights beside packed ones.
 static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *layer) {
-    const pt_conv_variant *form = PT_HAS_CONV_VARIANTS ? pt_build_wide[PT_VARIANT_IM2ROW] : NULL;
+    const pt_conv_variant *form = PT_HAS_CONV_VARIANTS ? pt_build_conv_variants[PT_VARIANT_IM2ROW] : NULL;
     const pt_geometry g = geometry_of(x);
     pt_gemm_s8 packed = *layer;
     packed.packed = layer;
@@ -513,10 +513,10 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_gemm
     pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
     for (int32_t i = 0; i < PT_CONV_VARIANTS && !*done; i++) {
-        uint32_t room = pt_build_wide[i] ? pt_build_wide[i]->scratch(&geometry, layer) : 0;
+        uint32_t room = pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&geometry, layer) : 0;
         if (room) {
             room = room < x->wide_bytes ? room : x->wide_bytes;
-            PT_TRY(pt_convolve_in_parts(x->c, pt_build_wide[i]->convolve, &geometry, layer, in, out,
+            PT_TRY(pt_convolve_in_parts(x->c, pt_build_conv_variants[i]->convolve, &geometry, layer, in, out,
                                         room, x->wide, done));
         }
     }

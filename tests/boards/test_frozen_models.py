@@ -84,7 +84,7 @@ def test_the_frozen_model_runs_in_place(call, frozen, command):
     assert frozen.passed < RUN_OVERHEAD < len(bytes_of("int8_ds_cnn"))
 
 
-@pytest.mark.parametrize(("command", "name"), zip(COMMANDS, DIFFERENCES, strict=True))
+@pytest.mark.parametrize(("command", "name"), list(zip(COMMANDS, DIFFERENCES, strict=True)))
 def test_a_frozen_model_with_other_bytes_is_named_and_not_used(call, frozen, tmp_path, command, name):
     """Short, damaged, and the one that picotorch flash puts there, which is called model."""
     path = renamed("add_5" if name == "other" else name, tmp_path, name)
@@ -93,8 +93,8 @@ def test_a_frozen_model_with_other_bytes_is_named_and_not_used(call, frozen, tmp
     assert found["frozen_not_used"] == DIFFERENCES[name]
 
 
-@pytest.mark.parametrize(("command", "name"), zip(COMMANDS, ["int8_ds_cnn", "add_5", "add_5"],
-                                                  strict=True))
+@pytest.mark.parametrize(("command", "name"), [("run", "int8_ds_cnn"), ("parity", "add_5"),
+                                               ("profile", "add_5")])
 def test_a_firmware_without_models(call, plain, tmp_path, command, name):
     found = connected(call, command, renamed(name, tmp_path), plain)
     assert (found["model_at"], found["frozen_not_used"]) == (None, None)

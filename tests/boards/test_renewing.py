@@ -92,7 +92,7 @@ def test_a_module_without_a_feature_is_renewed(call, board, has):
     status, out, err = call("deploy", DOUBLE, "--port", board.port)
     assert status == 0, err
     assert "the native module had no float64 functions: it is renewed" in out
-    features = {"programs", "float64", "complex", "volumes", "pointwise", "neighbours"}
+    features = {"programs", "float64", "complex", "volumes", "pointwise", "im2row"}
     module = native_module.link("armv7emsp", DOUBLES, native_module.Kind(frozenset(features)))
     assert on_board(board, MODULE) == checksum(module.read_bytes())
     assert native_module.features_of_file(module) == features

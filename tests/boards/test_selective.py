@@ -220,7 +220,7 @@ def test_variants_of_convolutions_may_be_left_out(call, tmp_path):
     assert switches("--optimize", "size") - switches() == gaining
     assert switches("--optimize", "speed") == switches("--optimize", "balanced") == switches()
     programs = {"model": open_program(path("int8_ds_cnn").read_bytes())}
-    one = selective.selection(programs, Optimize(variants=frozenset(["neighbours"])))
+    one = selective.selection(programs, Optimize(variants=frozenset(["im2row"])))
     assert set(re.findall(r"#define (PT_NO_\w+)", one)) - switches() == {"PT_NO_POINTWISE"}
     assert_usage(call("firmware", "--models", path("int8_ds_cnn"), "--optimize", "nix"), "--optimize",
                  "balanced")
@@ -281,7 +281,7 @@ def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path,
     firmware without the tracer has the shares of operators from that with all kernels."""
     model = ROOT / "tests/benchmark/int8_ds_cnn/m4.pte"
     output, runs = tmp_path / "fw.elf", []
-    for optimize in (BALANCED, Optimize(variants=frozenset(["winograd", "neighbours"]))):
+    for optimize in (BALANCED, Optimize(variants=frozenset(["winograd", "im2row"]))):
         programs = {str(model): open_program(model.read_bytes())}
         selective.build(BOARD, programs, output, bool(bare), optimize=optimize)
         for firmware in ([], ["--firmware", output]):

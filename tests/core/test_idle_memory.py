@@ -234,7 +234,8 @@ def test_what_is_not_busy_may_change():
 
 def test_inputs_that_nothing_writes_over_keep_their_values():
     steps = [([(4, 0, 8)], [(4, 8, 16)]), ([(4, 8, 16)], [(4, 12, 20)])]
-    kept, overwritten = (scratch_overlay.busy([area], [], steps)[1] for area in ((4, 0, 8), (4, 10, 14)))
+    kept, overwritten = (scratch_overlay.busy([area], [], steps)[1]
+                         for area in ((4, 0, 8), (4, 10, 14)))
     assert kept.missing(4, 0, 8) == []
     assert overwritten.missing(4, 0, 8) == [(0, 8)]
 

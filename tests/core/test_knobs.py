@@ -67,7 +67,8 @@ int main(int n, char **paths) {
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
         code = code ? code : pt_method_meta_find(&plan, &opened, "forward", 7, &error);
         const uint32_t inputs = code ? 0 : pt_method_meta_count(&plan, PT_INPUTS);
-        for (uint32_t k = 0; !code && k < pt_method_meta_count(&plan, PT_PLANNED_BUFFERS) && k < 32; k++) {
+        const uint32_t planned = code ? 0 : pt_method_meta_count(&plan, PT_PLANNED_BUFFERS);
+        for (uint32_t k = 0; !code && k < planned && k < 32; k++) {
             uint32_t bytes = 0;
             code = pt_method_meta_buffer(&plan, k, &bytes, &error);
             planned[k] = calloc(1, bytes);

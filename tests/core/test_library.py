@@ -99,7 +99,8 @@ def test_an_item_behind_the_end_of_a_list():
     assert library.load() == 0
     view, item = ffi.new("pt_value_view *"), ffi.new("pt_evalue *")
     for value, length in ((2, 2), (4, 1)):
-        assert not lib.pt_method_meta_evalue(library.plan, lib.PT_VALUES, value, ffi.NULL, item, library.error)
+        assert not lib.pt_method_meta_evalue(library.plan, lib.PT_VALUES, value, ffi.NULL, item,
+                                             library.error)
         for i, code in [(i, 0) for i in range(length)] + [(length, INVALID_ARGUMENT),
                                                           (2**32 - 1, INVALID_ARGUMENT)]:
             assert lib.pt_list_view(library.method, item, i, view, library.error) == code
@@ -121,8 +122,8 @@ def test_an_output_takes_no_tensor_of_another_dtype():
                                    ["aten::relu.out"], [0], [1], [16])))
     assert library.load() == 0
     x, sizes = ffi.new("uint64_t[]", 8), ffi.new("int32_t[]", [4])
-    given = ffi.new("pt_input_buffer *", {"data": span(x), "typecode": b"B", "has_shape": True, "dtype": 0,
-                                   "rank": 1, "sizes": sizes})
+    given = ffi.new("pt_input_buffer *", {"data": span(x), "typecode": b"B", "has_shape": True,
+                                          "dtype": 0, "rank": 1, "sizes": sizes})
     assert lib.pt_set_output(library.method, 0, given, library.error) == INVALID_ARGUMENT
     assert "dtype" in library.what()
     given.dtype = 6

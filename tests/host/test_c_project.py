@@ -229,7 +229,8 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
     if name == "int8_ds_cnn":
         anchor = json.loads((benchmark_store.FOLDER / "bench_anchor.json").read_text())
         anchor = anchor["models"][name][board]
-        maximum = anchor["pool"] + anchor["planned"] + max(anchor["stack_load"], anchor["stack_execute"])
+        maximum = (anchor["pool"] + anchor["planned"]
+                   + max(anchor["stack_load"], anchor["stack_execute"]))
         result = running.run(Request(
             compile_ptm(file.read_bytes(), (), "cortex-m4").data, name,
             benchmark_store.load(name).inputs, temp_size=need["temp"], bare=True), board)

@@ -169,7 +169,8 @@ def test_attributes_without_influence_are_no_state(torch, update, value):
 
 def test_outputs_of_chance_are_no_state(torch):
     module = _hiding(torch, torch.zeros(1, 4), "self.h = x", "torch.randn_like(x)", False)
-    found = module_state.hidden_state(torch, module, lambda used, given: [used(*given)], (torch.rand(1, 4),))
+    found = module_state.hidden_state(torch, module, lambda used, given: [used(*given)],
+                                      (torch.rand(1, 4),))
     assert found == []
 
 

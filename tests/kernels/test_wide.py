@@ -1,5 +1,5 @@
-"""Convolutions in the forms of conv_variants.h on the cores that have them: every byte is that of the twin,
-which computes them plainly, with any scratch."""
+"""The variants of convolutions of conv_variants.h on the cores that have them: every byte is that of
+the twin, which computes them plainly, with any scratch."""
 
 import numpy as np
 import pytest
@@ -308,9 +308,9 @@ def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, ker
 
 
 @pytest.mark.parametrize("name, forms", [
-    ("int8_resnet8", {"winograd", "pointwise", "neighbours"}),
-    ("int8_mobilenet_v1_025", {"pointwise", "neighbours"}),
-    ("int8_ds_cnn", {"pointwise", "neighbours"}), ("int8_deep_autoencoder", set())])
+    ("int8_resnet8", {"winograd", "pointwise", "im2row"}),
+    ("int8_mobilenet_v1_025", {"pointwise", "im2row"}),
+    ("int8_ds_cnn", {"pointwise", "im2row"}), ("int8_deep_autoencoder", set())])
 def test_which_models_gain(name, forms):
     program = open_program(benchmark_store.load(name).pte(M4))
     assert operators.wide_forms(program) == forms

@@ -117,7 +117,8 @@ def float_convolution(seed):
         ((3, 3), [n(1, 2), 1], [1, 1], [1, 1]),  # which lines are padded for
         ((1, 1), [n(1, 2), n(1, 3)], [0, 0], [1, 1]),
         ((2, 5), [1, n(1, 2)], [n(0, 1), n(0, 2)], [1, n(1, 2)])])
-    size = [d * (k - 1) + n(1, maximum) for d, k, maximum in zip(dilation, kernel, (6, 70), strict=True)]
+    size = [d * (k - 1) + n(1, maximum)
+            for d, k, maximum in zip(dilation, kernel, (6, 70), strict=True)]
     out = np.zeros([n(1, 2), groups * outputs, *windows(size, kernel, stride, padding, dilation)],
                    np.float32)
     return ("aten::convolution.out", n.floats(out.shape[0], groups * inputs, *size),

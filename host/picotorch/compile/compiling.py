@@ -95,8 +95,9 @@ def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compi
     library = fit_check.library_of([image.data for image in images], core)
     fit = None
     if job.target:
-        fit = fit_check.fit(job.target, bool(job.folder), library, [len(image.data) for image in images],
-                        [method.after for model in models for method in model.methods])
+        fit = fit_check.fit(job.target, bool(job.folder), library,
+                            [len(image.data) for image in images],
+                            [method.after for model in models for method in model.methods])
     kept = _write_project(job, core, names, programs, images, models) if job.folder else None
     if not job.folder:
         write(output, images[0].data)

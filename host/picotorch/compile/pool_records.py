@@ -48,9 +48,9 @@ def position_of(reference: int) -> int:
 
 
 class Loaded:
-    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_method_meta, pt_method_record;
-    tensors, variables: a pt_value by its reference; named: names of mutable buffers by the index of the
-    value."""
+    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_method_meta,
+    pt_method_record; tensors, variables: a pt_value by its reference; named: names of mutable buffers
+    by the index of the value."""
 
     def __init__(self, method: Method) -> None:
         self._method = method  # keeps the memories

@@ -395,7 +395,8 @@ class _Method:
 
     def _write_initial(self) -> int:
         """Position of the vector of pt_ptm_initial."""
-        zeros, values = uninitialized_reads.zeros(self._of), uninitialized_reads.initial_values(self._of)
+        zeros = uninitialized_reads.zeros(self._of)
+        values = uninitialized_reads.initial_values(self._of)
         tables = self._tables
         at = tables.add(struct.pack("<I", len(zeros) + len(values)))
         for memory, start, end in zeros:

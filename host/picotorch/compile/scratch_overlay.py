@@ -37,7 +37,8 @@ def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = (
                      for kind in zip(*wants, strict=True))
     places = _places(method, kept)
     maximum = max(one.record.scratch for one in (method, *others))
-    minimum = max((need for need, place in zip(asked, places, strict=True) if need > place[2]), default=0)
+    minimum = max((need for need, place in zip(asked, places, strict=True) if need > place[2]),
+                  default=0)
     # other calls have as much of the temp memory
     larger = [place if min(max(need, wish), place[2]) > minimum else _NOWHERE
               for need, wish, place in zip(asked, preferred, places, strict=True)]
@@ -73,7 +74,8 @@ def _places(method: Loaded, kept: Sequence[Area] = ()) -> list[Place]:
     sizes = {lib.PT_MEMORY_PLANNED + i: size for i, size in enumerate(method.planned_sizes())}
     taken = [uninitialized_reads.areas(method, args) for _, args in rows]
     inputs, given = uninitialized_reads.ends(method)
-    given = [*given, *uninitialized_reads.zeros(method), *uninitialized_reads.initial_areas(method), *kept]
+    given = [*given, *uninitialized_reads.zeros(method), *uninitialized_reads.initial_areas(method),
+             *kept]
     ranges = busy(inputs, given, list(uninitialized_reads.reads_and_writes(method)))
     found = []
     for (one, _), areas, live in zip(rows, taken, ranges, strict=True):

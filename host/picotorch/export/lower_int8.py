@@ -468,8 +468,8 @@ def _passes() -> list[type[ExportPass]]:
     passes[passes.index(RemoveGetItemPass)] = _DropIndices
     passes[passes.index(ActivationFusionPass)] = _ActivationFusion
     fold = passes.index(FoldAndAnnotateQParamsPass)
-    passes[fold:fold + 1] = [data_movement.keep_to(_layers()), FoldAndAnnotateQParamsPass, _BiasesAsInt8,
-                             _Tables]
+    passes[fold:fold + 1] = [data_movement.keep_to(_layers()), FoldAndAnnotateQParamsPass,
+                             _BiasesAsInt8, _Tables]
     last = passes.index(AtenToCortexMPass)
     passes[last:last] = [_Convolutions, _BiasesAsInt32]
     return passes

@@ -25,11 +25,11 @@ from .twin import is_ptm
 # convolutions.
 FEATURES = {"images": "PT_NO_PTM", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
             "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
-            "pointwise": "PT_NO_POINTWISE", "neighbours": "PT_NO_IM2ROW"}
+            "pointwise": "PT_NO_POINTWISE", "im2row": "PT_NO_IM2ROW"}
 FEATURE_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64 functions",
                   "complex": "complex arithmetic", "volumes": "3-d convolutions"}
 CONV_VARIANTS = {"winograd": lib.PT_VARIANT_WINOGRAD, "pointwise": lib.PT_VARIANT_POINTWISE,
-              "neighbours": lib.PT_VARIANT_IM2ROW}
+              "im2row": lib.PT_VARIANT_IM2ROW}
 LIST = ROOT / "kernels" / "core" / "registry" / "operators.def"
 _COMPLEX = (8, 9, 10)  # scalar types
 

@@ -15,8 +15,8 @@ class Optimize:
     scratch: bytes of scratch memory: "min" for what kernels need, "preferred" for those with which they
     are fastest, or "fitting" for the preferred ones where the target has room, and if no target is
     named, where they save cycles.
-    variants: the variants of int8 convolutions that a firmware may include, of operators.CONV_VARIANTS. It
-    includes those that speed up one of its models.
+    variants: the variants of int8 convolutions that a firmware may include, of operators.CONV_VARIANTS.
+    It includes those that speed up one of its models.
     small_module: True for a native module with plain C loops and without texts of errors, False for the
     loops of each core, None for what the models need.
     """

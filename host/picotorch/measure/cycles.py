@@ -33,8 +33,8 @@ from ..run import running
 OTHERS = "others"
 _DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
          "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
-_FORMS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "neighbours",  # of conv_variants.h
-          "": "neighbours"}
+# Of conv_variants.h
+_VARIANTS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "im2row", "": "im2row"}
 _PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
 _PLAIN_WEIGHTS = " with plain weights"  # beside others with prepared ones
 CYCLES_PER_INSTRUCTION = json.loads(
@@ -132,7 +132,7 @@ def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunCondit
     if name is None:
         return operator, run
     kind = operator.removeprefix(name)
-    if _FORMS.get(kind) not in run.lacks:
+    if _VARIANTS.get(kind) not in run.lacks:
         return operator, run
     if kind == " 3 wide":
         return _with_other_loops(name, run)
@@ -141,8 +141,8 @@ def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunCondit
 
 def operator_of(instruction: Instruction, values: Values) -> str:
     """Return the name of an instruction's operator; of a convolution also which of the loops of
-    kernels/arch/conv_variants.h it takes with enough temp memory, or none of them, and in an image whether it
-    has plain weights beside others with prepared ones."""
+    kernels/arch/conv_variants.h it takes with enough temp memory, or none of them, and in an image
+    whether it has plain weights beside others with prepared ones."""
     is_plain = (instruction.call in _PREPARING and values.prepared
                 and not values.prepared[instruction.index])
     return _kind_of(instruction, values) + (_PLAIN_WEIGHTS if is_plain else "")

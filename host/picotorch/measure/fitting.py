@@ -19,7 +19,8 @@ from .flash import flash_of_operators
 from .stack import FREE
 
 WAYS = {"c": "in C", "micropython": "with MicroPython"}
-LIBRARY_OBJECTS = 692  # pt_program, pt_method_meta, pt_method, pt_error, and the pt_memories and pt_options
+# pt_program, pt_method_meta, pt_method, pt_error, pt_memories and pt_options
+LIBRARY_OBJECTS = 692
 
 # Cores whose kernels are nearly the same: one firmware tells of all three.
 _DSP = ("cortex-m4", "cortex-m33", "cortex-m7")

@@ -42,7 +42,7 @@ _TABLES = (".rodata.operators", ".rodata.by_name")
 _FEATURES: dict[str | int, str] = {
              "pt_ptm_description": "images", "pt_all_float64": "float64",
              "pt_winograd": "winograd", "pt_pointwise": "pointwise",
-             "pt_neighbours": "neighbours"}
+             "pt_im2row": "im2row"}
 _WITH = " with "
 # What a C project of an image calls of the library, and what is not in it: the reader of .pte files,
 # and checks of images.

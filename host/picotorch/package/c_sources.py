@@ -18,7 +18,7 @@ _NOT_FOR_PTM = {f"core/{name}.c" for name in (
     "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
 _PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in images are packed
-_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "neighbours")}
+_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "im2row")}
 
 _FLOAT64 = "pt_all_float64"
 

@@ -72,7 +72,7 @@ const bool pt_has_complex = PT_HAS_COMPLEX;
 #endif
 
 // As in arch/conv_variants.h.
-extern const struct pt_conv_variant pt_winograd, pt_pointwise, pt_neighbours;
+extern const struct pt_conv_variant pt_winograd, pt_pointwise, pt_im2row;
 
 #if PT_HAS_CONV_VARIANTS && !defined(PT_NO_WINOGRAD)
 #define WINOGRAD &pt_winograd
@@ -85,12 +85,12 @@ extern const struct pt_conv_variant pt_winograd, pt_pointwise, pt_neighbours;
 #define POINTWISE NULL
 #endif
 #if PT_HAS_CONV_VARIANTS && !defined(PT_NO_IM2ROW)
-#define NEIGHBOURS &pt_neighbours
+#define IM2ROW &pt_im2row
 #else
-#define NEIGHBOURS NULL
+#define IM2ROW NULL
 #endif
 
-const struct pt_conv_variant *const pt_build_wide[] = {WINOGRAD, POINTWISE, NEIGHBOURS};
+const struct pt_conv_variant *const pt_build_conv_variants[] = {WINOGRAD, POINTWISE, IM2ROW};
 
 typedef struct operator_entry {
     const char *name;

@@ -36,7 +36,7 @@ static inline int32_t steps_of(const pt_geometry *g, int32_t words) {
     return (g->kernel[0] * words / PATCHES + 1) / 2;
 }
 
-static pt_band conv_im2row_band_of(const pt_geometry *g, bool is_packed) {
+static pt_band im2row_band_of(const pt_geometry *g, bool is_packed) {
     const int32_t words = PATCHES * words_of_row(g);
     return (pt_band){.g = g,
                      .patches = PATCHES,
@@ -47,7 +47,7 @@ static pt_band conv_im2row_band_of(const pt_geometry *g, bool is_packed) {
 }
 
 // Rows of outputs at a time; 0 for too little room.
-static int32_t conv_im2row_outputs_of(const pt_band *b, uint32_t room) {
+static int32_t im2row_outputs_of(const pt_band *b, uint32_t room) {
     int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
@@ -72,13 +72,13 @@ static bool suits_blocks(const pt_geometry *g, const pt_gemm_s8 *layer) {
 #endif
 }
 
-static uint32_t conv_im2row_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
+static uint32_t im2row_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
     if (pt_is_pointwise(g) || suits_blocks(g, layer) || g->out[1] < PATCHES ||
         g->stride[1] > g->kernel[1] || !pt_suits_bands(g, layer)) {
         return 0;
     }
-    pt_band b = conv_im2row_band_of(g, false);
-    int32_t rows = conv_im2row_outputs_of(&b, PT_VARIANT_SCRATCH);
+    pt_band b = im2row_band_of(g, false);
+    int32_t rows = im2row_outputs_of(&b, PT_VARIANT_SCRATCH);
     return rows ? pt_band_bytes(&b, rows) : 0;
 }
 
@@ -89,7 +89,7 @@ static uint32_t conv_im2row_scratch(const pt_geometry *g, const pt_gemm_s8 *laye
 
 // ---- weights
 
-static inline uint32_t conv_im2row_pair_of(int32_t low, int32_t high) {
+static inline uint32_t im2row_pair_of(int32_t low, int32_t high) {
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return pair;
@@ -101,9 +101,9 @@ static int32_t widen_row(const int8_t *w, int32_t n, uint32_t *to, int32_t at) {
     for (int32_t k = 0; k < n; k += 4, w += 4, at += 2) {
         const int32_t left = n - k, w0 = 2 * w[0], w1 = left > 1 ? 2 * w[1] : 0;
         const int32_t w2 = left > 2 ? 2 * w[2] : 0, w3 = left > 3 ? 2 * w[3] : 0;
-        to[at / 2 * 4 + at % 2] = conv_im2row_pair_of(w0, left == 2 ? w1 : w2);
+        to[at / 2 * 4 + at % 2] = im2row_pair_of(w0, left == 2 ? w1 : w2);
         if (left > 2) {
-            to[(at + 1) / 2 * 4 + (at + 1) % 2] = conv_im2row_pair_of(w1, w3);
+            to[(at + 1) / 2 * 4 + (at + 1) % 2] = im2row_pair_of(w1, w3);
         }
         sum += w0 + w1 + w2 + w3;
     }
@@ -120,7 +120,7 @@ static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
 }
 
 // Channel o, the first or second of a pair.
-static void conv_im2row_widen_channel(const pt_band *b, const pt_gemm_s8 *layer, int32_t o,
+static void im2row_widen_channel(const pt_band *b, const pt_gemm_s8 *layer, int32_t o,
                                       int32_t second, uint32_t *pair) {
     const pt_geometry *g = b->g;
     const int32_t n = g->kernel[1] * g->channels;
@@ -159,21 +159,21 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
     const int8_t *y = x + b->g->stride[1] * pixel, *z = y + (y - x);
     int32_t left = b->g->kernel[1] * b->g->channels;
     for (; left > 3; left -= 4, to += 6, x += 4, y += 4, z += 4) {
-        to[0] = conv_im2row_pair_of(x[0], x[2]);
-        to[1] = conv_im2row_pair_of(y[0], y[2]);
-        to[2] = conv_im2row_pair_of(z[0], z[2]);
-        to[3] = conv_im2row_pair_of(x[1], x[3]);
-        to[4] = conv_im2row_pair_of(y[1], y[3]);
-        to[5] = conv_im2row_pair_of(z[1], z[3]);
+        to[0] = im2row_pair_of(x[0], x[2]);
+        to[1] = im2row_pair_of(y[0], y[2]);
+        to[2] = im2row_pair_of(z[0], z[2]);
+        to[3] = im2row_pair_of(x[1], x[3]);
+        to[4] = im2row_pair_of(y[1], y[3]);
+        to[5] = im2row_pair_of(z[1], z[3]);
     }
     if (left == 1) {
         to[0] = (uint32_t)x[0];
         to[1] = (uint32_t)y[0];
         to[2] = (uint32_t)z[0];
     } else if (left > 0) {
-        to[0] = conv_im2row_pair_of(x[0], x[left - 1]);
-        to[1] = conv_im2row_pair_of(y[0], y[left - 1]);
-        to[2] = conv_im2row_pair_of(z[0], z[left - 1]);
+        to[0] = im2row_pair_of(x[0], x[left - 1]);
+        to[1] = im2row_pair_of(y[0], y[left - 1]);
+        to[2] = im2row_pair_of(z[0], z[left - 1]);
     }
     if (left == 3) {
         to[3] = (uint32_t)x[1];
@@ -184,22 +184,22 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 
 // ---- layers
 
-static bool conv_im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
+static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                                  void *block, uint32_t room) {
     const bool by_words = g->channels % 4 == 0;
     const uint8_t *packed = by_words && layer->channels % 2 == 0 ? layer->packed : NULL;
-    if (conv_im2row_scratch(g, layer) == 0 || !(packed || layer->weights) ||
+    if (im2row_scratch(g, layer) == 0 || !(packed || layer->weights) ||
         !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
-    pt_band b = conv_im2row_band_of(g, packed);
-    const int32_t rows = conv_im2row_outputs_of(&b, room), line = g->out[1] * layer->out_stride;
+    pt_band b = im2row_band_of(g, packed);
+    const int32_t rows = im2row_outputs_of(&b, room), line = g->out[1] * layer->out_stride;
     if (rows == 0) {
         return false;
     }
     b.transform = by_words ? transform_words : transform_bytes;
     b.offset = layer->offset;
-    b.outside = by_words ? 0 : conv_im2row_pair_of(-layer->offset, -layer->offset);
+    b.outside = by_words ? 0 : im2row_pair_of(-layer->offset, -layer->offset);
     pt_begin_band(&b, rows, block);
     const int32_t steps = steps_of(g, b.words), band_row = 4 * b.words;
     pt_threes threes = {.values = b.values,
@@ -216,7 +216,7 @@ static bool conv_im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             for (int32_t i = 0; !packed && i < 2; i++) {
-                conv_im2row_widen_channel(&b, layer, channel + i, i, pair);
+                im2row_widen_channel(&b, layer, channel + i, i, pair);
             }
             pt_multiply_threes(&threes, pair, layer->out_stride, out + channel);
             pair += packed ? 8 + 4 * steps : 0;
@@ -228,6 +228,6 @@ static bool conv_im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t
 
 #endif
 
-const pt_conv_variant pt_neighbours = {conv_im2row_scratch, PT_BAND_FORM(conv_im2row_convolve)};
+const pt_conv_variant pt_im2row = {im2row_scratch, PT_BAND_FORM(im2row_convolve)};
 
 #endif

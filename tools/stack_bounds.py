@@ -37,7 +37,7 @@ SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
                "fun_builtin_1_call")
 ARGUMENTS = 32
-CALLED_BACK = ("poll", "ticks")  # in the module, by the executor
+CALLED_BACK = ("mp_method_poll", "ticks")  # in the module, by the executor
 POLLS = "pt_poll_now"  # what kernels call; through a pointer it calls the module's poll alone
 FRAME_POINTER = "r7"  # a move from it gives back
 # Functions that call one another, and how many calls of each can be running: what is called then does
@@ -391,7 +391,7 @@ def bounds(program):
     call = frames(*INTERPRETER) + ARGUMENTS
     called_back = [f.start for f in program.functions.values() if f.name in CALLED_BACK and f.last]
     return {
-        "execute": call + frames("method_execute", "run")
+        "execute": call + frames("method_execute", "mp_method_run")
         + max(program.bound(program.named(name)) for name in ("pt_execute", "pt_step")),
         "called_back": max(map(program.bound, called_back)),
         "check": call + frames("method_load", "pt_load") + max(

@@ -195,7 +195,7 @@ static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
 
 // ---- values: the arguments are program, plan, what and i
 
-static pt_evalue mp_pte_program_find_item(const pt_method_meta *plan, const mp_obj_t *args,
+static pt_evalue mp_program_find_item(const pt_method_meta *plan, const mp_obj_t *args,
                                           uint32_t *value) {
     pt_section what = (pt_section)mp_obj_get_int(args[2]);
     pt_evalue item;
@@ -208,7 +208,7 @@ static pt_evalue mp_pte_program_find_item(const pt_method_meta *plan, const mp_o
 static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
     uint32_t value;
-    pt_evalue item = mp_pte_program_find_item(&p, args, &value);
+    pt_evalue item = mp_program_find_item(&p, args, &value);
     mp_obj_t constant = mp_const_none;
     if (item.type == PT_TYPE_STRING) {
         constant = pt_bytes(item.text);
@@ -222,7 +222,7 @@ static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
 
 static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_evalue item = mp_pte_program_find_item(&p, args, NULL);
+    pt_evalue item = mp_program_find_item(&p, args, NULL);
     pt_tensor_info info;
     PT_CALL(file_of(&p)->owner, pt_method_meta_tensor(&p, &item, &info, &error));
     return pt_tensor_tuple(&info);
@@ -274,7 +274,7 @@ static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
     return mp_obj_new_bool(pt_text_is(backend, name.data, name.length));
 }
 
-static pt_delegate_info mp_pte_program_find_delegate(const pt_method_meta *plan, mp_obj_t i) {
+static pt_delegate_info mp_program_find_delegate(const pt_method_meta *plan, mp_obj_t i) {
     pt_delegate_info info;
     PT_CALL(file_of(plan)->owner,
             pt_method_meta_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
@@ -283,17 +283,17 @@ static pt_delegate_info mp_pte_program_find_delegate(const pt_method_meta *plan,
 
 static mp_obj_t program_processed(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    return show_part(file_of(&p), mp_pte_program_find_delegate(&p, args[2]).processed, args[3]);
+    return show_part(file_of(&p), mp_program_find_delegate(&p, args[2]).processed, args[3]);
 }
 
 static mp_obj_t program_num_specs(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_method_meta p = pt_get_plan(self, plan);
-    return pt_small_int(mp_pte_program_find_delegate(&p, i).n_specs);
+    return pt_small_int(mp_program_find_delegate(&p, i).n_specs);
 }
 
 static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_delegate_info info = mp_pte_program_find_delegate(&p, args[2]);
+    pt_delegate_info info = mp_program_find_delegate(&p, args[2]);
     pt_text key;
     pt_span part;
     pt_compile_spec(&p, &info, pt_index(file_of(&p)->owner, args[3]), &key, &part);
@@ -303,7 +303,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
 
 static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
     pt_method_meta p = pt_get_plan(args[0], args[1]);
-    pt_delegate_info info = mp_pte_program_find_delegate(&p, args[2]);
+    pt_delegate_info info = mp_program_find_delegate(&p, args[2]);
     pt_text key = pt_text_of(file_of(&p)->owner, args[3]);
     pt_span part;
     return pt_find_spec(&p, &info, key.data, key.length, &part)

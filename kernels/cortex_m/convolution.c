@@ -184,7 +184,8 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
 
 // True where the loops of DSP for two patches read plain weights beside packed ones.
 static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *layer) {
-    const pt_conv_variant *form = PT_HAS_CONV_VARIANTS ? pt_build_conv_variants[PT_VARIANT_IM2ROW] : NULL;
+    const pt_conv_variant *form =
+        PT_HAS_CONV_VARIANTS ? pt_build_conv_variants[PT_VARIANT_IM2ROW] : NULL;
     const pt_geometry g = geometry_of(x);
     pt_gemm_s8 packed = *layer;
     packed.packed = layer;
@@ -513,11 +514,12 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_gemm
     pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
     for (int32_t i = 0; i < PT_CONV_VARIANTS && !*done; i++) {
-        uint32_t room = pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&geometry, layer) : 0;
+        uint32_t room =
+            pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&geometry, layer) : 0;
         if (room) {
             room = room < x->wide_bytes ? room : x->wide_bytes;
-            PT_TRY(pt_convolve_in_parts(x->c, pt_build_conv_variants[i]->convolve, &geometry, layer, in, out,
-                                        room, x->wide, done));
+            PT_TRY(pt_convolve_in_parts(x->c, pt_build_conv_variants[i]->convolve, &geometry, layer,
+                                        in, out, room, x->wide, done));
         }
     }
     layer->weights = x->weights;

@@ -18,7 +18,7 @@ typedef struct pt_convolution {
     bool in_place; // a patch is a pixel of the input
     pt_channels output;
     const void *packed; // by pt_pack_layer, or NULL
-    void *wide;         // scratch for the forms of pt_build_conv_variants, which are tried first; or NULL
+    void *wide; // scratch for the forms of pt_build_conv_variants, which are tried first; or NULL
     uint32_t wide_bytes;
     bool is_left_out; // weights that are packed are not there besides
     uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
@@ -35,8 +35,8 @@ void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint
 // Polls.
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
 
-// For a check: prefers what the loops of the core and the forms of pt_build_conv_variants take, behind
-// the `taken` bytes of scratch.
+// For a check: prefers what the loops of the core and the forms of pt_build_conv_variants take,
+// behind the `taken` bytes of scratch.
 void pt_prefer_more(const pt_convolution *x, uint32_t taken);
 // For a run: gives them the temp memory behind these.
 void pt_take_wide(pt_convolution *x, uint32_t taken);

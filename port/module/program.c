@@ -196,7 +196,7 @@ static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
 // ---- values: the arguments are program, plan, what and i
 
 static pt_evalue mp_program_find_item(const pt_method_meta *plan, const mp_obj_t *args,
-                                          uint32_t *value) {
+                                      uint32_t *value) {
     pt_section what = (pt_section)mp_obj_get_int(args[2]);
     pt_evalue item;
     PT_CALL(file_of(plan)->owner,

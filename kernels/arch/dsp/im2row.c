@@ -121,7 +121,7 @@ static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
 
 // Channel o, the first or second of a pair.
 static void im2row_widen_channel(const pt_band *b, const pt_gemm_s8 *layer, int32_t o,
-                                      int32_t second, uint32_t *pair) {
+                                 int32_t second, uint32_t *pair) {
     const pt_geometry *g = b->g;
     const int32_t n = g->kernel[1] * g->channels;
     const int8_t *w = layer->weights + o * layer->depth;
@@ -185,7 +185,7 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 // ---- layers
 
 static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                                 void *block, uint32_t room) {
+                            void *block, uint32_t room) {
     const bool by_words = g->channels % 4 == 0;
     const uint8_t *packed = by_words && layer->channels % 2 == 0 ? layer->packed : NULL;
     if (im2row_scratch(g, layer) == 0 || !(packed || layer->weights) ||

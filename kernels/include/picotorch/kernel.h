@@ -119,7 +119,8 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 #define PT_HAS_CONV_VARIANTS 0
 #endif
 enum { PT_VARIANT_WINOGRAD, PT_VARIANT_POINTWISE, PT_VARIANT_IM2ROW, PT_CONV_VARIANTS };
-extern const struct pt_conv_variant *const pt_build_conv_variants[PT_CONV_VARIANTS]; // NULL: left out
+extern const struct pt_conv_variant
+    *const pt_build_conv_variants[PT_CONV_VARIANTS]; // NULL: left out
 
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];

@@ -31,7 +31,7 @@ SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, 
 
 # Subjects about which Python knows more
 EXPLAINED = ("method_name", "pool", "attribute", "kernel", "missing_operator", "missing_backend",
-             "external_tensor", "key", "input", "image")
+             "external_tensor", "key", "input", "ptm")
 
 
 def upper(name):

@@ -31,7 +31,6 @@ class Error(Exception):
     source: object
     text: str | None
     argument: int
-    _kind: int
     def __init__(self) -> None: ...
     @property
     def name(self) -> str: ...

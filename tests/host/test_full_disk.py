@@ -74,7 +74,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if not path.is_dir()}
 
 
-@pytest.mark.parametrize("most", [0, 64])
+@pytest.mark.parametrize("maximum", [0, 64])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_leaves_no_part_of_a_file(call, folder, tmp_path, name, maximum):
     command = [str(word).format(folder) for word in WRITERS[name]]

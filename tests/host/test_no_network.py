@@ -114,7 +114,7 @@ def imported(path):
 
 @pytest.mark.parametrize("folder", ["host", "port"])
 def test_no_module_of_the_network_is_imported(folder):
-    to_boards = REPOSITORY / "host" / "picotorch" / "run" / "device" / "transport.py"
+    to_boards = REPOSITORY / "host" / "picotorch" / "run" / "device" / "raw_repl.py"
     files = sorted({*(REPOSITORY / folder).rglob("*.py")} - {to_boards})
     assert len(files) > 10
     assert {name for path in files for name in imported(path)} & NETWORK_MODULES == set()

@@ -294,7 +294,8 @@ def test_flash_builds_and_flashes_the_model_named(call, folder, tool, monkeypatc
 
         def build(board, programs, frozen, model=model, built=built):
             assert list(programs) == [str(model)] and frozen == [("model", MODEL.read_bytes())]
-            return {"outputs": [str(built)]}
+            return flash_tools.ports.PortFirmware(board, "stm32", list(programs), [], [], {},
+                                                  [str(built)], 0, None)
 
         monkeypatch.setattr(flash_tools.ports, "build", build)
         assert call("flash", "--board", "PYBV11", "--", model)[0] == 0

@@ -283,7 +283,7 @@ def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
 
 
 def test_objects_of_the_library_are_as_large(tmp_path):
-    types = ("program", "plan", "method", "error", "memories", "options")
+    types = ("program", "method_meta", "method", "error", "memories", "options")
     source = tmp_path / "sizes.c"
     source.write_text('#include <picotorch/picotorch.h>\n' + "\n".join(
         f"char {name}[sizeof(pt_{name})];" for name in types))

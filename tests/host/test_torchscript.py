@@ -259,7 +259,7 @@ def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tm
 # Starts a command on a kernel without what argv[1] lists: its system calls fail as they do there.
 WITHOUT = """
 import ctypes, errno, os, struct, sys
-from picotorch.export import confined as c
+from picotorch.export import sandbox as c
 
 def fails(number, error):
     return [(c._EQUAL, 0, 1, number), (c._RETURN, 0, 0, c._ERROR | error)]

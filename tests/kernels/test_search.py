@@ -213,7 +213,7 @@ def test_weights_are_added_in_the_order_of_the_elements():
     assert found.tolist() == [4]
 
 
-@pytest.mark.parametrize("x, weights, least, out, words, stage", [
+@pytest.mark.parametrize("x, weights, minimum, out, words, stage", [
     (COUNTED, None, 0, np.zeros(3, np.int64), "sizes", "run"),
     (COUNTED, None, 5, np.zeros(4, np.int64), "sizes", "run"),
     (np.int32([1, -1]), None, 0, np.zeros(2, np.int64), "below 0 or too large", "run"),

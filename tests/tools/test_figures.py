@@ -37,7 +37,7 @@ LIMITS = {
     "1 GiB": ("kernels/include/picotorch/config.h", "#define PT_PROGRAM_LIMIT 0x40000000\n"),
     "10,000,000 instructions": ("kernels/include/picotorch/config.h",
                                 "#define PT_MAX_STEPS 10000000\n"),
-    "65,536 steps": ("kernels/include/picotorch/kernel.h", "PT_POLL_WORK = 1 << 16 "),
+    "65,536 steps": ("kernels/include/picotorch/kernel.h", "PT_POLL_WORK = 1 << 16"),
     "1 MiB": ("host/picotorch/host/npz.py", "SPARE = 1 << 20 "),
     "3 %": ("host/picotorch/compile/packing.py", "MIN_GAIN = 0.03 "),
     "5 %": ("host/picotorch/compile/compiling.py", "_GAIN = 0.05 "),

@@ -98,7 +98,7 @@ def imported(steps: Steps) -> ModuleType:
     """lowering, which imports torch and executorch. Raises NotFound without the extra."""
     try:
         with steps.step("importing torch and executorch"):
-            return importlib.import_module(".lowering", __package__)
+            return importlib.import_module(".lower_float", __package__)
     except ImportError as error:
         raise fail(NOT_FOUND, f"torch and executorch cannot be imported ({error})",
                    remedy=EXTRA) from None
@@ -107,7 +107,7 @@ def imported(steps: Steps) -> ModuleType:
 def _quantizing() -> ModuleType:
     try:
         with quiet():
-            return importlib.import_module(".quantizing", __package__)
+            return importlib.import_module(".lower_int8", __package__)
     except ImportError as error:
         raise fail(NOT_FOUND, f"ExecuTorch's Cortex-M flow cannot be imported ({error})",
                    remedy="pip install --no-deps tosa-tools==2026.5.0") from None

@@ -24,7 +24,13 @@ from ..boards.boards import load_board
 from ..host import child, quoting, show, twin
 from ..host.elf import flash_bytes
 from ..host.files import check_output, write
-from ..host.operators import FEATURES, known_operators, needed_features, needed_operators
+from ..host.operators import (
+    FEATURES,
+    known_operators,
+    methods_of,
+    needed_features,
+    needed_operators,
+)
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
 from ..host.sources import ROOT
@@ -61,8 +67,7 @@ def only_ptms(programs: dict[str, Program]) -> bool:
 
 def needed_parts(programs: dict[str, Program]) -> set[str]:
     """The parts of picotorch.PARTS without which a method of these programs cannot be loaded."""
-    metas = [program.method_meta(name) for program in programs.values()
-             for name in program.method_names]
+    metas = [meta for program in programs.values() for meta in methods_of(program)]
     parts = set()
     if any(meta.num_backends() for meta in metas):
         parts.add("delegates")
@@ -133,8 +138,8 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
 
 def _backends(programs: dict[str, Program]) -> list[str]:
     """Names of the backends that delegates of the programs need."""
-    return sorted({name for program in programs.values() for method in program.method_names
-                   for name in program.method_meta(method).backend_names()})
+    return sorted({name for program in programs.values() for meta in methods_of(program)
+                   for name in meta.backend_names()})
 
 
 def has_sources() -> bool:

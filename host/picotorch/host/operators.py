@@ -134,7 +134,7 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
     needed: set[str] = set()
     missing: list[str] = []
     for name, program in programs.items():
-        for meta in (program.method_meta(method) for method in program.method_names):
+        for meta in methods_of(program):
             needed.update(meta.operator_name(i) for i in range(meta.num_operators()))
             missing += [f"{operator} ({name})" for operator in meta.missing_operators()]
     if missing:
@@ -143,9 +143,10 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
     return sorted(needed)
 
 
-def _operators_of(program: Program, method: str) -> list[str]:
-    meta = program.method_meta(method)
-    return [meta.operator_name(i) for i in range(meta.num_operators())]
+def methods_of(program: Program) -> list[MethodMeta]:
+    """Return the metadata of all methods by their numbers: a name may have been changed to be printed,
+    and finds no method then."""
+    return [MethodMeta(program, i) for i in range(program.num_methods())]
 
 
 def subjects_of(names: Iterable[str]) -> set[str]:
@@ -163,8 +164,9 @@ def in_words(operators: Collection[str], features: Collection[str]) -> list[str]
 def needed_features(programs: dict[str, Program]) -> set[str]:
     """Select the FEATURES of a firmware for the programs; it takes .pte files in any case."""
     features = {"programs"}.union(*map(wide_forms, programs.values()))
-    features |= subjects_of(name for program in programs.values() for method in program.method_names
-                            for name in _operators_of(program, method)).intersection(FEATURES)
+    features |= subjects_of(meta.operator_name(i) for program in programs.values()
+                            for meta in methods_of(program)
+                            for i in range(meta.num_operators())).intersection(FEATURES)
     if any(is_ptm(program.loader.buffer) for program in programs.values()):
         features.add("images")
     if has_float64(programs):

@@ -27,7 +27,7 @@ from ..boards.boards import board_names, load_board
 from ..firmware.selective import operator_file
 from ..host import quoting, twin
 from ..host.inputs import checked_inputs, random_inputs
-from ..host.operators import needed_features, needed_operators
+from ..host.operators import methods_of, needed_features, needed_operators
 from . import c_files, c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
 from .identifiers import Identifiers, spelled
@@ -163,7 +163,7 @@ def _claim(name: str, identifiers: Identifiers, *patterns: str) -> None:
 def _methods(program: Program, model: Model,
              identifiers: Identifiers) -> tuple[list[CMethod], dict[str, int | float]]:
     """The methods that run, and the numbers that the others give, by their names."""
-    metas = [program.method_meta(method) for method in program.method_names]
+    metas = methods_of(program)
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
     if not running:

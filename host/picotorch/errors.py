@@ -66,7 +66,7 @@ class Error(Exception):
         self._what = ""  # behind "; " the remedy
         self._remedy = ""
         self.argument = -1
-        self._kind = 0  # number of the subject, of an error of the library
+        self.subject_number = 0  # number of the subject, of an error of the library
 
     @property
     def name(self):
@@ -89,7 +89,8 @@ class Error(Exception):
         parts = self._parts()
         if not remedy and len(parts) > 1:
             return parts[1]
-        return _REMEDIES.get("compile" if self._kind == SUBJECT_PTM else remedy or self.code, remedy)
+        key = "compile" if self.subject_number == SUBJECT_PTM else remedy or self.code
+        return _REMEDIES.get(key, remedy)
 
     @property
     def message(self):
@@ -103,7 +104,7 @@ class Error(Exception):
         if self.subject:
             parts.append(self.subject if self.index < 0 else "%s %d" % (self.subject, self.index))
         if self.requested >= 0:
-            if self.subject == "instruction" and self._kind != SUBJECT_KERNEL:
+            if self.subject == "instruction" and self.subject_number != SUBJECT_KERNEL:
                 parts.append("%d arguments wanted, %d given" % (self.requested, self.available))
             elif self.available >= 0:
                 parts.append("%dB requested, %dB available" % (self.requested, self.available))
@@ -111,7 +112,7 @@ class Error(Exception):
                 parts.append("%dB requested" % self.requested)
         what = self.what
         more = self.source.explain(self) if self.source is not None else ""
-        if self._kind == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like
+        if self.subject_number == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like
             what, more = more, what
         for part in what, more:
             if part:
@@ -171,7 +172,7 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     error._what = what
     error._remedy = remedy
     error.argument = argument
-    error._kind = kind
+    error.subject_number = kind
     if _KEPT is None:
         error.text = error._compose()
     return error

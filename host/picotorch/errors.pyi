@@ -31,6 +31,7 @@ class Error(Exception):
     source: object
     text: str | None
     argument: int
+    subject_number: int
     def __init__(self) -> None: ...
     @property
     def name(self) -> str: ...

@@ -369,7 +369,7 @@ class Method:
 
     def explain(self, error):
         """Return details of an error: the missing operators, or the argument that a kernel refused."""
-        kind = error._kind
+        kind = error.subject_number
         if kind == schema.SUBJECT_KERNEL:
             return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)
         if kind == schema.SUBJECT_MISSING_OPERATOR:

@@ -24,7 +24,8 @@ def test_a_model_with_data_files_is_measured():
     assert entry["execute"] > 0
 
 
-@pytest.mark.parametrize(("name", "maximum"), [("add_1", 450), ("softmax_2x2", 500), ("linear_5", 1200)])
+@pytest.mark.parametrize(("name", "maximum"), [
+    ("add_1", 450), ("softmax_2x2", 500), ("linear_5", 1200)])
 def test_small_models_take_few_instructions(name, maximum):
     entry = bench.row(name, load_board("mps2-an386"), "none")
     assert entry["execute_in_c"] <= maximum

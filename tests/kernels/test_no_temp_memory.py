@@ -81,9 +81,9 @@ def test_boards_give_the_same_bytes(board):
 @pytest.mark.parametrize("bare", [False, True])
 def test_models_run(name, bare):
     model = benchmark_store.load(name)
-    for prepare in ("none", "pool"):
+    for pack_weights in (False, True):
         request = Request(model.pte(M4), name, model.inputs, pool_size=1 << 20, temp_size=0,
-                          prepare=prepare, bare=bare)
+                          pack_weights=pack_weights, bare=bare)
         for where in (running.HOST, M4):
             result = running.run(request, where)
             assert (result.code, result.message) == (0, "")

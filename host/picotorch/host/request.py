@@ -110,7 +110,7 @@ class Connected:
 def subject_of(error: Error) -> int:
     """Return the number of an error's subject in schema.SUBJECTS, 0 for none. An error that Python
     raised has its name only."""
-    return error._kind or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
+    return error.subject_number or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
 
 
 @dataclasses.dataclass

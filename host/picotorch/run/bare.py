@@ -88,9 +88,9 @@ class _Told(Method):
         self._missing = ", ".join(map(_text, report.get("missing", "").split(",")))
 
     def explain(self, error: Any) -> str:  # an Error, whose _kind errors.pyi does not declare
-        if error._kind == SUBJECT_MISSING_OPERATOR:
+        if error.subject_number == SUBJECT_MISSING_OPERATOR:
             return self._missing
-        if error._kind == SUBJECT_MISSING_BACKEND:
+        if error.subject_number == SUBJECT_MISSING_BACKEND:
             assert self.program is not None
             names = MethodMeta(self.program, self.plan).backend_names()
             return ", ".join(dict.fromkeys(names))

@@ -151,7 +151,7 @@ def failed(name: str, method: str, board: str, error: Error) -> Result:
 def error_of(result: Result, subject: str | None = None) -> Error:
     """Return the error that a result holds. subject: what its text begins with."""
     error = fail(result.code, result.message, subject)
-    error._kind = result.subject  # afterwards, since the text is complete
+    error.subject_number = result.subject  # afterwards, since the text is complete
     return error
 
 

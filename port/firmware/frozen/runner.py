@@ -268,7 +268,7 @@ def _run(sections, report):
 
 def _subject_of(error):
     """The number of what it is about, 0 where that has none."""
-    return error._kind or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
+    return error.subject_number or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
 
 
 def main(sections):

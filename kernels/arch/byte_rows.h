@@ -1,4 +1,6 @@
-// Rows of bytes: functions of one byte each. `out` may be `in`.
+// Look up or clamp a row of int8 values: tables of activations, and the range of max pooling.
+// Called by cortex_m/elementwise.c and cortex_m/pooling.c. Block: 16 values with MVE, 4 with SSUB8
+// and SEL, else 1 to 4 in plain C. The output may be the input; no scratch.
 #ifndef PT_ARCH_BYTE_ROWS_H
 #define PT_ARCH_BYTE_ROWS_H
 

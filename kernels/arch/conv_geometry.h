@@ -1,4 +1,6 @@
-// Convolutions of whole images, for instruction sets that gain by seeing more than a patch.
+// int8 convolutions of a whole image, for ISAs whose loops address the image themselves instead of
+// one im2col patch: dsp/conv_strip.c, mve/conv_s8.c and mve/depthwise.c. cortex_m/convolution.c and
+// cortex_m/depthwise.c call them by way of image_parts.c.
 #ifndef PT_ARCH_CONV_GEOMETRY_H
 #define PT_ARCH_CONV_GEOMETRY_H
 

@@ -1,6 +1,7 @@
-// Forms of convolutions that gain by much scratch: they see an image by bands of rows. An
-// instruction set may have some, a build leaves out those that none of its models gains by. The
-// bytes are those of pt_gemm_s8_patches.
+// Variants of int8 convolutions that need much scratch: Winograd, 1x1 and im2row, for cores with
+// the DSP extension. cortex_m/convolution.c tries them in the order of pt_build_conv_variants
+// before im2col; a build leaves out the variants that none of its models gains by. Outputs equal
+// those of gemm_s8.h, to the byte.
 #ifndef PT_ARCH_CONV_VARIANTS_H
 #define PT_ARCH_CONV_VARIANTS_H
 

@@ -1,21 +1,7 @@
-// Rows of outputs of a 3x3 depthwise convolution, of a few channels: its inner loops.
-//
-// The input of a channel lies in a plane: rows of its values alone, padded, as numbers of 16 or 32
-// bits. Planes of four channels are made together, from one row of the image after the other.
-//
-//     pt_plane                          a value of a plane
-//     PT_PLANE_OFFSET                   1 where planes hold the input's offset, 0 where the bias
-//     does pt_widen(in, step, n, offset, to, plane)
-//                                       n pixels of 4 channels, at multiples of 4
-//     pt_set_bias(channel, bias)
-//     pt_set_weights(channel, row, w0, w1, w2)
-//     pt_set_scale(channel, multiplier, right, rounding)
-//                                       as of pt_scale
-//     pt_plan_rows(plan, channels, row) once for rows that differ in `rows` and `out` alone
-//     pt_multiply_rows(plan, channels, row)
-//                                       outputs, limited to int8
-//
-// depthwise_plain.inc is their specification; every ISA gives the same outputs.
+// int8 3x3 depthwise convolution of a row of outputs, from planes: three padded rows of each
+// channel, widened to int16 (DSP) or int32. cortex_m/depthwise_planes.c fills the planes and calls
+// the loops. Tile: 1 channel x 6 outputs (DSP), 4 (v7m) or 1 (v6m, plain C) x 9 taps. Scratch:
+// planes and parameters, the caller's.
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 
@@ -23,6 +9,21 @@
 #include "arch/scale.h"
 #include <picotorch/config.h>
 #include <stddef.h>
+
+// Each ISA defines:
+//
+//     pt_plane                          a value of a plane
+//     PT_PLANE_OFFSET                   1 if planes contain the input's offset, 0 if the bias does
+//     pt_widen(pixels, in, to)          n pixels of 4 channels, at multiples of 4, to 4 planes
+//     pt_set_bias(channel, bias)
+//     pt_set_weights(channel, row, w0, w1, w2)
+//     pt_set_scale(channel, multiplier, right, rounding)
+//                                       the arguments of pt_scale
+//     pt_plan_rows(plan, channels, row) once for rows that differ in `rows` and `out` alone
+//     pt_multiply_rows(plan, channels, row)
+//                                       outputs, saturated to int8
+//
+// depthwise_plain.inc is the specification; every ISA gives the same outputs.
 
 // PT_ROW_OUTPUTS of a row are made together.
 #if defined(PT_LOOPS_DSP)

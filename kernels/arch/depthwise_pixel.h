@@ -1,4 +1,7 @@
-// Outputs of one pixel of a depthwise convolution that has an output for each channel of the input.
+// int8 depthwise convolution of one output pixel with one output per input channel, any kernel
+// size: the interface of the host's vectors (host/depthwise_pixel.c, 8 channels at a time).
+// cortex_m/depthwise.c calls it if pt_supports_taps. Other builds have no such loop. No packing, no
+// scratch.
 #ifndef PT_ARCH_DEPTHWISE_PIXEL_H
 #define PT_ARCH_DEPTHWISE_PIXEL_H
 

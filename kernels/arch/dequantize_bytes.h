@@ -1,4 +1,6 @@
-// Bytes to float32, (q - zero_point) * scale: the inner loops of dequantization.
+// Dequantize int8 or uint8 to float32, (q - zero_point) * scale, in blocks of four values. Called
+// by cortex_m/quantize.c. With an FPU and SXTAB: word loads at multiples of 4. Arm without an FPU:
+// integer arithmetic. Else plain C. No scratch.
 #ifndef PT_ARCH_DEQUANTIZE_BYTES_H
 #define PT_ARCH_DEQUANTIZE_BYTES_H
 

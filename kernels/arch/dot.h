@@ -1,8 +1,7 @@
-// Innermost loops of the int8 kernels: sums of products of int8 values.
-//
-// Each has a plain C form, which is the specification and runs on the host, and where the core has
-// the DSP extension a form on packed words, which is taken when all addresses are multiples of 4.
-// Sums wrap around at 32 bits. `offset` lies in -255..255.
+// int8 dot products: 1 row x 4 weight rows (pt_dot_1x4), and 4 channels x 1 tap (pt_products_4),
+// for convolutions and linear layers that no other loop covers. Plain C is the specification; with
+// the DSP extension SMLAD multiplies words of four values if all addresses are multiples of 4. Sums
+// wrap around at 32 bits. `offset` lies in -255..255.
 #ifndef PT_ARCH_DOT_H
 #define PT_ARCH_DOT_H
 

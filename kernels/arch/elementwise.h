@@ -1,5 +1,6 @@
-// Elementwise int8 operators: the inner loops of instruction sets that have their own. Each
-// computes the first values, as many as it likes, and returns how many; the rest is the caller's.
+// Elementwise int8 add, mul, quantize and dequantize of vector ISAs: mve/elementwise.inc and
+// host/elementwise.inc. Each function computes the first values of n and returns their number; the
+// callers in cortex_m/elementwise.c and cortex_m/quantize.c compute the rest.
 #ifndef PT_ARCH_ELEMENTWISE_H
 #define PT_ARCH_ELEMENTWISE_H
 

@@ -1,7 +1,7 @@
-// Common parts of the loops over sums of products: the task, and the float32 blocks that cover it.
-//
-// Every ISA gives the bits of float_products_plain.h: each output is summed in the order of its
-// taps, product by product, each rounded.
+// float32 GEMM and convolution: the task (pt_products) and the walk over its taps, for the tiles of
+// float_products_plain.h, host/float_products.h and mve/float_products.h. Called by
+// portable/products.c. Every ISA gives the bits of float_products_plain.h: each output is summed in
+// the order of its taps, product by product, each rounded.
 #ifndef PT_ARCH_FLOAT_PRODUCTS_H
 #define PT_ARCH_FLOAT_PRODUCTS_H
 

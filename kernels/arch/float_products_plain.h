@@ -1,5 +1,7 @@
-// The float32 blocks in plain C, which are the specification of all: on a core with an FPU, the
-// registers hold the sums of a block.
+// float32 GEMM and convolution in plain C, the specification of all ISAs. Tiles (rows x columns):
+// 4x4, 4x1, 1x8, 1x4 and 1x1, chosen by pt_choose_block; rows of their own with 2 or 3 by 2 or 3
+// taps keep the weights in registers. On a core with an FPU the sums of a tile stay in registers.
+// No packing, no scratch.
 #ifndef PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 #define PT_ARCH_FLOAT_PRODUCTS_PLAIN_H
 

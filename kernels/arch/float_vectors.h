@@ -1,7 +1,6 @@
-// Vectors of float32: PT_FLOAT_VECTORS where the core has them (Helium).
-//
-// They round as scalars do, but take subnormal numbers for 0, and say so in FPSCR: what was
-// computed where that happened is to be computed again in plain C.
+// float32 vectors of MVE: PT_FLOAT_VECTORS is 1 if the core has them. They round as scalars do, but
+// flush subnormal numbers to 0 and set a flag in FPSCR. pt_was_exact reads it: if it is set, the
+// caller computes the values again in plain C.
 #ifndef PT_ARCH_FLOAT_VECTORS_H
 #define PT_ARCH_FLOAT_VECTORS_H
 

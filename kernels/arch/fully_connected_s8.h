@@ -1,5 +1,7 @@
-// Products of a row with many rows, for instruction sets that have a way of their own for them: the
-// inner loop of linear layers.
+// int8 fully connected layer, one input row by all rows of weights, requantized: the inner loop of
+// quantized_linear and quantized_batch_matmul (cortex_m/linear.c, once a row). Loops: dsp/, mve/,
+// fully_connected_s8_nonzero.c (v7m, v6m); where pt_multiply_row returns false, dot.h. Scratch:
+// pt_row_scratch, none with MVE.
 #ifndef PT_ARCH_FULLY_CONNECTED_S8_H
 #define PT_ARCH_FULLY_CONNECTED_S8_H
 

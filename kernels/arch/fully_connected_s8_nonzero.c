@@ -1,5 +1,7 @@
-// Products of a row with rows of weights on cores that multiply one value at a time. Values
-// that are zero with their offset, as half of the outputs of a ReLU are, are left out.
+// int8 fully connected layer for ARMv7-M and ARMv6-M, which multiply one value at a time: skips the
+// inputs that are zero with their offset, as half of the outputs of a ReLU are. Block: 1 value x 4
+// outputs; up to PT_ROW_PART values are listed at a time. Packing: a list of (value, k). Scratch:
+// the list and an int32 sum for each output.
 #include "arch/fully_connected_s8.h"
 
 #if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)

@@ -1,3 +1,7 @@
+// int8 GEMM in plain C, the specification of gemm_s8.h: 1 patch x 4 channels x 1 value by
+// pt_dot_1x4 (SMLAD on words of 4 values with the DSP extension), then requantize.
+// pt_multiply_patch also serves the DSP loops where sums could overflow, and convolutions without
+// scratch.
 #include "arch/gemm_s8.h"
 #include "arch/dot.h"
 #include "arch/pack/pack.h"

@@ -1,26 +1,7 @@
-// Products of patches with the weights of all channels of a layer: the inner loops of int8
-// convolutions and linear layers.
-//
-// A patch is the `depth` int8 values of the input that make one output of each channel. Either they
-// lie in a row in the input, or the caller gathers a block of them into scratch:
-//
-//     pt_pack_layer(core, &layer, to)          at load, if wanted and pt_gemm_s8_scales_fast
-//     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_min_scratch or more
-//     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM],
-//                                                 pt_room_behind(&layer) where that is not NULL:
-//                                                 `channels` becomes those to do first
-//     pt_multiply_rows(&layer, patches, stride, n, out)
-// or, for a block of at most `left` patches
-//     n = pt_begin_block(&layer, left)
-//     pt_pack(&layer, i, k, values, count)        values k to k + count of patch i; count may be 0
-//     pt_pack_patch(&layer, i, values, count, rows, step)    or all in rows that are `step` apart
-//     pt_pack_two(&layer, i, values, next, count, rows, step)    or, if PT_BY_TWO, of i and i + 1
-//     pt_pad(&layer, i, k, count)                 zero points there
-//     pt_multiply_block(&layer, n, out)
-// then
-//     pt_skip_channels(&layer)                    to those that follow
-//
-// All values of a patch are packed, in ascending order. Every ISA gives the bytes of
+// int8 GEMM of patches with the weights of all channels of a layer, requantized: the inner loop of
+// convolutions by im2col (cortex_m/convolution.c, transposed depthwise channels too). Rows are
+// patches of `depth` int8 values, columns are output channels. Loops: dsp/, v7m/, v6m/, host/ and
+// gemm_s8.c; the packing of patches is in their im2col.inc. Every ISA gives the bytes of
 // im2col_plain.inc.
 #ifndef PT_ARCH_GEMM_S8_H
 #define PT_ARCH_GEMM_S8_H
@@ -32,6 +13,26 @@
 #include <picotorch/config.h>
 #include <stdbool.h>
 #include <string.h>
+
+// A patch either lies in a row in the input, or the caller gathers a block of patches into scratch:
+//
+//     pt_pack_layer(core, &layer, to)          at load, if wanted and pt_gemm_s8_scales_fast
+//     pt_begin_layer(&layer, scratch, bytes)   scratch a multiple of 4, pt_min_scratch or more
+//     pt_begin_channels(&layer, NULL)          or, if in_parts, with uint32_t[PT_CHANNEL_WORDS],
+//                                              pt_channel_scratch(&layer) if that is not NULL:
+//                                              `channels` becomes the number to do first
+//     pt_multiply_rows(&layer, patches, stride, n, out)
+// or, for a block of at most `left` patches
+//     n = pt_begin_block(&layer, left)
+//     pt_pack(&layer, i, k, values, count)     values k to k + count of patch i; count may be 0
+//     pt_pack_patch(&layer, i, values, count, rows, step)     or all, in rows `step` apart
+//     pt_pack_two(&layer, i, values, next, count, rows, step) or, if PT_BY_TWO, of i and i + 1
+//     pt_pad(&layer, i, k, count)              zero points there
+//     pt_multiply_block(&layer, n, out)
+// then
+//     pt_skip_channels(&layer)                 to the next channels
+//
+// All values of a patch are packed in ascending order.
 
 #if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
 #define PT_IM2COL_PAIRS

@@ -1,5 +1,5 @@
-// Layouts that assembler relies on. A field is a number of bytes behind the start of its struct.
-// The build fails if it lies elsewhere.
+// Static asserts on the layout of structs that assembler reads: a field is an offset in bytes from
+// the start of its struct. The build fails if the field lies elsewhere.
 #ifndef PT_ARCH_OFFSETS_H
 #define PT_ARCH_OFFSETS_H
 

@@ -1,4 +1,5 @@
-// Choices between packed and plain weights, which loops and arch/pack share.
+// Which layers a core reads packed: shared by the loops, by arch/pack, which writes the weights,
+// and by pt_gemm_s8_use, which leaves plain weights out of .ptm files.
 #ifndef PT_ARCH_PACKED_H
 #define PT_ARCH_PACKED_H
 

@@ -1,4 +1,6 @@
-// Windows of pooling: sums and maxima of a few neighbouring channels over the taps.
+// int8 average and max pooling of one window, over neighbouring channels. Called by
+// cortex_m/pooling.c. Block: 8 channels (average) and 16 (max) with MVE, 4 (max) with SSUB8 and
+// SEL; 0 where the ISA has no loop. No packing, no scratch.
 #ifndef PT_ARCH_POOLS_H
 #define PT_ARCH_POOLS_H
 

@@ -1,4 +1,6 @@
-// Float32 to bytes: the inner loops of quantization to the whole range of int8 and uint8.
+// Quantize float32 to the whole range of int8 or uint8, in blocks of four values. Called by
+// cortex_m/quantize.c. With an FPU and PKHBT, SSAT16: word stores at multiples of 4. Arm without an
+// FPU: integer arithmetic. Else plain C. No scratch.
 #ifndef PT_ARCH_QUANTIZE_BYTES_H
 #define PT_ARCH_QUANTIZE_BYTES_H
 

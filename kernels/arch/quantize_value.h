@@ -1,4 +1,5 @@
-// One float32 value to its quantized integer: the innermost step of every quantization.
+// Quantize one float32 value: round(x * inverse_scale) + zero_point, halves to even. With a single-
+// precision FPU by adding 1.5 * 2^23, else on the bits of the float.
 #ifndef PT_ARCH_QUANTIZE_VALUE_H
 #define PT_ARCH_QUANTIZE_VALUE_H
 

@@ -1,4 +1,5 @@
-// From int32 sums to int8 outputs.
+// Requantize int32 sums to int8 outputs, for any multiplier and shift; scale.h has the fast way for
+// most of them.
 #ifndef PT_ARCH_REQUANTIZE_H
 #define PT_ARCH_REQUANTIZE_H
 

@@ -1,8 +1,7 @@
-// The way of an int32 sum to its int8 output: multiplier, shift and offset in one go.
-//
-// It computes pt_requantize plus the output's offset, to the bit, for the multipliers and
-// shifts that pt_scales_fast accepts and sums below PT_SUM_LIMIT in size. A kernel checks both once
-// for each channel, the sums by their number of products and the size of the bias.
+// Requantize in one step: an int32 sum by multiplier, shift and output offset to an int8, with
+// SMMLAR where the core has it. Equals pt_requantize plus the offset, to the bit, for the
+// multipliers and shifts that pt_scales_fast accepts and sums below PT_SUM_LIMIT in size. A kernel
+// checks both once for each channel: the sums by their number of products and the size of the bias.
 #ifndef PT_ARCH_SCALE_H
 #define PT_ARCH_SCALE_H
 

@@ -1,5 +1,5 @@
-// Loops that threads share. Only the twin's build has threads: in all others the loops are as they
-// stand.
+// Loops that threads share. Only the host twin's build has threads; elsewhere the loops run in the
+// caller.
 #ifndef PT_ARCH_THREADS_H
 #define PT_ARCH_THREADS_H
 

@@ -1,5 +1,5 @@
-// The vectors of the computer that the host twin runs on. Only the twin's build defines PT_HOST:
-// all others have the plain forms there, which are the specification.
+// The vector ISA of the computer that the host twin runs on: SSE2, AVX2 or NEON. Only the twin's
+// build defines PT_HOST; all other builds use the plain C loops, which are the specification.
 #ifndef PT_ARCH_VECTORS_H
 #define PT_ARCH_VECTORS_H
 

@@ -1,4 +1,7 @@
-// Convolution of int8 images with weights (output channels, height, width, channels of a group).
+// quantized_conv2d: int8 convolution, NHWC, grouped, with weights (output channels, height, width,
+// channels of a group). Tries the variants of arch/conv_variants.h, then pt_convolve
+// (dsp/conv_strip.c, mve/conv_s8.c), then im2col and GEMM (arch/gemm_s8.h); 1x1 patches are read
+// from the input by pt_multiply_rows. Without scratch: plain C.
 #include "cortex_m/convolution.h"
 #include "arch/conv_variants.h"
 #include "arch/pack/pack.h"

@@ -1,4 +1,5 @@
-// Common parts of convolutions, depthwise and transposed ones.
+// Common parts of int8 convolutions: arguments, scratch, and the run that depthwise.c uses for its
+// transposed channels.
 #ifndef PT_CORTEX_M_CONVOLUTION_H
 #define PT_CORTEX_M_CONVOLUTION_H
 

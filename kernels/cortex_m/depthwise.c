@@ -1,4 +1,8 @@
-// Depthwise convolution of int8 images with weights (1, height, width, output channels).
+// quantized_depthwise_conv2d: int8 depthwise convolution, NHWC, with weights (1, height, width,
+// output channels). MVE: pt_convolve_depthwise. 3x3 with up to 3 outputs for each input channel:
+// depthwise_planes.c. Other windows with several outputs: each input channel as a convolution, with
+// transposed weights (pt_convolve_images). Else, or without scratch: pixel by pixel, by arch/dot.h
+// or arch/depthwise_pixel.h.
 #include "cortex_m/depthwise.h"
 #include "arch/depthwise_pixel.h"
 #include "arch/dot.h"

@@ -1,4 +1,4 @@
-// Depthwise convolution: what its two ways to compute have in common.
+// Depthwise convolution: the interface between depthwise.c and depthwise_planes.c.
 #ifndef PT_CORTEX_M_DEPTHWISE_H
 #define PT_CORTEX_M_DEPTHWISE_H
 

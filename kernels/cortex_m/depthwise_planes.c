@@ -1,4 +1,7 @@
-// 3x3 depthwise convolution, some channels at a time, from planes with three rows of each.
+// 3x3 int8 depthwise convolution of up to 3 outputs for each input channel: widens three rows of 4
+// to 16 channels to planes and multiplies them by arch/depthwise.h. Rows run along the height or
+// the width, whichever wastes fewer outputs. Scratch: PT_DEPTHWISE_CHANNEL_BYTES an output and four
+// rows a plane, at most MAX_BYTES.
 #include "arch/depthwise.h"
 #include "cortex_m/depthwise.h"
 #include <string.h>

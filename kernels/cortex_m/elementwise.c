@@ -1,4 +1,6 @@
-// Operators on pairs of int8 elements at equal positions, and on single values by a table.
+// quantized_add, quantized_mul, quantized_div and quantized_activation: int8 pairs of equal sizes
+// or with one value for each channel, and activations by a table of 256 bytes. Loops:
+// arch/elementwise.h (MVE), arch/scale.h, arch/byte_rows.h.
 #include "arch/elementwise.h"
 #include "arch/byte_rows.h"
 #include "arch/scale.h"

@@ -1,3 +1,5 @@
+// Divide a convolution of a whole image into parts of at most PT_PART_STEPS products, with a poll
+// before each: some rows, or some columns of a row.
 #include "cortex_m/image_parts.h"
 #include "cortex_m/convolution.h"
 

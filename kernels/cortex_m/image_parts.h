@@ -1,4 +1,5 @@
-// Loops of an instruction set over whole images, called for parts of them.
+// Convolution loops of an ISA over whole images (arch/conv_geometry.h, arch/conv_variants.h),
+// called for parts of them.
 #ifndef PT_CORTEX_M_IMAGE_PARTS_H
 #define PT_CORTEX_M_IMAGE_PARTS_H
 

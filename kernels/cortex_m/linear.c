@@ -1,4 +1,6 @@
-// Products of int8 matrices: linear layers and batches of matrices.
+// quantized_linear and quantized_batch_matmul: int8 rows by rows of weights (outputs, inputs).
+// Loops: pt_multiply_row of arch/fully_connected_s8.h, or pt_dot_1x4 of arch/dot.h where that
+// returns false or scratch is short.
 #include "arch/dot.h"
 #include "arch/fully_connected_s8.h"
 #include "arch/pack/pack.h"

@@ -1,4 +1,5 @@
-// Padding of int8 tensors of up to 4 dims with a constant.
+// pad: int8 tensors of up to 4 dims, contiguous or channels_last, padded with a constant. Calls no
+// inner loop of arch.
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
 #include <string.h>

@@ -1,4 +1,5 @@
-// Average and max pooling of int8 images.
+// quantized_avg_pool2d and quantized_max_pool2d: int8, NHWC. Loops: arch/pools.h and
+// arch/byte_rows.h; where the ISA has none, words of four channels or plain C.
 #include "arch/byte_rows.h"
 #include "arch/pools.h"
 #include "core/generated/operator_arguments.h"

@@ -1,4 +1,6 @@
-// From float32 to integers and back, one scale and zero point for all elements.
+// quantize_per_tensor and dequantize_per_tensor: float32 to integers and back, with one scale and
+// zero point. int8 and uint8 by arch/elementwise.h, arch/quantize_bytes.h and
+// arch/dequantize_bytes.h; other dtypes and ranges in plain C.
 #include "arch/dequantize_bytes.h"
 #include "arch/elementwise.h"
 #include "arch/quantize_bytes.h"

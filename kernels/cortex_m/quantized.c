@@ -1,3 +1,4 @@
+// Common parts of the int8 operators: scales, arguments, layouts of images, and windows.
 #include "cortex_m/quantized.h"
 #include "core/generated/operator_arguments.h"
 

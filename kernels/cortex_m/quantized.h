@@ -1,5 +1,5 @@
-// Common parts of the int8 operators of ExecuTorch's Cortex-M dialect. Its Python
-// implementation is the reference, to the byte.
+// Common parts of the int8 operators of ExecuTorch's Cortex-M dialect. Its Python implementation is
+// the reference, to the byte.
 #ifndef PT_CORTEX_M_QUANTIZED_H
 #define PT_CORTEX_M_QUANTIZED_H
 

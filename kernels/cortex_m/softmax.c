@@ -1,4 +1,5 @@
-// Softmax of int8 values along one dim. Like the reference it computes in float32.
+// softmax: int8 values along one dim; input and output have the same layout. Computes in float32,
+// like the reference, by pt_expf.
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
 #include "portable/float_math.h"

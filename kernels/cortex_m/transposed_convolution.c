@@ -1,7 +1,6 @@
-// Transposed convolution of int8 images with weights (output channels, height, width, channels).
-//
-// Each output gathers the inputs that reach it. The reference sums in float32, which is exact, and
-// the same as here, for sums below 2^24.
+// quantized_transpose_conv2d: int8 transposed convolution, NHWC, with weights (output channels,
+// height, width, channels). Each output gathers the inputs that reach it, by pt_dot_1x4 of
+// arch/dot.h. The reference sums in float32, which is exact, and equal to these sums, below 2^24.
 #include "arch/dot.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/convolution.h"

@@ -1,4 +1,6 @@
-// Loops over the channels of a layer in assembler, for cores with the DSP extension.
+// State of the assembler loops over the channels of a layer (pt_loop), for the int8 GEMM and the
+// convolutions of cores with the DSP extension: gemm_s8.c, conv_strip.c and the tiles. The loops
+// keep it in memory because their sums and operands take all registers.
 #ifndef PT_ARCH_DSP_CHANNEL_LOOP_H
 #define PT_ARCH_DSP_CHANNEL_LOOP_H
 

@@ -1,5 +1,8 @@
-// Convolutions with kernels of three columns at stride 1 on cores with the DSP extension: four
-// neighbours in a row share the six columns of the input that they see, packed like six patches.
+// int8 convolution with a kernel three columns wide at column stride 1, on cores with the DSP
+// extension: pt_convolve, called by convolve_at_once unless patches are pixels. Tile: 4
+// neighbouring patches x 1 channel x 4 input channels of 3 taps by SMLAD; input channels a multiple
+// of 8, plain weights. Packing: the 6 input columns that the patches share, like 6 patches of
+// gemm_s8.c. Scratch: 12 bytes x kernel rows x input channels.
 #include "arch/conv_geometry.h"
 
 #if defined(PT_IM2COL_DSP)

@@ -1,4 +1,5 @@
-// Parts of loops in assembler, for cores with the DSP extension.
+// Assembler macros for cores with the DSP extension: an unrolled loop that is entered in its
+// middle, and requantization by SMMLAR and SSAT as pt_scale and pt_saturate_int8 do it.
 #ifndef PT_ARCH_DSP_FINISH_H
 #define PT_ARCH_DSP_FINISH_H
 

@@ -1,4 +1,8 @@
-// Products of a row with rows of weights on cores with the DSP extension: four rows at a time.
+// int8 fully connected layer on cores with the DSP extension: pt_multiply_row, called by
+// cortex_m/linear.c where pt_rows_are_fast (depth a multiple of 4, at most PT_MAX_ROW). Tile: 1 row
+// x 4 outputs x 4 values by SMLAD, of plain weights, or of weights that pt_pack_rows_dsp packed
+// (two bytes a weight, 8 values a step). Packing: the input row as int16 with the offset. Scratch:
+// 2 bytes a value.
 #include "arch/fully_connected_s8.h"
 
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)

@@ -1,4 +1,8 @@
-// Products of patches on cores with the DSP extension, see gemm_s8.h beside it.
+// int8 GEMM on cores with the DSP extension: pt_multiply_block, for all convolutions that no
+// variant, conv_strip.c or conv1x1.c computes. Tile: 2 patches x 2 channels x 4 values by SMLAD.
+// Weights: plain if the depth is a multiple of 4, else widened to int16 for some channels at a
+// time, or packed by pt_pack_layer_dsp. Patches: see im2col.inc. Scratch: 4 bytes x depth, rounded
+// up to 4.
 #include "arch/gemm_s8.h"
 
 #if defined(PT_IM2COL_DSP)

@@ -1,19 +1,23 @@
-// Products of three neighbouring patches with two channels on cores with the DSP extension, see
-// conv_variants.h.
-//
-// A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
-// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
-// patches alternate. Weights are in the same order, doubled, as pt_pack_layer_dsp makes them:
-//
-//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
-//
-// Where pixels are no words the band has values without the offset, and the bias has it.
+// im2row variant of int8 convolutions on cores with the DSP extension (pt_im2row in
+// conv_variants.h): any kernel but 1x1, where im2row_scratch is not 0. Tile: 3 neighbouring patches
+// x 2 channels x 4 values (tile_3x2.h). Packing: a band of input rows as int16 (im2row_band.h);
+// weights of two channels, doubled, packed at load or widened for each band. Scratch: both, at most
+// PT_VARIANT_SCRATCH.
 #include "arch/conv_variants.h"
 
 #if PT_HAS_CONV_VARIANTS
 
 #include "arch/dsp/im2row_band.h"
 #include "arch/dsp/tile_3x2.h"
+
+// A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
+// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
+// patches alternate. Weights are in the same order, doubled, as pt_pack_layer_dsp makes them:
+//
+//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
+//
+// If the number of channels is no multiple of 4, the band has values without the offset, and the
+// bias contains it.
 
 enum {
     PATCHES = PT_THREES,

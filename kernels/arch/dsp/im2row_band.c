@@ -1,3 +1,5 @@
+// Fill the bands of im2row.c and winograd.c: pt_fill_band transforms the input rows of a band, pads
+// rows and columns outside of the image, and moves the rows that two bands share.
 #include "arch/dsp/im2row_band.h"
 
 #if defined(PT_IM2COL_DSP)

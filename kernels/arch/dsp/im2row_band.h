@@ -1,6 +1,6 @@
-// Bands: some rows of an image as pairs of int16, from which blocks of neighbouring patches are
-// multiplied. All rows of a block lie one behind the other, so the rows of a kernel do, too, and
-// rows that several outputs see are there once:
+// Bands of the variants im2row and Winograd: some input rows as pairs of int16, from which tiles of
+// neighbouring patches are multiplied. The rows of a block are contiguous, so that the rows of a
+// kernel are, too, and input rows that several outputs share are stored once. Layout:
 //
 //     [plane][block of a row of outputs][row of the input][word]
 #ifndef PT_ARCH_DSP_IM2ROW_BAND_H

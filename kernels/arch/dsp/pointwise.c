@@ -1,20 +1,24 @@
-// Products of three pixels with two channels on cores with the DSP extension, see conv_variants.h.
-//
-// As many pixels as there is room for lie there as pairs of int16, the offset added:
-//
-//     [four channels: (k0, k2), (k1, k3)][three pixels]
-//
-// behind the weights of two channels, which are widened for them or packed:
-//
-//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
-//
-// One of weights and values is doubled: the weights where they are packed.
+// 1x1 variant of int8 convolutions on cores with the DSP extension (pt_pointwise in
+// conv_variants.h): unpadded 1x1 kernels, input channels a multiple of 4. Tile: 3 pixels x 2
+// channels x 4 values (tile_3x2.h). Packing: as many pixels as fit, as int16 with the offset;
+// weights of two channels, packed at load or widened. Scratch: 40 + 4 x channels bytes, and 2 bytes
+// a value, at most PT_VARIANT_SCRATCH.
 #include "arch/conv_variants.h"
 
 #if PT_HAS_CONV_VARIANTS
 
 #include "arch/dsp/im2row_band.h"
 #include "arch/dsp/tile_3x2.h"
+
+// Layout of the pixels:
+//
+//     [four channels: (k0, k2), (k1, k3)][three pixels]
+//
+// behind the weights of two channels, if they are widened:
+//
+//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
+//
+// Either the weights or the values are doubled: the weights if they are packed.
 
 enum {
     PIXELS = PT_THREES,

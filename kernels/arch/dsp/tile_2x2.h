@@ -1,5 +1,6 @@
-// Sums of two values by two channels, on cores with the DSP extension: what the forms that multiply
-// blocks of a band have in common.
+// Assembler macros of the SMLAD tiles that read a band, on cores with the DSP extension: the step
+// of 2 values x 2 channels x 4 (winograd.c), and entering an unrolled loop, the next block and the
+// next row (winograd.c, tile_3x2.c).
 #ifndef PT_ARCH_DSP_TILE_2X2_H
 #define PT_ARCH_DSP_TILE_2X2_H
 

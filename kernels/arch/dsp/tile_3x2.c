@@ -1,3 +1,6 @@
+// int8 GEMM tile of 3 patches x 2 channels x 4 values by SMLAD, requantized, on cores with the DSP
+// extension: the inner loop of the variants im2row and 1x1. With PT_LOADS_BESIDE (Cortex-M7) single
+// loads alternate with products; else loads follow one another.
 #include "arch/dsp/tile_3x2.h"
 #include "arch/gemm_s8.h"
 

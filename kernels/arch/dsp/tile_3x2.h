@@ -1,4 +1,6 @@
-// Sums of three neighbours by two channels, on cores with the DSP extension.
+// int8 GEMM tile of 3 patches x 2 channels x 4 values, on cores with the DSP extension. Called by
+// im2row.c (rows of blocks) and pointwise.c (one row). Packing: words of two int16 of three patches
+// in turn, and the packed weights of two channels. No scratch of its own.
 #ifndef PT_ARCH_DSP_TILE_3X2_H
 #define PT_ARCH_DSP_TILE_3X2_H
 

@@ -1,4 +1,6 @@
-// The weights of two channels by twos, as the loops with packed weights read them.
+// Pack the weights of two channels for SMLAD: doubled int16 pairs, at load for packed layers
+// (pack/dsp.c) and at run for some channels at a time (dsp/gemm_s8.c). Plain C, also built for the
+// host.
 #include "arch/gemm_s8.h"
 
 // Weight k, doubled; 0 behind the last.

@@ -1,14 +1,8 @@
-// Winograd's F(2,3) on cores with the DSP extension, see conv_variants.h.
-//
-// A block is four neighbouring patches, which are two times two outputs, of two channels. Its
-// values are transformed for some rows of outputs at a time, its weights before they are needed.
-// Words hold two int16, of each four channels c the pairs (c0, c2) and (c1, c3):
-//
-//     values   [m][block of the row][row of the input][channels / 4][pair][two times]
-//     weights  [doubled bias of each][multiplier, right shift, rounding of each]
-//              [m][row of the kernel][channels / 4][of each][pair]
-//
-// with m in the order 1, 2, 0, 3. So a sum is over values and weights that lie in a row.
+// Winograd variant of int8 convolutions, F(2,3) along rows, on cores with the DSP extension
+// (pt_winograd in conv_variants.h): kernels three columns wide, column stride 1, input channels a
+// multiple of 4, at least 4 outputs a row. Tile: 4 neighbouring patches, as two times two outputs,
+// x 2 channels x 4 values by SMLAD. Packing: transformed values of a band and transformed weights
+// of two channels. Scratch: both, at most PT_VARIANT_SCRATCH.
 #include "arch/conv_variants.h"
 
 #if PT_HAS_CONV_VARIANTS
@@ -19,6 +13,15 @@
 #include "arch/dot.h"
 #include "arch/dsp/tile_2x2.h"
 #endif
+
+// Values are transformed for some rows of outputs at a time, weights before each use. Words hold
+// two int16, of each four channels c the pairs (c0, c2) and (c1, c3):
+//
+//     values   [m][block of the row][row of the input][channels / 4][pair][two times]
+//     weights  [doubled bias of each][multiplier, right shift, rounding of each]
+//              [m][row of the kernel][channels / 4][of each][pair]
+//
+// with m in the order 1, 2, 0, 3. So a sum is over contiguous values and weights.
 
 enum {
     PATCHES = 4, // side by side, of a block

@@ -1,4 +1,5 @@
-// Taps of eight channels at a time by the vectors of the host.
+// int8 depthwise convolution of one pixel with the host's vectors (depthwise_pixel.h), called by
+// cortex_m/depthwise.c. Tile: 1 pixel x 8 channels, tap by tap. No packing, no scratch.
 #include "arch/depthwise_pixel.h"
 
 #if defined(PT_HAS_HOST_VECTORS)

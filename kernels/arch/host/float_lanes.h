@@ -1,4 +1,4 @@
-// Lanes of float32: of AVX2, and of NEON.
+// float32 vectors of the host for float_products.h: 8 lanes of AVX2, or 4 of NEON.
 #ifndef PT_ARCH_HOST_FLOAT_LANES_H
 #define PT_ARCH_HOST_FLOAT_LANES_H
 

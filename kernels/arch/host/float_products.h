@@ -1,6 +1,7 @@
-// The float32 blocks by vectors of the host. A lane is an output, so that each is summed in the
-// order of float_products_plain.h, by multiplication and addition, which round as the scalar ones
-// do.
+// float32 GEMM and convolution with the host's vectors (AVX2, NEON). A lane is an output. Tiles
+// (rows x vectors): 4 x WIDE, 8x1, 4x1, 1x4 and 1x1; pt_choose_vectors selects one by rows and line
+// length. Sums are in the order of float_products_plain.h, by multiplication and addition, which
+// round as scalars do. No packing, no scratch.
 #ifndef PT_ARCH_HOST_FLOAT_PRODUCTS_H
 #define PT_ARCH_HOST_FLOAT_PRODUCTS_H
 

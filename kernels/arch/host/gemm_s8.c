@@ -1,5 +1,7 @@
-// Products of patches by the vectors of the host. Sums of int32 wrap around, in whatever order they
-// are added: the bytes are those of the plain form.
+// int8 GEMM with the host's vectors (SSE2, AVX2, NEON): pt_multiply_rows, pt_multiply_block and
+// pt_dot_vectors. The loops are in loops.inc; patches and the last rows of weights are padded to
+// whole vectors on the stack. int32 sums wrap around in any order of addition, so the bytes are
+// those of plain C.
 #include "arch/gemm_s8.h"
 
 #if defined(PT_HAS_HOST_VECTORS)

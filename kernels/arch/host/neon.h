@@ -1,4 +1,5 @@
-// The loops' parts by NEON.
+// NEON parts of the host's int8 loops (loops.inc, depthwise_pixel.c): 8 int16 values a vector, or
+// 16 int8 with FEAT_DotProd; requantization of 4 sums at a time.
 #ifndef PT_ARCH_HOST_NEON_H
 #define PT_ARCH_HOST_NEON_H
 

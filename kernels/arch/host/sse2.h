@@ -1,4 +1,5 @@
-// The loops' parts by SSE2.
+// SSE2 parts of the host's int8 loops (loops.inc, depthwise_pixel.c): 8 int16 values a vector,
+// requantization one sum at a time.
 #ifndef PT_ARCH_HOST_SSE2_H
 #define PT_ARCH_HOST_SSE2_H
 

@@ -1,4 +1,5 @@
-// The vectors of the host: parts of loops by each kind of them.
+// The vector ISAs of the host's int8 loops: SSE2 and AVX2, or NEON, and the test for multipliers
+// and shifts that they cover.
 #ifndef PT_ARCH_HOST_VECTOR_ISA_H
 #define PT_ARCH_HOST_VECTOR_ISA_H
 

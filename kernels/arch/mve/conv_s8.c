@@ -1,4 +1,8 @@
-// Convolution with MVE: four patches by four channels at a time.
+// int8 convolution with MVE: pt_convolve, called by convolve_at_once for every convolution. Tile: 4
+// patches x 4 channels x 16 values by VMLADAVA (gemm_s8.h); a 3x3 kernel of 16, 32 or 64 channels
+// reads the pixels that four patches share. Fewer than 4 channels, other shifts or too little
+// scratch: one output at a time. Packing: 16 bytes of each patch in turn. Scratch: 4 patches, and 4
+// bytes a channel for the folded bias, else on the stack.
 #include "arch/conv_geometry.h"
 
 #if defined(__ARM_FEATURE_MVE)

@@ -1,14 +1,18 @@
-// Depthwise convolution with MVE.
-//
-// Lines of the input are interleaved by fours: of each column, of each channel, four bytes. So a
-// window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their place
-// in such a window is an output: at stride 1 a window has four.
+// int8 depthwise convolution with MVE: pt_convolve_depthwise, called by cortex_m/depthwise.c for
+// every depthwise convolution. 3x3 of small images: 16 channels in lanes. Other 3x3 at stride 1 or
+// 2: 1 channel x 8 outputs, from interleaved lines. Many outputs for each input channel:
+// convolutions of their own. Else depthwise_lanes.c. Scratch: records of 16 channels and
+// interleaved lines, or the list of pixels; without it depthwise_lanes.c.
 #include "arch/conv_geometry.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include "arch/mve/depthwise_lanes.h"
 #include "arch/mve/requantize.h"
+
+// Lines of the input are interleaved by fours: four bytes for each channel of each column. So a
+// window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their offset
+// in such a window is an output: at stride 1 a window has four.
 
 // Their frames do not add up in one.
 #define NOINLINE __attribute__((noinline))

@@ -1,4 +1,6 @@
-// Depthwise convolution with MVE, of any window: channels in lanes.
+// int8 depthwise convolution of any window and any parameters with MVE: pt_convolve_any_depthwise.
+// Tile: 1 pixel x 16 neighbouring channels, or up to 8 channels where an input channel has several
+// outputs. No packing, no scratch.
 #include "arch/conv_geometry.h"
 
 #if defined(__ARM_FEATURE_MVE)

@@ -1,4 +1,5 @@
-// Depthwise convolution with channels in lanes: what its loops are told.
+// int8 depthwise convolution with channels in lanes, MVE: the arguments of pt_run_lanes, which
+// depthwise.c (3x3) and depthwise_lanes.c (any window) share.
 #ifndef PT_ARCH_MVE_DEPTHWISE_LANES_H
 #define PT_ARCH_MVE_DEPTHWISE_LANES_H
 

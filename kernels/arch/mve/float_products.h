@@ -1,5 +1,7 @@
-// The float32 blocks with Helium. A lane is an output, so that each is summed in the order of
-// float_products_plain.h, by multiplication and addition, which round as the scalar ones do.
+// float32 GEMM and convolution with MVE (float_products.h). A lane is an output. Tiles (rows x
+// columns): 4x4 and 4x1, 1x16 and 1x4; pt_choose_vectors selects one by rows, columns and steps.
+// Sums are in the order of float_products_plain.h, by multiplication and addition, which round as
+// scalars do. No packing, no scratch.
 #ifndef PT_ARCH_MVE_FLOAT_PRODUCTS_H
 #define PT_ARCH_MVE_FLOAT_PRODUCTS_H
 

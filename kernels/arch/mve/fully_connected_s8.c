@@ -1,4 +1,6 @@
-// Products of a row with rows of weights with MVE, four rows at a time.
+// int8 fully connected layer with MVE: pt_multiply_row, called by cortex_m/linear.c where shift and
+// sums permit. Tile: 1 row x 4 outputs x 16 values by VMLADAVA; rows of 128 bytes keep the input in
+// registers. Plain weights. No scratch; addends are made on the stack, ADDENDS at a time.
 #include "arch/fully_connected_s8.h"
 
 #if defined(__ARM_FEATURE_MVE)

@@ -1,4 +1,7 @@
-// Products of int8 matrices with MVE: patches of an image by rows of weights, requantized.
+// int8 GEMM with MVE, requantized: 4 patches x 4 channels x 16 values by VMLADAVA, two channels at
+// a time. Loops for 16, 32, 48, 64 and 128 values of depth keep parts of the patches in registers;
+// another loop takes any depth; pt_multiply_windows is for 3x3 kernels. Called by conv_s8.c, which
+// packs 16 bytes of each patch in turn. Plain weights at any alignment.
 #ifndef PT_ARCH_MVE_GEMM_S8_H
 #define PT_ARCH_MVE_GEMM_S8_H
 

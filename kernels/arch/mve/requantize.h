@@ -1,4 +1,5 @@
-// From int32 sums to int8 outputs with MVE.
+// Requantize with MVE: the test for multipliers and shifts that VQRDMULH and VRSHL cover, and the
+// clamp to a range.
 #ifndef PT_ARCH_MVE_REQUANTIZE_H
 #define PT_ARCH_MVE_REQUANTIZE_H
 

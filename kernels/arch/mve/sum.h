@@ -1,4 +1,5 @@
-// Sums of bytes with MVE.
+// Sum int8 values with MVE (VADDVA, 16 at a time): the sums of weights that fold an input offset
+// into the bias.
 #ifndef PT_ARCH_MVE_SUM_H
 #define PT_ARCH_MVE_SUM_H
 

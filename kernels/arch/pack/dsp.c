@@ -1,3 +1,7 @@
+// Pack weights for cores with the DSP extension: of convolutions two channels at a time with bias
+// and scale (pt_pack_layer_dsp), of fully connected layers four rows at a time (pt_pack_rows_dsp),
+// as int16 pairs (k0, k2), (k1, k3). Written at load, read by dsp/gemm_s8.c, the variants and
+// dsp/fully_connected_s8.c.
 #include "arch/pack/pack.h"
 
 #if PT_HAS_PACKING

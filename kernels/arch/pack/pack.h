@@ -1,6 +1,6 @@
-// Packing of constant weights by a check, into the order and the form in which the loops of a core
-// read them. Plain C, so that the host makes the bytes of any core. A build without PT_HAS_PACKING
-// has no code of it: what is packed comes in an image.
+// Packing of constant weights at load, in the layout that the loops of a core read: 2 bytes a
+// weight. Plain C, so that the host packs for any core. A build without PT_HAS_PACKING has none of
+// this code: its packed weights come in a .ptm file.
 #ifndef PT_ARCH_PACK_PACK_H
 #define PT_ARCH_PACK_PACK_H
 

@@ -1,4 +1,6 @@
-// Unpacks weights channel by channel, in a build with no loops for packed ones.
+// Run packed weights of any core in plain C, for builds with PT_ANY_CORE: unpacks them channel by
+// channel, or once a layer if the context has memory for it. Also decides which layers of a core
+// leave plain weights out of a .ptm file.
 #include "arch/pack/pack.h"
 
 #if PT_HAS_ANY_CORE

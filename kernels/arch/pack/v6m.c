@@ -1,3 +1,4 @@
+// Pack the weights of a convolution for ARMv6-M (v6m/pair_channel.c), read by v6m/gemm_s8.c.
 #include "arch/pack/pack.h"
 
 #if PT_HAS_PACKING

@@ -1,3 +1,8 @@
+// int8 GEMM for ARMv6-M, for all convolutions. Tiles: 4 patches x 1 channel x 2 values; 2 patches x
+// 1 channel x 2 or 4 values; with packed weights (depth above 47) 2 patches x 1 channel x 4 values.
+// One MULS makes two products (products.h). Weights are packed at load, or at run where scratch and
+// patches suffice. Patches: see im2col.inc. Scratch: the block, then packed channels or folded
+// biases.
 #include "arch/gemm_s8.h"
 
 #if defined(PT_LOOPS_V6M)

@@ -1,4 +1,6 @@
-// The weights of a channel by twos, as the loops with packed weights read them.
+// Pack the weights of a channel for ARMv6-M: two int8 in a word, then folded bias, shift and
+// multiplier. Called at load (pack/v6m.c) and at run (v6m/gemm_s8.c). Plain C, also built for the
+// host.
 #include "arch/gemm_s8.h"
 
 // Writes for each two weights the sum of the second and 2^16 times the first, up to a multiple of

@@ -1,7 +1,8 @@
-// ARMv6-M: a MULS makes two products. Two of them, with values of one pair and weights of one
-// channel, fit into 16 bits each, unless all are -128. All are added in 32 bits, and the sums of
-// the second patch alone beside it: ASRS leaves in the carry that a negative sum of the first has
-// borrowed from the second.
+// int8 GEMM tiles for ARMv6-M, requantized: 4 patches x 1 channel (pt_multiply_2x1) and 2 patches x
+// 1 channel (1x1, words, packed). A MULS makes two products: two of them, with values of one pair
+// and weights of one channel, fit into 16 bits each, unless all are -128. All are added in 32 bits,
+// and the sums of the second patch alone beside it: ASRS leaves in the carry that a negative sum of
+// the first patch has borrowed from the second.
 #ifndef PT_ARCH_V6M_PRODUCTS_H
 #define PT_ARCH_V6M_PRODUCTS_H
 

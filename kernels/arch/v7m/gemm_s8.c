@@ -1,3 +1,7 @@
+// int8 GEMM for ARMv7-M, for all convolutions. Tiles: 6 patches x 1 channel x 2 values, or 2
+// patches x 2 channels x 2 values; one MLA makes two products (products.h). Other parameters: plain
+// C. Plain weights. Patches: see im2col.inc. Scratch: the block, then the folded biases, of some
+// channels at a time if it is short.
 #include "arch/gemm_s8.h"
 
 #if defined(PT_LOOPS_V7M)

@@ -1,7 +1,8 @@
-// ARMv7-M: a MLA makes two products, of values of two patches with one weight. Two of them, with
-// the next value and weight, and PT_HALVES beside them fit into 16 bits each, without a sign. All
-// are added in 32 bits, and the sums of the second patch alone beside it. MLA takes 2 cycles,
-// SMLAL 7.
+// int8 GEMM tiles for ARMv7-M, requantized: 6 patches x 1 channel (pt_multiply_3x1) and 2 patches x
+// 2 channels (pt_multiply_1x2). A MLA makes two products, of values of two patches with one weight.
+// Two of them, with the next value and weight, and PT_HALVES beside them fit into 16 bits each,
+// without a sign. All are added in 32 bits, and the sums of the second patch alone beside it. MLA
+// takes 2 cycles, SMLAL 7.
 #ifndef PT_ARCH_V7M_PRODUCTS_H
 #define PT_ARCH_V7M_PRODUCTS_H
 

@@ -18,12 +18,12 @@ static int classify(const float **scores, pt_error *error) {
                                   .temp = {temp, sizeof(temp), false}};
     const pt_options options = {0};
     static pt_program program;
-    pt_method_meta plan;
+    pt_method_meta meta;
     pt_value_view output;
     uint32_t size = (uint32_t)(model_end - model);
     PT_TRY(pt_program_open(&program, model, size, PT_VERIFY_STRICT, error));
-    PT_TRY(pt_method_meta_find(&plan, &program, "forward", 7, error));
-    PT_TRY(pt_load(&method, &plan, &memories, &options, error));
+    PT_TRY(pt_method_meta_find(&meta, &program, "forward", 7, error));
+    PT_TRY(pt_load(&method, &meta, &memories, &options, error));
     PT_TRY(pt_set_input(&method, 0, sound, sizeof(sound), error));
     PT_TRY(pt_execute(&method, error));
     PT_TRY(pt_output(&method, 0, &output, error));

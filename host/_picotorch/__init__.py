@@ -703,7 +703,7 @@ class Method(_Caller):
     def count(self, what: int) -> int:
         """Count as Program.count does, in the loaded method."""
         self.check()
-        found: int = lib.pt_method_meta_count(ffi.addressof(self._m, "plan"), what)
+        found: int = lib.pt_method_meta_count(ffi.addressof(self._m, "meta"), what)
         return found
 
     def is_running(self) -> bool:
@@ -812,7 +812,7 @@ class Method(_Caller):
     def item(self, value: int, i: int, kept: Kept) -> Any:
         """Item i of value number `value`, a list."""
         self.check()
-        plan = ffi.addressof(self._m, "plan")
+        plan = ffi.addressof(self._m, "meta")
         _, list = self.call(lib.pt_method_meta_evalue, plan, VALUES, value)
         return self._object(self.ask(lib.pt_list_view, list, i), kept)
 

@@ -11,7 +11,7 @@ static inline uint32_t pt_begin_of(const pt_method *m) {
 }
 
 // Before loading: nothing is bound yet.
-void pt_prepare_method(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
+void pt_prepare_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
                        const pt_delegates *delegates);
 // Pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);

@@ -56,7 +56,7 @@ typedef struct pt_method_record {
     uint32_t n_instructions;
     pt_ref values;         // pt_value[n_values + n_variables]
     pt_ref instructions;   // the first pt_instruction; the others follow
-    pt_ref program_values; // the plan's vector of EValue, in the program
+    pt_ref program_values; // the meta's vector of EValue, in the program
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
     pt_ref packed;         // pt_ref[n_instructions] to what their checks packed; 0 for nothing
 } pt_method_record;

@@ -35,12 +35,12 @@ static pt_evalue constant_of(pt_text text) {
 }
 
 // True of an input where it lies that the method gives as an output, too.
-static bool may_change(const pt_method_meta *plan, uint32_t value, const pt_tensor_info *info,
+static bool may_change(const pt_method_meta *meta, uint32_t value, const pt_tensor_info *info,
                        pt_error *error) {
-    uint32_t n = pt_method_meta_count(plan, PT_OUTPUTS), other;
+    uint32_t n = pt_method_meta_count(meta, PT_OUTPUTS), other;
     pt_evalue item;
     for (uint32_t k = 0; k < n && !info->is_planned; k++) {
-        if (!pt_method_meta_evalue(plan, PT_OUTPUTS, k, &other, &item, error) && other == value) {
+        if (!pt_method_meta_evalue(meta, PT_OUTPUTS, k, &other, &item, error) && other == value) {
             return true;
         }
     }
@@ -61,16 +61,16 @@ static void read_sizes(input *one, pt_text text, const pt_tensor_info *info) {
     one->given.dim_order = info->dim_order;
 }
 
-static int prepare_tensor(const pt_method_meta *plan, uint32_t i, uint32_t number, pt_span data,
+static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t number, pt_span data,
                           arena *from, pt_error *error) {
     input *one = &inputs[i];
     pt_tensor_info info;
     pt_evalue item;
     pt_text sizes;
     uint32_t value;
-    PT_TRY(pt_method_meta_evalue(plan, PT_INPUTS, i, &value, &item, error));
-    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
-    if (may_change(plan, value, &info, error)) {
+    PT_TRY(pt_method_meta_evalue(meta, PT_INPUTS, i, &value, &item, error));
+    PT_TRY(pt_method_meta_tensor(meta, &item, &info, error));
+    if (may_change(meta, value, &info, error)) {
         if (one->copy.size < data.size) {
             PT_TRY(arena_take(from, data.size, PT_SUBJECT_INPUT, (int32_t)i, &one->copy, error));
         }
@@ -85,8 +85,8 @@ static int prepare_tensor(const pt_method_meta *plan, uint32_t i, uint32_t numbe
     return PT_ERROR_OK;
 }
 
-int inputs_prepare(const pt_method_meta *plan, uint32_t number, arena *from, pt_error *error) {
-    n_inputs = pt_method_meta_count(plan, PT_INPUTS);
+int inputs_prepare(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error) {
+    n_inputs = pt_method_meta_count(meta, PT_INPUTS);
     if (n_inputs > MOST) {
         *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
                             PT_SUBJECT_INPUT,
@@ -102,7 +102,7 @@ int inputs_prepare(const pt_method_meta *plan, uint32_t number, arena *from, pt_
         pt_text constant;
         inputs[i].is_tensor = inputs[i].is_constant = false;
         if (section_find(name_of("in", (int32_t)i, number).text, &data)) {
-            PT_TRY(prepare_tensor(plan, i, number, data, from, error));
+            PT_TRY(prepare_tensor(meta, i, number, data, from, error));
         } else if (setting_find(name_of("input", (int32_t)i, number).text, &constant)) {
             inputs[i].is_constant = true;
             inputs[i].constant = constant_of(constant);

@@ -25,7 +25,7 @@ enum { VERIFY, LOAD, SET_INPUTS, EXECUTE, GET_OUTPUTS, PHASES };
 static const char *const phases[] = {"verify", "load", "set_inputs", "execute", "get_outputs"};
 
 static pt_program program;
-static pt_method_meta plan;
+static pt_method_meta meta;
 static pt_data files[MAX_FILES];
 static pt_data *file_of[MAX_FILES];
 static pt_span planned[PT_MEMORIES];
@@ -63,7 +63,7 @@ static int open_program(pt_error *error) {
     int code = pt_open(&program, model.data, model.size, PT_VERIFY_STRICT, error);
     count_stop(VERIFY);
     PT_TRY(code);
-    return pt_method_meta_find(&plan, &program, name.data, name.length, error);
+    return pt_method_meta_find(&meta, &program, name.data, name.length, error);
 }
 
 static int open_data(pt_error *error) {
@@ -94,7 +94,7 @@ static arena *planned_arena(uint32_t i) {
 }
 
 static int bare_main_take_memories(pt_error *error) {
-    uint32_t n = pt_method_meta_count(&plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&meta, PT_PLANNED_BUFFERS);
     memories.n_planned = n < PT_MEMORIES ? n : PT_MEMORIES;
     for (uint32_t i = 0; i < memories.n_planned; i++) {
         uint32_t size = (uint32_t)setting_number(name_of("planned", (int32_t)i, 0).text);
@@ -111,7 +111,7 @@ static int take_events(pt_error *error) {
     if (!setting_number("trace")) {
         return PT_ERROR_OK;
     }
-    uint32_t size = (pt_method_meta_count(&plan, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
+    uint32_t size = (pt_method_meta_count(&meta, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
     options.clock = pt_counter_instructions;
     options.clock_mask = UINT64_MAX;
     return arena_take(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events, error);
@@ -126,8 +126,8 @@ static int bare_main_set_up(pt_error *error) {
     PT_TRY(open_data(error));
     at = OF_METHOD;
     PT_TRY(bare_main_take_memories(error));
-    PT_TRY(inputs_prepare(&plan, 0, common, error));
-    PT_TRY(outputs_prepare(&plan, common, error));
+    PT_TRY(inputs_prepare(&meta, 0, common, error));
+    PT_TRY(outputs_prepare(&meta, common, error));
     return take_events(error);
 }
 
@@ -136,7 +136,7 @@ static int bare_main_set_up(pt_error *error) {
 static int bare_main_load(pt_error *error) {
     pt_stack_paint();
     pt_counter_start();
-    int code = pt_load(&method, &plan, &memories, &options, error);
+    int code = pt_load(&method, &meta, &memories, &options, error);
     count_stop(LOAD);
     stack_load = pt_stack_used();
     return code;
@@ -168,7 +168,7 @@ static int bare_main_run(pt_error *error) {
 static int run_further(pt_error *error) {
     uint32_t n = (uint32_t)setting_number("further");
     for (uint32_t k = 1; k <= n; k++) {
-        PT_TRY(inputs_prepare(&plan, k, common, error));
+        PT_TRY(inputs_prepare(&meta, k, common, error));
         PT_TRY(inputs_set(&method, error));
         PT_TRY(pt_execute(&method, error));
         PT_TRY(outputs_get(&method, error));
@@ -191,7 +191,7 @@ static void report_memories(void) {
         pt_error error;
         uint32_t size = 0;
         name n = name_of("planned", (int32_t)i, 0);
-        pt_method_meta_buffer(&plan, i, &size, &error);
+        pt_method_meta_buffer(&meta, i, &size, &error);
         report_text(n.text);
         tell("_used", size);
         report_text(n.text);
@@ -222,13 +222,13 @@ static int bare_main_report_run(int code, pt_error *error) {
 
 // All operators that this build has no kernel for: the host has others.
 static void report_missing(void) {
-    uint32_t n = pt_method_meta_count(&plan, PT_OPERATORS);
+    uint32_t n = pt_method_meta_count(&meta, PT_OPERATORS);
     const char *between = "missing=";
     for (uint32_t i = 0; i < n; i++) {
         pt_text name, overload;
         pt_error error;
         int32_t number = 0;
-        if (!pt_method_meta_operator(&plan, i, &name, &overload, &number, &error) && number < 0) {
+        if (!pt_method_meta_operator(&meta, i, &name, &overload, &number, &error) && number < 0) {
             report_text(between);
             report_digits(name.data, name.length);
             report_digits(".", overload.length > 0);

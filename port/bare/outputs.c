@@ -50,15 +50,15 @@ static bool needs_memory(const pt_tensor_info *info) {
 }
 
 // True of a value that is an input, or that an instruction makes a view of another.
-static bool has_memory(const pt_method_meta *plan, uint32_t value, pt_error *error) {
-    uint32_t n = pt_method_meta_count(plan, PT_INPUTS), other;
+static bool has_memory(const pt_method_meta *meta, uint32_t value, pt_error *error) {
+    uint32_t n = pt_method_meta_count(meta, PT_INPUTS), other;
     pt_evalue item;
     for (uint32_t i = 0; i < n; i++) {
-        if (!pt_method_meta_evalue(plan, PT_INPUTS, i, &other, &item, error) && other == value) {
+        if (!pt_method_meta_evalue(meta, PT_INPUTS, i, &other, &item, error) && other == value) {
             return true;
         }
     }
-    pt_instruction_walk walk = pt_instruction_walk_start(plan);
+    pt_instruction_walk walk = pt_instruction_walk_start(meta);
     while (pt_instruction_walk_next(&walk)) {
         if (pt_instruction_walk_view(&walk) == (int32_t)value) {
             return true;
@@ -67,32 +67,32 @@ static bool has_memory(const pt_method_meta *plan, uint32_t value, pt_error *err
     return false;
 }
 
-static int prepare_output(const pt_method_meta *plan, uint32_t i, arena *from, pt_error *error) {
+static int prepare_output(const pt_method_meta *meta, uint32_t i, arena *from, pt_error *error) {
     pt_tensor_info info;
     pt_evalue item;
     uint32_t value;
-    PT_TRY(pt_method_meta_evalue(plan, PT_OUTPUTS, i, &value, &item, error));
+    PT_TRY(pt_method_meta_evalue(meta, PT_OUTPUTS, i, &value, &item, error));
     is_dynamic[i] = false;
     if (item.type != PT_TYPE_TENSOR) {
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
+    PT_TRY(pt_method_meta_tensor(meta, &item, &info, error));
     is_dynamic[i] = info.dynamism != 0;
-    if (!needs_memory(&info) || has_memory(plan, value, error)) {
+    if (!needs_memory(&info) || has_memory(meta, value, error)) {
         return PT_ERROR_OK;
     }
     return bare_outputs_add(PT_SUBJECT_OUTPUT, (int32_t)i, (pt_text){"", 0}, info.nbytes, from,
                             error);
 }
 
-static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from, pt_error *error) {
+static int prepare_attribute(const pt_method_meta *meta, uint32_t i, arena *from, pt_error *error) {
     pt_tensor_info info;
     pt_evalue item;
-    PT_TRY(pt_method_meta_evalue(plan, PT_VALUES, i, NULL, &item, error));
-    if (item.type != PT_TYPE_TENSOR || !pt_has_name(plan, &item)) {
+    PT_TRY(pt_method_meta_evalue(meta, PT_VALUES, i, NULL, &item, error));
+    if (item.type != PT_TYPE_TENSOR || !pt_has_name(meta, &item)) {
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_method_meta_tensor(plan, &item, &info, error));
+    PT_TRY(pt_method_meta_tensor(meta, &item, &info, error));
     if (!needs_memory(&info)) {
         return PT_ERROR_OK;
     }
@@ -102,17 +102,17 @@ static int prepare_attribute(const pt_method_meta *plan, uint32_t i, arena *from
     return PT_ERROR_OK;
 }
 
-int outputs_prepare(const pt_method_meta *plan, arena *from, pt_error *error) {
-    n_outputs = pt_method_meta_count(plan, PT_OUTPUTS);
+int outputs_prepare(const pt_method_meta *meta, arena *from, pt_error *error) {
+    n_outputs = pt_method_meta_count(meta, PT_OUTPUTS);
     if (n_outputs > MOST) {
         return bare_outputs_refuse(PT_SUBJECT_OUTPUT, MOST, error);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {
-        PT_TRY(prepare_output(plan, i, from, error));
+        PT_TRY(prepare_output(meta, i, from, error));
     }
-    uint32_t n_values = pt_method_meta_count(plan, PT_VALUES);
+    uint32_t n_values = pt_method_meta_count(meta, PT_VALUES);
     for (uint32_t i = 0; i < n_values; i++) {
-        PT_TRY(prepare_attribute(plan, i, from, error));
+        PT_TRY(prepare_attribute(meta, i, from, error));
     }
     return PT_ERROR_OK;
 }

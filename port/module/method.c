@@ -51,7 +51,7 @@ static pt_span span_of(const method *self, uint32_t memory) {
 
 // The object of the program, which a pointer to it points to.
 static const pt_file *program_of(const method *self) {
-    return (const pt_file *)(const void *)self->m.plan.program;
+    return (const pt_file *)(const void *)self->m.meta.program;
 }
 
 // Where the anchor of a memory stands: those of TEMP and EVENTS where no memory and the program
@@ -279,7 +279,7 @@ static void mp_method_take_memories(method *self, const mp_obj_t *args, given *g
 static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     method *self = MP_OBJ_TO_PTR(args[SELF]);
     pt_need_stack(self->owner);
-    pt_method_meta plan = pt_get_plan(args[PROGRAM], args[PLAN]);
+    pt_method_meta meta = pt_get_method_meta(args[PROGRAM], args[PLAN]);
     pt_delegates asked = delegates;
     given g = {
         .options = {.delegates = PT_HAS_PROGRAMS ? &asked : NULL,
@@ -295,7 +295,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         size_t n;
         mp_obj_t *buffers;
         mp_obj_get_array(args[PLANNED], &n, &buffers);
-        n = MIN(n, MIN(pt_method_meta_count(&plan, PT_PLANNED_BUFFERS), MAX_PLANNED));
+        n = MIN(n, MIN(pt_method_meta_count(&meta, PT_PLANNED_BUFFERS), MAX_PLANNED));
         pt_span *planned = alloca(n * sizeof(*planned));
         g.memories.planned = planned;
         g.memories.n_planned = n;
@@ -307,7 +307,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         }
         mp_method_take_memories(self, args, &g);
     }
-    int code = pt_load(&self->m, &plan, &g.memories, &g.options, &error);
+    int code = pt_load(&self->m, &meta, &g.memories, &g.options, &error);
     if (PT_HAS_PROGRAMS && self->m.delegates == &asked) {
         self->m.delegates = &delegates;
     }
@@ -357,7 +357,7 @@ static mp_obj_t method_check(mp_obj_t self_in) {
 
 static mp_obj_t method_count(mp_obj_t self_in, mp_obj_t what) {
     method_check(self_in);
-    return pt_small_int(pt_method_meta_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan,
+    return pt_small_int(pt_method_meta_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.meta,
                                              (pt_section)mp_obj_get_int(what)));
 }
 

@@ -114,7 +114,7 @@ pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type);
 // Start of the whole of which its memory is part.
 void *pt_start_of_file(const pt_file *file);
 // A method of a program. NotFound, too.
-pt_method_meta pt_get_plan(mp_obj_t program, mp_obj_t plan);
+pt_method_meta pt_get_method_meta(mp_obj_t program, mp_obj_t method);
 
 // ---- values
 

@@ -156,57 +156,57 @@ static mp_obj_t program_num_methods(mp_obj_t self) {
 static mp_obj_t program_find(mp_obj_t self_in, mp_obj_t name_in) {
     const pt_file *self = get_program(self_in);
     pt_text name = pt_text_of(self->owner, name_in);
-    pt_method_meta plan;
+    pt_method_meta meta;
     PT_CALL(self->owner,
-            pt_method_meta_find(&plan, &self->program, name.data, name.length, &error));
-    return MP_OBJ_NEW_SMALL_INT(plan.index);
+            pt_method_meta_find(&meta, &self->program, name.data, name.length, &error));
+    return MP_OBJ_NEW_SMALL_INT(meta.index);
 }
 
-// The program of a plan, which is a pointer to its object.
-static const pt_file *file_of(const pt_method_meta *plan) {
-    return (const pt_file *)(const void *)plan->program;
+// Returns the object of the program that meta describes.
+static const pt_file *file_of(const pt_method_meta *meta) {
+    return (const pt_file *)(const void *)meta->program;
 }
 
-pt_method_meta pt_get_plan(mp_obj_t program, mp_obj_t i) {
+pt_method_meta pt_get_method_meta(mp_obj_t program, mp_obj_t i) {
     const pt_file *file = get_program(program);
-    pt_method_meta plan;
+    pt_method_meta meta;
     PT_CALL(file->owner,
-            pt_method_meta_at(&plan, &file->program, pt_index(file->owner, i), &error));
-    return plan;
+            pt_method_meta_at(&meta, &file->program, pt_index(file->owner, i), &error));
+    return meta;
 }
 
-static mp_obj_t program_method_name(mp_obj_t self, mp_obj_t plan) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_method_name(mp_obj_t self, mp_obj_t method) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     return pt_bytes(pt_method_meta_name(&p));
 }
 
-static mp_obj_t program_count(mp_obj_t self, mp_obj_t plan, mp_obj_t what) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_count(mp_obj_t self, mp_obj_t method, mp_obj_t what) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     return pt_small_int(pt_method_meta_count(&p, (pt_section)mp_obj_get_int(what)));
 }
 
-static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t method, mp_obj_t i) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     uint32_t size;
     PT_CALL(file_of(&p)->owner,
             pt_method_meta_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
     return pt_small_int(size);
 }
 
-// ---- values: the arguments are program, plan, what and i
+// ---- values: the arguments are program, method, what and i
 
-static pt_evalue mp_program_find_item(const pt_method_meta *plan, const mp_obj_t *args,
+static pt_evalue mp_program_find_item(const pt_method_meta *meta, const mp_obj_t *args,
                                       uint32_t *value) {
     pt_section what = (pt_section)mp_obj_get_int(args[2]);
     pt_evalue item;
-    PT_CALL(file_of(plan)->owner,
-            pt_method_meta_evalue(plan, what, pt_index(file_of(plan)->owner, args[3]), value, &item,
+    PT_CALL(file_of(meta)->owner,
+            pt_method_meta_evalue(meta, what, pt_index(file_of(meta)->owner, args[3]), value, &item,
                                   &error));
     return item;
 }
 
 static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     uint32_t value;
     pt_evalue item = mp_program_find_item(&p, args, &value);
     mp_obj_t constant = mp_const_none;
@@ -221,7 +221,7 @@ static mp_obj_t program_item(size_t n_args, const mp_obj_t *args) {
 }
 
 static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     pt_evalue item = mp_program_find_item(&p, args, NULL);
     pt_tensor_info info;
     PT_CALL(file_of(&p)->owner, pt_method_meta_tensor(&p, &item, &info, &error));
@@ -230,8 +230,8 @@ static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
 
 // ---- operators and instructions
 
-static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_operator(mp_obj_t self, mp_obj_t method, mp_obj_t i) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     pt_text name, overload;
     int32_t number;
     PT_CALL(file_of(&p)->owner, pt_method_meta_operator(&p, pt_index(file_of(&p)->owner, i), &name,
@@ -240,13 +240,13 @@ static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 
-static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t method, mp_obj_t i) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     return pt_small_int(pt_method_meta_called_operator(&p, pt_index(file_of(&p)->owner, i)));
 }
 
-static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_views(mp_obj_t self, mp_obj_t method) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     mp_obj_t views = mp_obj_new_list(0, NULL);
     for (pt_instruction_walk walk = pt_instruction_walk_start(&p);
          pt_instruction_walk_next(&walk);) {
@@ -258,41 +258,41 @@ static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
     return views;
 }
 
-// ---- delegates: the first arguments are program, plan and i
+// ---- delegates: the first arguments are program, method and i
 
 #if PT_HAS_PROGRAMS
 
-static mp_obj_t program_backend(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_backend(mp_obj_t self, mp_obj_t method, mp_obj_t i) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     return pt_bytes(pt_method_meta_backend(&p, pt_index(file_of(&p)->owner, i)));
 }
 
 static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     pt_text name = pt_text_of(file_of(&p)->owner, args[3]),
             backend = pt_method_meta_backend(&p, pt_index(file_of(&p)->owner, args[2]));
     return mp_obj_new_bool(pt_text_is(backend, name.data, name.length));
 }
 
-static pt_delegate_info mp_program_find_delegate(const pt_method_meta *plan, mp_obj_t i) {
+static pt_delegate_info mp_program_find_delegate(const pt_method_meta *meta, mp_obj_t i) {
     pt_delegate_info info;
-    PT_CALL(file_of(plan)->owner,
-            pt_method_meta_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
+    PT_CALL(file_of(meta)->owner,
+            pt_method_meta_delegate(meta, pt_index(file_of(meta)->owner, i), &info, &error));
     return info;
 }
 
 static mp_obj_t program_processed(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     return show_part(file_of(&p), mp_program_find_delegate(&p, args[2]).processed, args[3]);
 }
 
-static mp_obj_t program_num_specs(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
-    pt_method_meta p = pt_get_plan(self, plan);
+static mp_obj_t program_num_specs(mp_obj_t self, mp_obj_t method, mp_obj_t i) {
+    pt_method_meta p = pt_get_method_meta(self, method);
     return pt_small_int(mp_program_find_delegate(&p, i).n_specs);
 }
 
 static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     pt_delegate_info info = mp_program_find_delegate(&p, args[2]);
     pt_text key;
     pt_span part;
@@ -302,7 +302,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
 }
 
 static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
-    pt_method_meta p = pt_get_plan(args[0], args[1]);
+    pt_method_meta p = pt_get_method_meta(args[0], args[1]);
     pt_delegate_info info = mp_program_find_delegate(&p, args[2]);
     pt_text key = pt_text_of(file_of(&p)->owner, args[3]);
     pt_span part;

@@ -165,7 +165,7 @@ static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kep
 
 static mp_obj_t string_of(const method *self, const pt_value_view *view, const pt_kept *kept) {
     pt_text text = view->text;
-    const pt_program *p = self->m.plan.program;
+    const pt_program *p = self->m.meta.program;
     const char *end = (const char *)p->data + p->size;
     if (text.length == 0) {
         return MP_OBJ_NEW_QSTR(MP_QSTR_);
@@ -242,7 +242,7 @@ mp_obj_t pt_method_item(size_t n_args, const mp_obj_t *args) {
     pt_evalue list;
     pt_value_view view;
     PT_CALL(self->owner, pt_check_loaded(m, &error));
-    PT_CALL(self->owner, pt_method_meta_evalue(&m->plan, PT_VALUES, pt_index(self->owner, args[1]),
+    PT_CALL(self->owner, pt_method_meta_evalue(&m->meta, PT_VALUES, pt_index(self->owner, args[1]),
                                                NULL, &list, &error));
     PT_CALL(self->owner, pt_list_view(m, &list, pt_index(self->owner, args[2]), &view, &error));
     return object_of(self, &view, args[3]);

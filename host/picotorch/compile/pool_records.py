@@ -57,7 +57,7 @@ class Loaded:
         self.meta = method.method_meta()
         self.m = method.library.c
         self.c = ffi.addressof(self.m, "c")
-        self.plan = ffi.addressof(self.m, "plan")
+        self.plan = ffi.addressof(self.m, "meta")
         self.record = ffi.cast("pt_method_record *", self.c.records + self.c.method)
         first = self.record.values
         self.tensors = self._values(first, self.record.n_values)

@@ -162,7 +162,7 @@ def _declare(method: CMethod) -> list[str]:
 _CONSTANT = """// An input that is not a tensor.
 static int set_constant(pt_method *method, uint32_t i, pt_error *error) {
     pt_evalue item;
-    PT_TRY(pt_method_meta_evalue(&method->plan, PT_INPUTS, i, NULL, &item, error));
+    PT_TRY(pt_method_meta_evalue(&method->meta, PT_INPUTS, i, NULL, &item, error));
     return pt_set_constant_input(method, i, &item, error);
 }
 """
@@ -255,12 +255,12 @@ def _open(name: str, method: CMethod) -> list[str]:
     if method.temp:
         fields.append(f".temp = {_span('temp_memory')}")
     lines += ["    const pt_memories memories = {", *(f"        {field}," for field in fields),
-              "    };", "    const pt_options options = {0};", "    pt_method_meta plan;",
+              "    };", "    const pt_options options = {0};", "    pt_method_meta meta;",
               f"    pt_unload(&{prefix}_method);",
               f"    PT_TRY(pt_ptm_open(&program, {name}_image, {name.upper()}_PTM_BYTES, "
               "PT_VERIFY_STRICT, error));",
-              f"    PT_TRY(pt_method_meta_at(&plan, &program, {method.index}, error));",
-              f"    PT_TRY(pt_load(&{prefix}_method, &plan, &memories, &options, error));"]
+              f"    PT_TRY(pt_method_meta_at(&meta, &program, {method.index}, error));",
+              f"    PT_TRY(pt_load(&{prefix}_method, &meta, &memories, &options, error));"]
     attach = [line for end in method.inputs for line in end.attach()]
     for call, memory, size in method.unplanned:
         lines += ["    {", f"        pt_input_buffer given = {{.data = {{{memory}, {size}, false}}}};",

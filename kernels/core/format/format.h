@@ -4,17 +4,17 @@
 
 #include <picotorch/picotorch.h>
 
-// The functions of picotorch.h on programs, plans and methods, for one format. Their callers have
+// The functions of picotorch.h on programs and methods, for one format. Their callers have
 // checked indexes, and that an item is a tensor. A program that only runs a method links pt_format
 // alone.
 typedef struct pt_format {
     uint8_t number; // of its description: PT_FORMAT_...
-    int (*find)(pt_method_meta *plan, const pt_program *program, const char *name, uint32_t length,
+    int (*find)(pt_method_meta *meta, const pt_program *program, const char *name, uint32_t length,
                 pt_error *error);
     // Counts instructions, or arguments of delegates.
-    uint32_t (*count)(const pt_method_meta *plan, pt_section what);
-    int (*item)(const pt_method_meta *plan, uint32_t index, pt_evalue *item, pt_error *error);
-    int (*tensor)(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+    uint32_t (*count)(const pt_method_meta *meta, pt_section what);
+    int (*item)(const pt_method_meta *meta, uint32_t index, pt_evalue *item, pt_error *error);
+    int (*tensor)(const pt_method_meta *meta, const pt_evalue *item, pt_tensor_info *info,
                   pt_error *error);
     int (*load)(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error);
@@ -24,13 +24,13 @@ typedef struct pt_description {
     bool (*begins)(const void *data, uint32_t size);
     int (*open)(pt_program *program, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error);
-    int (*at)(pt_method_meta *plan, const pt_program *program, uint32_t i, pt_error *error);
-    pt_text (*name)(const pt_method_meta *plan);
-    int64_t (*entry)(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
-    bool (*has_name)(const pt_method_meta *plan, const pt_evalue *item);
-    bool (*find_attribute)(const pt_method_meta *plan, const char *name, uint32_t length,
+    int (*at)(pt_method_meta *meta, const pt_program *program, uint32_t i, pt_error *error);
+    pt_text (*name)(const pt_method_meta *meta);
+    int64_t (*entry)(const pt_method_meta *meta, const pt_evalue *list, uint32_t i);
+    bool (*has_name)(const pt_method_meta *meta, const pt_evalue *item);
+    bool (*find_attribute)(const pt_method_meta *meta, const char *name, uint32_t length,
                            uint32_t *value);
-    int (*find_operator)(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
+    int (*find_operator)(const pt_method_meta *meta, uint32_t i, pt_text *name, pt_text *overload,
                          int32_t *number, pt_error *error);
     bool (*walk_next)(pt_instruction_walk *walk);
     int32_t (*walk_argument)(const pt_instruction_walk *walk, uint32_t k);

@@ -33,10 +33,10 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
                     pt_error *error);
 
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
-int pt_value_index(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
+int pt_value_index(const pt_method_meta *meta, pt_section what, uint32_t i, uint32_t *index,
                    pt_error *error);
 // Number of the value with this fully qualified name. NotFound.
-int pt_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+int pt_find_attribute(const pt_method_meta *meta, const char *name, uint32_t length,
                       uint32_t *value, pt_error *error);
 
 // The fields of a tensor's table and of that with more about it, and what they come to.
@@ -59,7 +59,7 @@ typedef struct pt_tensor_layout {
     uint16_t at[PT_SLOT_TENSOR_EXTRA_TENSOR_INFO + 1]; // as that of a pair, by slot
 } pt_tensor_layout;
 
-// The values of a plan, read one after the other, and their tensors.
+// The values of a method, read one after the other, and their tensors.
 typedef struct pt_values {
     uint32_t first; // position of the first offset to an EValue
     uint32_t n;     // values
@@ -68,7 +68,7 @@ typedef struct pt_values {
     pt_tensor_layout other_tensor;
 } pt_values;
 
-void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *plan);
+void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *meta);
 // Checks the vtable of the EValue at a position and keeps it; 0 where it leads outside.
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position);
 

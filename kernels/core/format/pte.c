@@ -15,10 +15,10 @@ static int pte_no_such(pt_error *error, uint8_t subject, uint32_t index) {
 
 // ---- which method
 
-static void read_plan(pt_method_meta *plan, const pt_program *p, pt_reader *r, uint32_t index) {
+static void read_meta(pt_method_meta *meta, const pt_program *p, pt_reader *r, uint32_t index) {
     uint32_t position = pt_table_item(r, p->plans, index);
     pt_table t = pt_table_at(r, position);
-    *plan = (pt_method_meta){
+    *meta = (pt_method_meta){
         .program = p,
         .index = index,
         .position = position,
@@ -32,13 +32,13 @@ static void read_plan(pt_method_meta *plan, const pt_program *p, pt_reader *r, u
     };
 }
 
-static int pte_at(pt_method_meta *plan, const pt_program *p, uint32_t i, pt_error *error) {
+static int pte_at(pt_method_meta *meta, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
-    read_plan(plan, p, &r, i);
+    read_meta(meta, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int pte_find(pt_method_meta *plan, const pt_program *p, const char *name, uint32_t length,
+static int pte_find(pt_method_meta *meta, const pt_program *p, const char *name, uint32_t length,
                     pt_error *error) {
     pt_reader r = pt_program_reader(p);
     uint32_t n = pt_length(&r, p->plans);
@@ -46,35 +46,35 @@ static int pte_find(pt_method_meta *plan, const pt_program *p, const char *name,
         uint32_t position = pt_table_item(&r, p->plans, i);
         uint32_t text = pt_follow_slot(&r, position, PT_SLOT_EXECUTION_PLAN_NAME);
         if (text && pt_text_is(pt_text_at(&r, text), name, length)) {
-            read_plan(plan, p, &r, i);
+            read_meta(meta, p, &r, i);
             return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
         }
     }
     return r.bad ? pt_report_outside(error) : pt_report_no_method(error);
 }
 
-static pt_text pte_name_of(const pt_method_meta *plan) {
-    pt_reader r = pt_program_reader(plan->program);
-    return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
+static pt_text pte_name_of(const pt_method_meta *meta) {
+    pt_reader r = pt_program_reader(meta->program);
+    return pt_text_at(&r, pt_follow_slot(&r, meta->position, PT_SLOT_EXECUTION_PLAN_NAME));
 }
 
 // ---- how many there are
 
-static uint32_t instructions_of(const pt_method_meta *plan, pt_reader *r, uint32_t chain) {
-    return pt_follow_slot(r, pt_table_item(r, plan->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
+static uint32_t instructions_of(const pt_method_meta *meta, pt_reader *r, uint32_t chain) {
+    return pt_follow_slot(r, pt_table_item(r, meta->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
 }
 
-static uint32_t count_instructions(const pt_method_meta *plan, pt_reader *r) {
-    uint32_t n = 0, chains = pt_length(r, plan->chains);
+static uint32_t count_instructions(const pt_method_meta *meta, pt_reader *r) {
+    uint32_t n = 0, chains = pt_length(r, meta->chains);
     for (uint32_t i = 0; i < chains && !r->bad; i++) {
-        n += pt_length(r, instructions_of(plan, r, i));
+        n += pt_length(r, instructions_of(meta, r, i));
     }
     return n;
 }
 
-static uint32_t delegate_arguments(const pt_method_meta *plan) {
+static uint32_t delegate_arguments(const pt_method_meta *meta) {
     uint32_t max = 0;
-    for (pt_instruction_walk walk = pt_instruction_walk_start(plan); pt_pte_walk_next(&walk);) {
+    for (pt_instruction_walk walk = pt_instruction_walk_start(meta); pt_pte_walk_next(&walk);) {
         if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > max) {
             max = walk.n_args;
         }
@@ -82,9 +82,9 @@ static uint32_t delegate_arguments(const pt_method_meta *plan) {
     return max;
 }
 
-static uint32_t pte_count(const pt_method_meta *plan, pt_section what) {
-    pt_reader r = pt_program_reader(plan->program);
-    return what == PT_DELEGATE_ARGUMENTS ? delegate_arguments(plan) : count_instructions(plan, &r);
+static uint32_t pte_count(const pt_method_meta *meta, pt_section what) {
+    pt_reader r = pt_program_reader(meta->program);
+    return what == PT_DELEGATE_ARGUMENTS ? delegate_arguments(meta) : count_instructions(meta, &r);
 }
 
 // ---- values
@@ -133,11 +133,11 @@ static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_evalue
     }
 }
 
-static int pte_find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item,
+static int pte_find_item(const pt_method_meta *meta, uint32_t index, pt_evalue *item,
                          pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
+    pt_reader r = pt_program_reader(meta->program);
     pt_values values;
-    pt_start_values(&values, &r, plan);
+    pt_start_values(&values, &r, meta);
     if (index >= values.n) { // the vector says that it has more than the file
         return pt_report_outside(error);
     }
@@ -145,8 +145,8 @@ static int pte_find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static int64_t pte_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
-    pt_reader r = pt_program_reader(plan->program);
+static int64_t pte_entry(const pt_method_meta *meta, const pt_evalue *list, uint32_t i) {
+    pt_reader r = pt_program_reader(meta->program);
     uint32_t size = list_item_size(list->type), pte_at = pt_evalue_at(&r, list->items, i, size);
     switch (size) {
     case 8:
@@ -160,9 +160,9 @@ static int64_t pte_entry(const pt_method_meta *plan, const pt_evalue *list, uint
 
 // ---- tensors
 
-static int pte_find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+static int pte_find_tensor(const pt_method_meta *meta, const pt_evalue *item, pt_tensor_info *info,
                            pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
+    pt_reader r = pt_program_reader(meta->program);
     pt_values values = {.n = 0};
     pt_tensor_table t;
     PT_TRY(pt_read_tensor(&r, &values, item->table, &t, error));
@@ -184,22 +184,22 @@ static int pte_find_tensor(const pt_method_meta *plan, const pt_evalue *item, pt
     };
     info->is_constant = !info->is_planned && (info->is_external || t.constant != 0);
     if (info->is_constant && !info->is_external) {
-        PT_TRY(pt_find_constant(plan->program, &r, t.constant, t.nbytes, &info->offset, error));
+        PT_TRY(pt_find_constant(meta->program, &r, t.constant, t.nbytes, &info->offset, error));
     }
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-static bool pte_has_name(const pt_method_meta *plan, const pt_evalue *item) {
-    pt_reader r = pt_program_reader(plan->program);
+static bool pte_has_name(const pt_method_meta *meta, const pt_evalue *item) {
+    pt_reader r = pt_program_reader(meta->program);
     uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
     return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
 }
 
-static bool pte_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+static bool pte_find_attribute(const pt_method_meta *meta, const char *name, uint32_t length,
                                uint32_t *value) {
-    pt_reader r = pt_program_reader(plan->program);
+    pt_reader r = pt_program_reader(meta->program);
     pt_values values;
-    pt_start_values(&values, &r, plan);
+    pt_start_values(&values, &r, meta);
     for (uint32_t i = 0; i < values.n; i++) {
         uint32_t table = pt_tensor_at(&r, &values, i);
         uint32_t extra = pt_follow_slot(&r, table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
@@ -214,10 +214,10 @@ static bool pte_find_attribute(const pt_method_meta *plan, const char *name, uin
 
 // ---- operators and delegates
 
-int pt_pte_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
+int pt_pte_operator(const pt_method_meta *meta, uint32_t i, pt_text *name, pt_text *overload,
                     int32_t *number, pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
-    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->operators, i));
+    pt_reader r = pt_program_reader(meta->program);
+    pt_table t = pt_table_at(&r, pt_table_item(&r, meta->operators, i));
     uint32_t position = pt_field_follow(&r, &t, PT_SLOT_OPERATOR_NAME);
     *name = pt_text_at(&r, position);
     *overload = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_OPERATOR_OVERLOAD));
@@ -232,14 +232,14 @@ int pt_pte_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_te
 }
 
 // Where the processed data of a delegate lies.
-static int find_processed(const pt_method_meta *plan, pt_reader *r, uint32_t reference,
+static int find_processed(const pt_method_meta *meta, pt_reader *r, uint32_t reference,
                           pt_delegate_info *info, pt_error *error) {
     pt_table t = pt_table_at(r, reference);
     uint32_t location = pt_field_u8(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_LOCATION);
     uint32_t index = pt_field_u32(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_INDEX);
     info->is_inline = location == PT_DATA_LOCATION_INLINE;
     if (location == PT_DATA_LOCATION_SEGMENT) {
-        return pt_find_segment(plan->program, index, PT_SUBJECT_SEGMENT, (int32_t)index,
+        return pt_find_segment(meta->program, index, PT_SUBJECT_SEGMENT, (int32_t)index,
                                &info->processed, error);
     }
     if (!info->is_inline) {
@@ -247,7 +247,7 @@ static int find_processed(const pt_method_meta *plan, pt_reader *r, uint32_t ref
                          "has a location of an unknown kind");
     }
     uint32_t entries =
-        pt_follow_slot(r, plan->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
+        pt_follow_slot(r, meta->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
     if (index >= pt_length(r, entries)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
                          "does not exist");
@@ -260,13 +260,13 @@ static int find_processed(const pt_method_meta *plan, pt_reader *r, uint32_t ref
     return PT_ERROR_OK;
 }
 
-int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info,
+int pt_method_meta_delegate(const pt_method_meta *meta, uint32_t i, pt_delegate_info *info,
                             pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
-    if (i >= pt_length(&r, plan->delegates)) {
+    pt_reader r = pt_program_reader(meta->program);
+    if (i >= pt_length(&r, meta->delegates)) {
         return pte_no_such(error, PT_SUBJECT_BACKEND, i);
     }
-    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->delegates, i));
+    pt_table t = pt_table_at(&r, pt_table_item(&r, meta->delegates, i));
     uint32_t processed = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_PROCESSED);
     *info = (pt_delegate_info){
         .backend = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_ID)),
@@ -276,19 +276,19 @@ int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_
     if (processed == 0 && !r.bad) {
         return pte_bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
     }
-    PT_TRY(find_processed(plan, &r, processed, info, error));
+    PT_TRY(find_processed(meta, &r, processed, info, error));
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
-pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i) {
-    pt_reader r = pt_program_reader(plan->program);
+pt_text pt_method_meta_backend(const pt_method_meta *meta, uint32_t i) {
+    pt_reader r = pt_program_reader(meta->program);
     return pt_text_at(
-        &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
+        &r, pt_follow_slot(&r, pt_table_item(&r, meta->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
 }
 
-void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i,
+void pt_compile_spec(const pt_method_meta *meta, const pt_delegate_info *info, uint32_t i,
                      pt_text *key, pt_span *value) {
-    pt_reader r = pt_program_reader(plan->program);
+    pt_reader r = pt_program_reader(meta->program);
     pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
     uint32_t size;
     *key = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_KEY));
@@ -297,11 +297,11 @@ void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, u
     *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
 }
 
-bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, const char *key,
+bool pt_find_spec(const pt_method_meta *meta, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value) {
     for (uint32_t i = 0; i < info->n_specs; i++) {
         pt_text found;
-        pt_compile_spec(plan, info, i, &found, value);
+        pt_compile_spec(meta, info, i, &found, value);
         if (pt_text_is(found, key, length)) {
             return true;
         }
@@ -312,15 +312,15 @@ bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, cons
 // ---- instructions
 
 bool pt_pte_walk_next(pt_instruction_walk *w) {
-    pt_reader r = pt_program_reader(w->plan->program);
+    pt_reader r = pt_program_reader(w->meta->program);
     w->index++;
     w->next++;
     while (w->index == 0 || w->next >= w->length) {
-        if (r.bad || w->chain >= pt_length(&r, w->plan->chains)) {
+        if (r.bad || w->chain >= pt_length(&r, w->meta->chains)) {
             w->bad = r.bad;
             return false;
         }
-        w->instructions = instructions_of(w->plan, &r, w->chain++);
+        w->instructions = instructions_of(w->meta, &r, w->chain++);
         pt_evalues(&r, w->instructions, 4, &w->length);
         w->first = w->index;
         w->next = 0;
@@ -333,7 +333,7 @@ bool pt_pte_walk_next(pt_instruction_walk *w) {
 }
 
 static int32_t pte_walk_argument(const pt_instruction_walk *w, uint32_t k) {
-    return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
+    return (int32_t)pt_read_u32(w->meta->program->data + w->args + 4 + 4 * k);
 }
 
 static int32_t pte_walk_view(const pt_instruction_walk *w) {
@@ -342,7 +342,7 @@ static int32_t pte_walk_view(const pt_instruction_walk *w) {
     uint32_t n_args;
     pt_error error;
     if (w->kind != PT_INSTRUCTION_KERNEL_CALL || w->target < 0 || w->n_args == 0 ||
-        pt_pte_operator(w->plan, (uint32_t)w->target, &name, &overload, &number, &error) ||
+        pt_pte_operator(w->meta, (uint32_t)w->target, &name, &overload, &number, &error) ||
         number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
         return -1;
     }

@@ -4,7 +4,7 @@
 
 #include "core/format/format.h"
 
-int pt_pte_operator(const pt_method_meta *plan, uint32_t i, pt_text *name, pt_text *overload,
+int pt_pte_operator(const pt_method_meta *meta, uint32_t i, pt_text *name, pt_text *overload,
                     int32_t *number, pt_error *error);
 bool pt_pte_walk_next(pt_instruction_walk *w);
 int pt_pte_load(pt_method *m, const pt_memories *memories, const pt_options *options,

@@ -79,8 +79,8 @@ static inline const pt_ptm_header *pt_header_of(const pt_program *image) {
     return (const pt_ptm_header *)(const void *)image->data;
 }
 
-static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *plan) {
-    return (const pt_ptm_method *)(const void *)(plan->program->data + plan->position);
+static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *meta) {
+    return (const pt_ptm_method *)(const void *)(meta->program->data + meta->position);
 }
 
 // The length and the items of a vector in a checked image.

@@ -4,8 +4,8 @@
 #include "core/format/ptm.h"
 #include "core/report.h"
 
-static const void *ptm_method_at(const pt_method_meta *plan, uint32_t position) {
-    return plan->program->data + position;
+static const void *ptm_method_at(const pt_method_meta *meta, uint32_t position) {
+    return meta->program->data + position;
 }
 
 static pt_text text_at(const pt_program *image, uint32_t position) {
@@ -14,49 +14,49 @@ static pt_text text_at(const pt_program *image, uint32_t position) {
     return (pt_text){characters, length};
 }
 
-static const pt_method_record *ptm_method_record_of(const pt_method_meta *plan) {
-    return ptm_method_at(plan, pt_ptm_method_of(plan)->record);
+static const pt_method_record *ptm_method_record_of(const pt_method_meta *meta) {
+    return ptm_method_at(meta, pt_ptm_method_of(meta)->record);
 }
 
-static const pt_value *ptm_method_values_of(const pt_method_meta *plan) {
-    return ptm_method_at(plan, pt_offset_of(ptm_method_record_of(plan)->values));
+static const pt_value *ptm_method_values_of(const pt_method_meta *meta) {
+    return ptm_method_at(meta, pt_offset_of(ptm_method_record_of(meta)->values));
 }
 
 // ---- which method
 
-static pt_text ptm_method_name_of(const pt_method_meta *plan) {
-    return text_at(plan->program, pt_ptm_method_of(plan)->name);
+static pt_text ptm_method_name_of(const pt_method_meta *meta) {
+    return text_at(meta->program, pt_ptm_method_of(meta)->name);
 }
 
-static int find_at(pt_method_meta *plan, const pt_program *image, uint32_t i, pt_error *error) {
+static int find_at(pt_method_meta *meta, const pt_program *image, uint32_t i, pt_error *error) {
     const void *positions;
     (void)error;
     pt_vector(image, image->plans, &positions);
-    *plan = (pt_method_meta){
+    *meta = (pt_method_meta){
         .program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
-    const pt_ptm_method *method = pt_ptm_method_of(plan);
-    plan->values = method->values;
-    plan->inputs = method->inputs;
-    plan->outputs = method->outputs;
-    plan->operators = method->operators;
-    plan->planned = method->planned;
+    const pt_ptm_method *method = pt_ptm_method_of(meta);
+    meta->values = method->values;
+    meta->inputs = method->inputs;
+    meta->outputs = method->outputs;
+    meta->operators = method->operators;
+    meta->planned = method->planned;
     return PT_ERROR_OK;
 }
 
-static int ptm_method_find(pt_method_meta *plan, const pt_program *image, const char *name,
+static int ptm_method_find(pt_method_meta *meta, const pt_program *image, const char *name,
                            uint32_t length, pt_error *error) {
     uint32_t n = pt_program_methods(image);
     for (uint32_t i = 0; i < n; i++) {
-        PT_TRY(find_at(plan, image, i, error));
-        if (pt_text_is(ptm_method_name_of(plan), name, length)) {
+        PT_TRY(find_at(meta, image, i, error));
+        if (pt_text_is(ptm_method_name_of(meta), name, length)) {
             return PT_ERROR_OK;
         }
     }
     return pt_report_no_method(error);
 }
 
-static uint32_t ptm_method_count(const pt_method_meta *plan, pt_section what) {
-    return what == PT_DELEGATE_ARGUMENTS ? 0 : ptm_method_record_of(plan)->n_instructions;
+static uint32_t ptm_method_count(const pt_method_meta *meta, pt_section what) {
+    return what == PT_DELEGATE_ARGUMENTS ? 0 : ptm_method_record_of(meta)->n_instructions;
 }
 
 // ---- values
@@ -67,34 +67,34 @@ static const pt_value *ptm_method_search(const pt_value *values, uint32_t n, uin
     return i < n && values[i].index == index ? &values[i] : NULL;
 }
 
-static const pt_value *ptm_method_find_value(const pt_method_meta *plan, uint32_t index) {
-    const pt_method_record *record = ptm_method_record_of(plan);
-    const pt_ptm_method *method = pt_ptm_method_of(plan);
-    const pt_value *values = ptm_method_values_of(plan);
+static const pt_value *ptm_method_find_value(const pt_method_meta *meta, uint32_t index) {
+    const pt_method_record *record = ptm_method_record_of(meta);
+    const pt_ptm_method *method = pt_ptm_method_of(meta);
+    const pt_value *values = ptm_method_values_of(meta);
     const pt_value *found = ptm_method_search(values, record->n_values, index);
     found = found ? found
-                  : ptm_method_search(ptm_method_at(plan, method->changing), record->n_variables,
+                  : ptm_method_search(ptm_method_at(meta, method->changing), record->n_variables,
                                       index);
     return found ? found
                  : ptm_method_search(values + record->n_values,
                                      method->n_records - record->n_values, index);
 }
 
-static uint32_t position_of(const pt_method_meta *plan, const void *p) {
-    return (uint32_t)((const uint8_t *)p - plan->program->data);
+static uint32_t position_of(const pt_method_meta *meta, const void *p) {
+    return (uint32_t)((const uint8_t *)p - meta->program->data);
 }
 
-static int ptm_method_find_item(const pt_method_meta *plan, uint32_t index, pt_evalue *item,
+static int ptm_method_find_item(const pt_method_meta *meta, uint32_t index, pt_evalue *item,
                                 pt_error *error) {
     (void)error;
-    const pt_value *value = ptm_method_find_value(plan, index);
+    const pt_value *value = ptm_method_find_value(meta, index);
     *item = (pt_evalue){.type = PT_TYPE_NONE};
     if (!value) {
         return PT_ERROR_OK;
     }
     if (value->type < PT_VALUE_OTHER) {
         item->type = PT_TYPE_TENSOR;
-        item->table = position_of(plan, value);
+        item->table = position_of(meta, value);
         return PT_ERROR_OK;
     }
     item->type = value->type - PT_VALUE_OTHER;
@@ -106,12 +106,12 @@ static int ptm_method_find_item(const pt_method_meta *plan, uint32_t index, pt_e
         item->number.as.i = (int64_t)((uint64_t)value->sizes << 32 | value->data);
         break;
     case PT_TYPE_STRING:
-        item->text = (pt_text){ptm_method_at(plan, pt_offset_of(value->data)), value->sizes};
+        item->text = (pt_text){ptm_method_at(meta, pt_offset_of(value->data)), value->sizes};
         break;
     case PT_TYPE_NULL:
         break;
     default:
-        item->items = position_of(plan, value);
+        item->items = position_of(meta, value);
         item->count = value->sizes;
         item->has_numbers =
             item->type == PT_TYPE_INT_LIST && (value->flags & PT_VALUE_CONSTANT) != 0;
@@ -120,15 +120,15 @@ static int ptm_method_find_item(const pt_method_meta *plan, uint32_t index, pt_e
 }
 
 // A value of the image, or of those that change.
-static const pt_value *value_of(const pt_method_meta *plan, pt_ref ref) {
+static const pt_value *value_of(const pt_method_meta *meta, pt_ref ref) {
     uint32_t offset = pt_offset_of(ref);
     bool changes = ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
-    return ptm_method_at(plan, changes ? pt_ptm_method_of(plan)->changing + offset : offset);
+    return ptm_method_at(meta, changes ? pt_ptm_method_of(meta)->changing + offset : offset);
 }
 
-static int64_t ptm_method_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i) {
-    const pt_value *value = ptm_method_at(plan, list->items);
-    const uint8_t *items = ptm_method_at(plan, pt_offset_of(value->data));
+static int64_t ptm_method_entry(const pt_method_meta *meta, const pt_evalue *list, uint32_t i) {
+    const pt_value *value = ptm_method_at(meta, list->items);
+    const uint8_t *items = ptm_method_at(meta, pt_offset_of(value->data));
     if (list->type == PT_TYPE_BOOL_LIST) {
         return items[i] != 0;
     }
@@ -137,20 +137,20 @@ static int64_t ptm_method_entry(const pt_method_meta *plan, const pt_evalue *lis
         return (int64_t)((uint64_t)words[1] << 32 | words[0]);
     }
     pt_ref ref = ((const pt_ref *)(const void *)items)[i];
-    return ref ? value_of(plan, ref)->index : -1;
+    return ref ? value_of(meta, ref)->index : -1;
 }
 
 // ---- tensors
 
-static const pt_ptm_attribute *attributes_of(const pt_method_meta *plan, uint32_t *n) {
+static const pt_ptm_attribute *attributes_of(const pt_method_meta *meta, uint32_t *n) {
     const void *items;
-    *n = pt_vector(plan->program, pt_ptm_method_of(plan)->attributes, &items);
+    *n = pt_vector(meta->program, pt_ptm_method_of(meta)->attributes, &items);
     return items;
 }
 
-static pt_text attribute_name(const pt_method_meta *plan, uint32_t index) {
+static pt_text attribute_name(const pt_method_meta *meta, uint32_t index) {
     uint32_t n, low = 0;
-    const pt_ptm_attribute *attributes = attributes_of(plan, &n);
+    const pt_ptm_attribute *attributes = attributes_of(meta, &n);
     for (uint32_t high = n; low < high;) {
         uint32_t middle = (low + high) / 2;
         if (attributes[middle].value < index) {
@@ -159,46 +159,46 @@ static pt_text attribute_name(const pt_method_meta *plan, uint32_t index) {
             high = middle;
         }
     }
-    return low < n && attributes[low].value == index ? text_at(plan->program, attributes[low].name)
+    return low < n && attributes[low].value == index ? text_at(meta->program, attributes[low].name)
                                                      : (pt_text){"", 0};
 }
 
-static int ptm_method_find_tensor(const pt_method_meta *plan, const pt_evalue *item,
+static int ptm_method_find_tensor(const pt_method_meta *meta, const pt_evalue *item,
                                   pt_tensor_info *info, pt_error *error) {
     (void)error;
-    const pt_value *value = ptm_method_at(plan, item->table);
+    const pt_value *value = ptm_method_at(meta, item->table);
     uint32_t memory = value->data >> PT_REF_OFFSET_BITS;
     bool is_dynamic = value->flags & PT_VALUE_DYNAMIC;
     *info = (pt_tensor_info){
-        .sizes = (const int32_t *)(const void *)value_of(plan, value->sizes),
-        .dim_order = ptm_method_at(plan, pt_offset_of(value->dim_order)),
+        .sizes = (const int32_t *)(const void *)value_of(meta, value->sizes),
+        .dim_order = ptm_method_at(meta, pt_offset_of(value->dim_order)),
         .dtype = value->type,
         .rank = value->flags & PT_VALUE_RANK,
         .dynamism = is_dynamic,
         .is_contiguous = (value->flags & PT_VALUE_CONTIGUOUS) != 0,
         .is_planned = memory >= PT_MEMORY_PLANNED &&
-                      memory - PT_MEMORY_PLANNED < pt_method_meta_count(plan, PT_PLANNED_BUFFERS),
+                      memory - PT_MEMORY_PLANNED < pt_method_meta_count(meta, PT_PLANNED_BUFFERS),
         .is_constant = (value->flags & PT_VALUE_CONSTANT) != 0,
         .planned = (uint8_t)(memory - PT_MEMORY_PLANNED),
         .offset = pt_offset_of(value->data),
-        .name = attribute_name(plan, value->index),
+        .name = attribute_name(meta, value->index),
     };
     info->nbytes = pt_product(info->sizes, info->rank) * pt_element_size(info->dtype);
     return PT_ERROR_OK;
 }
 
-static bool ptm_method_has_name(const pt_method_meta *plan, const pt_evalue *item) {
+static bool ptm_method_has_name(const pt_method_meta *meta, const pt_evalue *item) {
     return item->type == PT_TYPE_TENSOR &&
-           attribute_name(plan, ((const pt_value *)ptm_method_at(plan, item->table))->index)
+           attribute_name(meta, ((const pt_value *)ptm_method_at(meta, item->table))->index)
                    .length > 0;
 }
 
-static bool ptm_method_find_attribute(const pt_method_meta *plan, const char *name, uint32_t length,
+static bool ptm_method_find_attribute(const pt_method_meta *meta, const char *name, uint32_t length,
                                       uint32_t *value) {
     uint32_t n;
-    const pt_ptm_attribute *attribute = attributes_of(plan, &n);
+    const pt_ptm_attribute *attribute = attributes_of(meta, &n);
     for (; n > 0; n--, attribute++) {
-        if (pt_text_is(text_at(plan->program, attribute->name), name, length)) {
+        if (pt_text_is(text_at(meta->program, attribute->name), name, length)) {
             *value = attribute->value;
             return true;
         }
@@ -209,13 +209,13 @@ static bool ptm_method_find_attribute(const pt_method_meta *plan, const char *na
 // ---- instructions
 
 static const pt_instruction *instruction_of(const pt_instruction_walk *w) {
-    return ptm_method_at(w->plan, w->args);
+    return ptm_method_at(w->meta, w->args);
 }
 
 // Finds the method's operator of a number; -1 for none.
-static int32_t find_operator(const pt_method_meta *plan, uint32_t number) {
+static int32_t find_operator(const pt_method_meta *meta, uint32_t number) {
     const void *items;
-    uint32_t n = pt_vector(plan->program, plan->operators, &items);
+    uint32_t n = pt_vector(meta->program, meta->operators, &items);
     for (uint32_t i = 0; i < n; i++) {
         if (((const uint32_t *)items)[i] == number) {
             return (int32_t)i;
@@ -226,7 +226,7 @@ static int32_t find_operator(const pt_method_meta *plan, uint32_t number) {
 
 static int32_t ptm_method_walk_argument(const pt_instruction_walk *w, uint32_t k) {
     pt_ref arg = instruction_of(w)->args[k];
-    return arg ? value_of(w->plan, arg)->index : -1;
+    return arg ? value_of(w->meta, arg)->index : -1;
 }
 
 static bool walk_next(pt_instruction_walk *w) {
@@ -237,17 +237,17 @@ static bool walk_next(pt_instruction_walk *w) {
         [PT_OP_NOTHING] = PT_INSTRUCTION_NONE,
         [PT_OP_DYNAMIC_CALL] = PT_INSTRUCTION_KERNEL_CALL,
     };
-    const pt_method_record *record = ptm_method_record_of(w->plan);
+    const pt_method_record *record = ptm_method_record_of(w->meta);
     w->index++;
     w->args = w->index == 0 ? pt_offset_of(record->instructions)
-                            : position_of(w->plan, pt_next_instruction(instruction_of(w)));
+                            : position_of(w->meta, pt_next_instruction(instruction_of(w)));
     if (w->index >= record->n_instructions) {
         return false;
     }
     const pt_instruction *instruction = instruction_of(w);
     w->kind = kinds[pt_op(instruction)];
     if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
-        w->target = find_operator(w->plan, instruction->kernel);
+        w->target = find_operator(w->meta, instruction->kernel);
         w->n_args = instruction->n_args;
         return true;
     }
@@ -267,11 +267,11 @@ static int32_t ptm_method_walk_view(const pt_instruction_walk *w) {
     return is_view ? ptm_method_walk_argument(w, w->n_args - 1) : -1;
 }
 
-static int describe_operator(const pt_method_meta *plan, uint32_t i, pt_text *name,
+static int describe_operator(const pt_method_meta *meta, uint32_t i, pt_text *name,
                              pt_text *overload, int32_t *number, pt_error *error) {
     (void)error;
     const void *items;
-    pt_vector(plan->program, plan->operators, &items);
+    pt_vector(meta->program, meta->operators, &items);
     uint32_t found = ((const uint32_t *)items)[i];
     const char *known = pt_operator_name(found);
     *name = (pt_text){known, 0};

@@ -49,9 +49,9 @@ static inline uint32_t word_of(const pt_reader *r, uint32_t table, uint32_t offs
 
 // ---- values
 
-void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *plan) {
-    *values = (pt_values){.first = plan->values + 4};
-    pt_evalues(r, plan->values, 4, &values->n);
+void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *meta) {
+    *values = (pt_values){.first = meta->values + 4};
+    pt_evalues(r, meta->values, 4, &values->n);
 }
 
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position) {

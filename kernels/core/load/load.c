@@ -13,7 +13,7 @@
 
 static int bind_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
     uint32_t size = 0;
-    PT_TRY(pt_method_meta_buffer(&m->plan, i, &size, error));
+    PT_TRY(pt_method_meta_buffer(&m->meta, i, &size, error));
     PT_TRY(pt_check_memory_apart(&m->c, &memories->planned[i], PT_SUBJECT_PLANNED_BUFFER,
                                  (int32_t)i, error));
     pt_bind(&m->c, PT_MEMORY_PLANNED + i, memories->planned[i].data, size);
@@ -98,16 +98,16 @@ int pt_end_load(pt_method *m, int code) {
     return PT_ERROR_OK;
 }
 
-int pt_load(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
+int pt_load(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
             const pt_options *options, pt_error *error) {
     if (m->state != PT_UNLOADED) {
         return m->state == PT_LOADED ? pt_report(error, PT_ERROR_ALREADY_LOADED, PT_SUBJECT_METHOD,
                                                  PT_NO_INDEX, "unload it first")
                                      : pt_report_busy(m, error);
     }
-    pt_prepare_method(m, plan, memories, options->delegates);
+    pt_prepare_method(m, meta, memories, options->delegates);
 #if PT_HAS_ANY_CORE
     m->c.preferring_core = options->core;
 #endif
-    return m->plan.program->format->load(m, memories, options, error);
+    return m->meta.program->format->load(m, memories, options, error);
 }

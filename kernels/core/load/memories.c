@@ -220,8 +220,8 @@ int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subj
 
 static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
     uint32_t size = 0;
-    PT_TRY(pt_method_meta_buffer(&m->plan, i, &size, error));
-    bool is_ptm = PT_HAS_PTM && m->plan.program->format->number == PT_FORMAT_PTM;
+    PT_TRY(pt_method_meta_buffer(&m->meta, i, &size, error));
+    bool is_ptm = PT_HAS_PTM && m->meta.program->format->number == PT_FORMAT_PTM;
     if (size > (is_ptm ? PT_MEMORY_LIMIT : PT_PROGRAM_LIMIT)) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
                          "is too large");
@@ -242,7 +242,7 @@ static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, 
 }
 
 int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error) {
-    uint32_t n = pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_PLANNED_BUFFERS);
     PT_TRY(pt_check_memory(&memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, error));
     if (n > PT_MEMORIES - PT_MEMORY_PLANNED) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,

@@ -18,7 +18,7 @@ int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_erro
 // InvalidArgument for a memory that shares bytes with one that is bound already.
 int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subject, int32_t index,
                           pt_error *error);
-// Pool and planned buffers: as many and as large as the plan says.
+// Pool and planned buffers: as many and as large as the method declares.
 int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error);
 // Takes the pool up to offset `end`. MemoryAllocationFailed, NotSupported.
 int pt_take_pool(pt_method *m, uint64_t end, pt_error *error);

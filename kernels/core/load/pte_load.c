@@ -33,7 +33,7 @@ enum {
 typedef struct loader {
     pt_method *m;
     pt_context *c;
-    const pt_method_meta *plan;
+    const pt_method_meta *meta;
     pt_error *error;
     pt_reader r;
     pt_data_search search;
@@ -75,12 +75,12 @@ static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
         *kernel = l->kernels[index];
         return PT_ERROR_OK;
     }
-    if (index < 0 || (uint32_t)index >= pt_length(&l->r, l->plan->operators)) {
+    if (index < 0 || (uint32_t)index >= pt_length(&l->r, l->meta->operators)) {
         return pte_load_bad(l, PT_SUBJECT_OPERATOR, (uint32_t)index, "there is no such operator");
     }
     pt_text name, overload;
     int32_t number;
-    PT_TRY(pt_pte_operator(l->plan, (uint32_t)index, &name, &overload, &number, l->error));
+    PT_TRY(pt_pte_operator(l->meta, (uint32_t)index, &name, &overload, &number, l->error));
     if (number < 0) {
         return pt_report(l->error, PT_ERROR_OPERATOR_MISSING, PT_SUBJECT_MISSING_OPERATOR,
                          PT_NO_INDEX,
@@ -91,7 +91,7 @@ static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
 }
 
 static NOT_INLINED int pte_load_check_operators(loader *l) {
-    uint32_t n = pt_length(&l->r, l->plan->operators), kernel;
+    uint32_t n = pt_length(&l->r, l->meta->operators), kernel;
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(find_kernel(l, (int32_t)i, &kernel));
         if (i < KERNELS_KEPT) {
@@ -188,7 +188,7 @@ static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t
     if (w->args == 0) {
         return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
     }
-    if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->plan->delegates)) {
+    if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->meta->delegates)) {
         return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, w->index,
                             "calls a delegate that does not exist");
     }
@@ -242,7 +242,7 @@ static int count_instruction(loader *l, const pt_instruction_walk *w, uint32_t *
 
 // Counts variables, bytes of lists and of instructions, after checking each.
 static NOT_INLINED int pte_load_count(loader *l) {
-    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->meta);
     while (pt_pte_walk_next(&w)) {
         uint32_t n = 0;
         PT_TRY(count_instruction(l, &w, &n));
@@ -262,9 +262,9 @@ static NOT_INLINED int pte_load_count(loader *l) {
 
 static NOT_INLINED int find_delegates(loader *l) {
     const pt_delegates *delegates = l->m->delegates;
-    uint32_t n = pt_length(&l->r, l->plan->delegates);
+    uint32_t n = pt_length(&l->r, l->meta->delegates);
     for (uint32_t i = 0; i < n; i++) {
-        if (pt_follow_slot(&l->r, pt_table_item(&l->r, l->plan->delegates, i),
+        if (pt_follow_slot(&l->r, pt_table_item(&l->r, l->meta->delegates, i),
                            PT_SLOT_BACKEND_DELEGATE_ID) == 0) {
             return l->r.bad ? pte_load_outside(l)
                             : pte_load_bad(l, PT_SUBJECT_DELEGATE, i, "has no backend's name");
@@ -342,8 +342,8 @@ static int bind_all_further(loader *l) {
 }
 
 static NOT_INLINED int pte_load_bind(loader *l, const pt_memories *memories) {
-    pt_bind(l->c, PT_MEMORY_PROGRAM, (uint8_t *)(uintptr_t)l->plan->program->data,
-            l->plan->program->size);
+    pt_bind(l->c, PT_MEMORY_PROGRAM, (uint8_t *)(uintptr_t)l->meta->program->data,
+            l->meta->program->size);
     PT_TRY(bind_files(l, memories));
     PT_TRY(pt_bind_memories(l->m, memories, l->error));
     if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT) {
@@ -363,7 +363,7 @@ static void put_method(loader *l) {
         .n_instructions = l->n_instructions,
         .values = pt_make_ref(PT_MEMORY_POOL, values),
         .instructions = pt_make_ref(PT_MEMORY_POOL, l->instruction_at),
-        .program_values = pt_make_ref(PT_MEMORY_PROGRAM, l->plan->values),
+        .program_values = pt_make_ref(PT_MEMORY_PROGRAM, l->meta->values),
     };
     l->c->list_items = 0;
 }
@@ -389,7 +389,7 @@ static int pte_load_check_shape(loader *l, const pt_tensor_table *t, uint32_t in
 
 static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt_ref *data) {
     uint32_t position = 0;
-    PT_TRY(pt_find_constant(l->plan->program, &l->r, t->constant, t->nbytes, &position, l->error));
+    PT_TRY(pt_find_constant(l->meta->program, &l->r, t->constant, t->nbytes, &position, l->error));
     uint32_t misplaced = pt_misplaced(position, t->dtype);
     if (misplaced) {
         return pte_load_bad(l, PT_SUBJECT_VALUE, index,
@@ -494,7 +494,7 @@ static int put_written(loader *l, const pt_instruction_walk *w, uint32_t *n) {
 }
 
 static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
-    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->meta);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(put_written(l, &w, n));
     }
@@ -540,7 +540,7 @@ static NOT_INLINED int find_variables(loader *l) {
         return pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written as a number");
     }
     put_method(l);
-    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->meta);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(count_variable_lists(l, &w));
     }
@@ -743,7 +743,7 @@ static int resolve_jumps(loader *l) {
 static NOT_INLINED int write_instructions(loader *l) {
     pt_instruction *to =
         (pt_instruction *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->instruction_at);
-    pt_instruction_walk w = pt_instruction_walk_start(l->plan);
+    pt_instruction_walk w = pt_instruction_walk_start(l->meta);
     while (pt_pte_walk_next(&w)) {
         PT_TRY(write_instruction(l, &w, to));
         to = pt_next_instruction(to);
@@ -775,19 +775,19 @@ static int pte_load_check_values(loader *l, uint32_t vector) {
 }
 
 static int check_signature(loader *l) {
-    PT_TRY(pte_load_check_values(l, l->plan->inputs));
-    if (pt_length(&l->r, l->plan->inputs) > PT_MAX_INPUTS) {
+    PT_TRY(pte_load_check_values(l, l->meta->inputs));
+    if (pt_length(&l->r, l->meta->inputs) > PT_MAX_INPUTS) {
         return not_supported(l, PT_SUBJECT_METHOD, PT_NO_INDEX, "more than 256 inputs");
     }
-    return pte_load_check_values(l, l->plan->outputs);
+    return pte_load_check_values(l, l->meta->outputs);
 }
 
 static int load_records(loader *l, const pt_memories *memories) {
-    pt_start_values(&l->values, &l->r, l->plan);
+    pt_start_values(&l->values, &l->r, l->meta);
     if (l->values.n > MAX_VALUES) {
         return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX, "more than 65535 values");
     }
-    if (!l->plan->chains) {
+    if (!l->meta->chains) {
         return pte_load_bad(l, PT_SUBJECT_METHOD, (uint32_t)PT_NO_INDEX, "has no chains");
     }
     PT_TRY(find_delegates(l));
@@ -809,9 +809,9 @@ static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, 
     loader l = {
         .m = m,
         .c = &m->c,
-        .plan = &m->plan,
+        .meta = &m->meta,
         .error = error,
-        .r = pt_program_reader(m->plan.program),
+        .r = pt_program_reader(m->meta.program),
         .search = pt_data_search_start(memories->data, memories->n_data),
     };
     return load_records(&l, memories);
@@ -820,10 +820,10 @@ static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, 
 // ---- delegates that are ready, packing
 
 static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
-    uint32_t n = pt_method_meta_count(&m->plan, PT_DELEGATES);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_DELEGATES);
     for (uint32_t i = 0; i < n; i++) {
         pt_delegate_info info;
-        PT_TRY(pt_method_meta_delegate(&m->plan, i, &info, error));
+        PT_TRY(pt_method_meta_delegate(&m->meta, i, &info, error));
         pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
         PT_TRY(pt_take_code(error, m->delegates->init(m, i, error)));
         m->n_ready++;

@@ -41,7 +41,7 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
         pt_table extra = pt_table_at(r, t->extra);
         uint32_t entry =
             pt_field_u32(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX);
-        PT_TRY(pt_find_initial_value(m->plan.program, r, entry, t->constant, t->nbytes, &position,
+        PT_TRY(pt_find_initial_value(m->meta.program, r, entry, t->constant, t->nbytes, &position,
                                      error));
     } else {
         return PT_ERROR_OK;
@@ -87,10 +87,10 @@ static uint32_t count_files(const pt_method *m) {
 }
 
 int pt_pte_reset(pt_method *m, pt_error *error) {
-    pt_reader r = pt_program_reader(m->plan.program);
+    pt_reader r = pt_program_reader(m->meta.program);
     pt_data_search search = pt_data_search_start(m->data, count_files(m));
     pt_values values;
-    pt_start_values(&values, &r, &m->plan);
+    pt_start_values(&values, &r, &m->meta);
     for (uint32_t i = 0; i < values.n; i++) {
         uint32_t table = pt_tensor_at(&r, &values, i);
         if (table) {

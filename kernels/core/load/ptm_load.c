@@ -7,14 +7,14 @@
 
 static void bind_ptm(pt_method *m) {
     pt_context *c = &m->c;
-    const pt_ptm_method *method = pt_ptm_method_of(&m->plan);
-    uint8_t *data = (uint8_t *)(uintptr_t)m->plan.program->data;
-    pt_bind(c, PT_MEMORY_PROGRAM, data, m->plan.program->size);
+    const pt_ptm_method *method = pt_ptm_method_of(&m->meta);
+    uint8_t *data = (uint8_t *)(uintptr_t)m->meta.program->data;
+    pt_bind(c, PT_MEMORY_PROGRAM, data, m->meta.program->size);
     pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes, which are its own
     c->records = data;
     c->method = method->record;
     c->places = method->places ? pt_make_ref(PT_MEMORY_PTM, method->places) : 0;
-    m->n_planned = (uint8_t)pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
+    m->n_planned = (uint8_t)pt_method_meta_count(&m->meta, PT_PLANNED_BUFFERS);
     m->first_external = (uint8_t)(PT_MEMORY_PLANNED + m->n_planned);
     m->end_external = (uint8_t)(m->first_external + method->n_external);
 }
@@ -23,7 +23,7 @@ static void bind_ptm(pt_method *m) {
 // before it is written.
 static void put_initial_values(const pt_method *m) {
     const void *items;
-    uint32_t n = pt_vector(m->plan.program, pt_ptm_method_of(&m->plan)->initial, &items);
+    uint32_t n = pt_vector(m->meta.program, pt_ptm_method_of(&m->meta)->initial, &items);
     const pt_ptm_initial *initial = items;
     for (; n > 0; n--, initial++) {
         if (initial->bytes == 0) { // it may lie nowhere
@@ -33,14 +33,14 @@ static void put_initial_values(const pt_method *m) {
         if (initial->position == PT_PTM_ZEROS) {
             memset(to, 0, initial->bytes);
         } else {
-            memcpy(to, m->plan.program->data + initial->position, initial->bytes);
+            memcpy(to, m->meta.program->data + initial->position, initial->bytes);
         }
     }
 }
 
 // From the method's start on the pool is its own memory, in which positions count from 0.
 static int take_pool(pt_method *m, pt_error *error) {
-    uint32_t bytes = pt_ptm_method_of(&m->plan)->changing_bytes;
+    uint32_t bytes = pt_ptm_method_of(&m->meta)->changing_bytes;
     pt_context *c = &m->c;
     if (!PT_HAS_DYNAMIC && bytes > 0) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
@@ -58,9 +58,9 @@ static int take_pool(pt_method *m, pt_error *error) {
 }
 
 static void put_changing(const pt_method *m) {
-    const pt_ptm_method *method = pt_ptm_method_of(&m->plan);
+    const pt_ptm_method *method = pt_ptm_method_of(&m->meta);
     if (method->changing_bytes > 0) { // else there may be no pool
-        memcpy(m->c.memory[PT_MEMORY_POOL], m->plan.program->data + method->changing,
+        memcpy(m->c.memory[PT_MEMORY_POOL], m->meta.program->data + method->changing,
                method->changing_bytes);
     }
 }
@@ -121,9 +121,9 @@ static int check_calls(pt_method *m, pt_error *error) {
                            "the prepared weights do not match its kernels' requests");
 }
 
-static int ptm_load_check_operators(const pt_method_meta *plan, pt_error *error) {
+static int ptm_load_check_operators(const pt_method_meta *meta, pt_error *error) {
     const void *items;
-    uint32_t n = pt_vector(plan->program, plan->operators, &items);
+    uint32_t n = pt_vector(meta->program, meta->operators, &items);
     for (const uint32_t *number = items; n > 0; n--, number++) {
         if (!pt_operator_kernel(*number)) {
             return pt_report(error, PT_ERROR_OPERATOR_MISSING, PT_SUBJECT_MISSING_OPERATOR,
@@ -137,7 +137,7 @@ static int ptm_load_check_operators(const pt_method_meta *plan, pt_error *error)
 // Takes what is packed for this build's core. The host's takes it for any.
 static int take_packed(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
-    uint8_t core = pt_header_of(m->plan.program)->core;
+    uint8_t core = pt_header_of(m->meta.program)->core;
     c->core = core & (uint8_t)~PT_PTM_OWN_CORE;
     bool is_own = c->core == PT_CORE ||
                   (PT_HAS_ANY_CORE && (c->core == PT_CORE_V6M || c->core == PT_CORE_DSP));
@@ -152,7 +152,7 @@ static int take_packed(pt_method *m, pt_error *error) {
 static int ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                     pt_error *error) {
     pt_context *c = &m->c;
-    PT_TRY(ptm_load_check_operators(&m->plan, error));
+    PT_TRY(ptm_load_check_operators(&m->meta, error));
     PT_TRY(pt_check_memories(m, memories, error));
     bind_ptm(m);
     PT_TRY(take_packed(m, error));
@@ -161,7 +161,7 @@ static int ptm_load(pt_method *m, const pt_memories *memories, const pt_options 
     put_changing(m);
     put_initial_values(m);
     c->scratch_needed = c->min_scratch = pt_record_of(c)->scratch;
-    if (PT_HAS_CHECKS && m->plan.program->verification == PT_VERIFY_STRICT) {
+    if (PT_HAS_CHECKS && m->meta.program->verification == PT_VERIFY_STRICT) {
         PT_TRY(check_calls(m, error));
     }
     return pt_bind_rest(m, memories, options, error);

@@ -79,13 +79,13 @@ static int find_target(target *t) {
     pt_evalue item;
     t->ref = pt_find_value(&t->m->c, t->value);
     if (!t->ref) {
-        PT_TRY(pt_method_meta_evalue(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        PT_TRY(pt_method_meta_evalue(&t->m->meta, PT_VALUES, t->value, NULL, &item, t->error));
         return inputs_refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
     if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
-        PT_TRY(pt_method_meta_evalue(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
-        return pt_method_meta_tensor(&t->m->plan, &item, &t->info, t->error);
+        PT_TRY(pt_method_meta_evalue(&t->m->meta, PT_VALUES, t->value, NULL, &item, t->error));
+        return pt_method_meta_tensor(&t->m->meta, &item, &t->info, t->error);
     }
     t->info = (pt_tensor_info){.sizes = tensor.sizes,
                                .dim_order = tensor.dim_order,
@@ -216,7 +216,7 @@ static int set_tensor(target *t, pt_input_buffer *given) {
 static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
     *t = (target){.m = m, .subject = PT_SUBJECT_INPUT, .index = (int32_t)i, .error = error};
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_value_index(&m->plan, PT_INPUTS, i, &t->value, error));
+    PT_TRY(pt_value_index(&m->meta, PT_INPUTS, i, &t->value, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     return m->c.instruction == 0
                ? PT_ERROR_OK
@@ -268,7 +268,7 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_evalue *value, pt_e
     target t;
     pt_evalue item;
     PT_TRY(start_input(&t, m, i, error));
-    PT_TRY(pt_method_meta_evalue(&m->plan, PT_VALUES, t.value, NULL, &item, error));
+    PT_TRY(pt_method_meta_evalue(&m->meta, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
         return inputs_refuse(&t, "is a tensor; give its data");
     }
@@ -322,7 +322,7 @@ int pt_set_output(pt_method *m, uint32_t i, pt_input_buffer *given, pt_error *er
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
-    PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &t.value, error));
+    PT_TRY(pt_value_index(&m->meta, PT_OUTPUTS, i, &t.value, error));
     PT_TRY(find_target(&t));
     return give_memory(&t, given, "has planned memory; get the output instead");
 }
@@ -333,7 +333,7 @@ int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_input_b
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
-    PT_TRY(pt_find_attribute(&m->plan, name, length, &t.value, error));
+    PT_TRY(pt_find_attribute(&m->meta, name, length, &t.value, error));
     PT_TRY(find_target(&t));
     return give_memory(&t, given, "has planned memory; get the attribute and write there");
 }

@@ -76,18 +76,18 @@ static int method_call_delegate(pt_context *c, uint32_t position) {
     return pt_take_code(m->error, code);
 }
 
-void pt_prepare_method(pt_method *m, const pt_method_meta *plan, const pt_memories *memories,
+void pt_prepare_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
                        const pt_delegates *delegates) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
-    m->plan = *plan; // which may be this itself
+    m->meta = *meta; // which may be this itself
     m->delegates = delegates;
     memset(&m->c, 0, sizeof(m->c));
     memset(&m->data, 0, sizeof(*m) - offsetof(pt_method, data));
     m->c.poll = poll;
     m->c.owner = owner;
     m->data = memories->data;
-    uint32_t n = pt_method_meta_count(&m->plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     // more than there is, or than a reference reaches, leaves nothing
     uint32_t size = memories->pool.size;
@@ -122,7 +122,7 @@ void pt_unload(pt_method *m) {
 // ---- inputs and memories that are there
 
 void pt_forget_inputs(pt_method *m) {
-    m->missing = (uint16_t)pt_method_meta_count(&m->plan, PT_INPUTS);
+    m->missing = (uint16_t)pt_method_meta_count(&m->meta, PT_INPUTS);
     memset(m->set, 0, sizeof(m->set));
 }
 
@@ -145,7 +145,7 @@ void pt_update_ready(pt_method *m) {
 }
 
 static int report_unready(const pt_method *m, pt_error *error) {
-    uint32_t n = pt_method_meta_count(&m->plan, PT_INPUTS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_INPUTS);
     for (uint32_t i = 0; i < n; i++) {
         if (!(m->set[i / 32] >> i % 32 & 1)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_INPUT, (int32_t)i,
@@ -249,7 +249,7 @@ int pt_reset_state(pt_method *m, pt_error *error) {
     m->is_ready = false;
     pt_forget_inputs(m);
     pt_clear_planned(m);
-    PT_TRY(pt_describe(m->plan.program)->reset(m, error));
+    PT_TRY(pt_describe(m->meta.program)->reset(m, error));
     for (uint32_t i = m->first_external; i < m->end_external; i++) {
         if (m->has_memory >> i & 1) {
             pt_clear_oversized(&m->c, i);

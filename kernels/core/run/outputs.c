@@ -46,7 +46,7 @@ static int view_value(const query *q, uint32_t index, const char *no_memory, pt_
     if (tensor) {
         return view_tensor(q, tensor, no_memory, view);
     }
-    PT_TRY(pt_method_meta_evalue(&q->m->plan, PT_VALUES, index, NULL, &item, q->error));
+    PT_TRY(pt_method_meta_evalue(&q->m->meta, PT_VALUES, index, NULL, &item, q->error));
     *view = (pt_value_view){
         .type = item.type, .number = item.number, .text = item.text, .list = item, .value = index};
     if (item.type == PT_TYPE_TENSOR) {
@@ -68,7 +68,7 @@ int pt_output(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *err
     query q = {m, PT_SUBJECT_OUTPUT, (int32_t)i, error};
     uint32_t index;
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &index, error));
+    PT_TRY(pt_value_index(&m->meta, PT_OUTPUTS, i, &index, error));
     return view_value(&q, index, "has no memory; set the memory of the output", view);
 }
 
@@ -79,7 +79,7 @@ int pt_attribute(const pt_method *m, const char *name, uint32_t length, pt_value
     query q = {m, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, error};
     uint32_t index;
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_find_attribute(&m->plan, name, length, &index, error));
+    PT_TRY(pt_find_attribute(&m->meta, name, length, &index, error));
     return view_value(&q, index, "has no memory; set the memory of the attribute", view);
 }
 
@@ -106,7 +106,7 @@ int pt_list_view(const pt_method *m, const pt_evalue *list, uint32_t i, pt_value
     if (i >= list->count) {
         return outputs_refuse(&q, PT_ERROR_INVALID_ARGUMENT, "does not exist");
     }
-    int64_t entry = pt_list_entry(&m->plan, list, i);
+    int64_t entry = pt_list_entry(&m->meta, list, i);
     *view = (pt_value_view){.type = PT_TYPE_NULL};
     if (list->type == PT_TYPE_DOUBLE_LIST || list->type == PT_TYPE_BOOL_LIST) {
         view->type = list->type == PT_TYPE_BOOL_LIST ? PT_TYPE_BOOL : PT_TYPE_DOUBLE;

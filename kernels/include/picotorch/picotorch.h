@@ -9,7 +9,7 @@
 //
 //     int classify(const void *model, uint32_t size, const float *x, pt_value_view *y,
 //                  pt_error *error) {
-//         pt_method_meta plan;
+//         pt_method_meta meta;
 //         const pt_span buffers[] = {{planned, sizeof(planned), false}};
 //         const pt_memories memories = {.pool = {pool, sizeof(pool), false},
 //                                       .planned = buffers,
@@ -17,8 +17,8 @@
 //                                       .temp = {temp, sizeof(temp), false}};
 //         const pt_options options = {.prepare = false};
 //         PT_TRY(pt_program_open(&program, model, size, PT_VERIFY_STRICT, error));
-//         PT_TRY(pt_method_meta_find(&plan, &program, "forward", 7, error));
-//         PT_TRY(pt_load(&method, &plan, &memories, &options, error));
+//         PT_TRY(pt_method_meta_find(&meta, &program, "forward", 7, error));
+//         PT_TRY(pt_load(&method, &meta, &memories, &options, error));
 //         PT_TRY(pt_set_input(&method, 0, (void *)x, INPUTS * sizeof(float), error));
 //         PT_TRY(pt_execute(&method, error));
 //         return pt_output(&method, 0, y, error); // y->tensor.data: where the output lies
@@ -183,15 +183,15 @@ typedef enum {
 } pt_section;
 
 // Describe the method number i, or the method of a name of `length` bytes. NotFound.
-int pt_method_meta_at(pt_method_meta *plan, const pt_program *program, uint32_t i, pt_error *error);
-int pt_method_meta_find(pt_method_meta *plan, const pt_program *program, const char *name,
+int pt_method_meta_at(pt_method_meta *meta, const pt_program *program, uint32_t i, pt_error *error);
+int pt_method_meta_find(pt_method_meta *meta, const pt_program *program, const char *name,
                         uint32_t length, pt_error *error);
 
-pt_text pt_method_meta_name(const pt_method_meta *plan);
-uint32_t pt_method_meta_count(const pt_method_meta *plan, pt_section what);
+pt_text pt_method_meta_name(const pt_method_meta *meta);
+uint32_t pt_method_meta_count(const pt_method_meta *meta, pt_section what);
 
 // Sets *size to the bytes that planned buffer i needs. InvalidArgument, InvalidProgram.
-int pt_method_meta_buffer(const pt_method_meta *plan, uint32_t i, uint32_t *size, pt_error *error);
+int pt_method_meta_buffer(const pt_method_meta *meta, uint32_t i, uint32_t *size, pt_error *error);
 
 // A value in the program.
 typedef struct pt_evalue {
@@ -207,11 +207,11 @@ typedef struct pt_evalue {
 // Reads value number i: of PT_VALUES the value itself, of PT_INPUTS and PT_OUTPUTS the value of
 // this input or output. Sets *index to the number of the value, if `index` is not NULL.
 // InvalidArgument, InvalidProgram.
-int pt_method_meta_evalue(const pt_method_meta *plan, pt_section what, uint32_t i, uint32_t *index,
+int pt_method_meta_evalue(const pt_method_meta *meta, pt_section what, uint32_t i, uint32_t *index,
                           pt_evalue *item, pt_error *error);
 // Returns item i, below count, of a list: an int, the index of a value (-1 for None), a bool, or
 // the bits of a double.
-int64_t pt_list_entry(const pt_method_meta *plan, const pt_evalue *list, uint32_t i);
+int64_t pt_list_entry(const pt_method_meta *meta, const pt_evalue *list, uint32_t i);
 
 // A tensor in the program. The arrays lie in the file.
 typedef struct pt_tensor_info {
@@ -231,18 +231,18 @@ typedef struct pt_tensor_info {
 } pt_tensor_info;
 
 // Reads a value that is a tensor. InvalidArgument for another value, InvalidProgram, NotSupported.
-int pt_method_meta_tensor(const pt_method_meta *plan, const pt_evalue *item, pt_tensor_info *info,
+int pt_method_meta_tensor(const pt_method_meta *meta, const pt_evalue *item, pt_tensor_info *info,
                           pt_error *error);
 // Returns true for a tensor with a fully qualified name.
-bool pt_has_name(const pt_method_meta *plan, const pt_evalue *item);
+bool pt_has_name(const pt_method_meta *meta, const pt_evalue *item);
 // Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
 // negative if this build has no kernel for it; of an image, which has no names, it is then
 // -1 - number.
-int pt_method_meta_operator(const pt_method_meta *plan, uint32_t i, pt_text *name,
+int pt_method_meta_operator(const pt_method_meta *meta, uint32_t i, pt_text *name,
                             pt_text *overload, int32_t *number, pt_error *error);
 
 // Returns the name of the backend of delegate i, "" where there is none.
-pt_text pt_method_meta_backend(const pt_method_meta *plan, uint32_t i);
+pt_text pt_method_meta_backend(const pt_method_meta *meta, uint32_t i);
 
 typedef struct pt_delegate_info {
     pt_text backend;
@@ -254,13 +254,13 @@ typedef struct pt_delegate_info {
 
 // Reads delegate i. InvalidArgument, InvalidProgram; NotFound, Internal where its processed data is
 // missing.
-int pt_method_meta_delegate(const pt_method_meta *plan, uint32_t i, pt_delegate_info *info,
+int pt_method_meta_delegate(const pt_method_meta *meta, uint32_t i, pt_delegate_info *info,
                             pt_error *error);
 // Reads compile spec i, below n_specs, of a delegate.
-void pt_compile_spec(const pt_method_meta *plan, const pt_delegate_info *info, uint32_t i,
+void pt_compile_spec(const pt_method_meta *meta, const pt_delegate_info *info, uint32_t i,
                      pt_text *key, pt_span *value);
 // Reads the value of the first compile spec of a key. Returns false if there is none.
-bool pt_find_spec(const pt_method_meta *plan, const pt_delegate_info *info, const char *key,
+bool pt_find_spec(const pt_method_meta *meta, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
 // The vtable of the table that was read last: tables of one kind share few of them. Zeros before
@@ -277,10 +277,10 @@ typedef struct pt_pair_layout {
 } pt_pair_layout;
 
 // A walk over the instructions of a method, chain by chain:
-//     for (pt_instruction_walk walk = pt_instruction_walk_start(&plan);
+//     for (pt_instruction_walk walk = pt_instruction_walk_start(&meta);
 //     pt_instruction_walk_next(&walk);) { ... }
 typedef struct pt_instruction_walk {
-    const pt_method_meta *plan;
+    const pt_method_meta *meta;
     uint32_t chain;        // that follows this one
     uint32_t instructions; // vector of this chain's
     uint32_t next;         // in the chain
@@ -297,7 +297,7 @@ typedef struct pt_instruction_walk {
     pt_pair_layout call;
 } pt_instruction_walk;
 
-pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *plan);
+pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *meta);
 // Moves to the next instruction. Returns false behind the last one, and at the first that lies
 // outside the file (`bad`).
 bool pt_instruction_walk_next(pt_instruction_walk *walk);
@@ -306,7 +306,7 @@ int32_t pt_instruction_walk_argument(const pt_instruction_walk *walk, uint32_t k
 // Returns the number of the value that a call makes a view of another, -1 if it makes none.
 int32_t pt_instruction_walk_view(const pt_instruction_walk *walk);
 // Returns the number of the operator that instruction i calls, -1 if it calls none.
-int32_t pt_method_meta_called_operator(const pt_method_meta *plan, uint32_t i);
+int32_t pt_method_meta_called_operator(const pt_method_meta *meta, uint32_t i);
 
 // ---- data files
 
@@ -389,7 +389,7 @@ typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 // read `delegates` and `n_call`.
 typedef struct pt_method {
     pt_context c;
-    pt_method_meta plan;
+    pt_method_meta meta;
     const pt_delegates *delegates;
     pt_data *const *data;
     uint32_t records_end; // where its records end, and what is packed begins
@@ -416,7 +416,7 @@ typedef struct pt_method {
 // a data file; MemoryAllocationFailed for a memory that is too small, with both sizes;
 // InvalidArgument; InvalidProgram; InvalidExternalData; NotSupported; OutOfResources for a limit of
 // this build (config.h); and the errors of kernels.
-int pt_load(pt_method *method, const pt_method_meta *plan, const pt_memories *memories,
+int pt_load(pt_method *method, const pt_method_meta *meta, const pt_memories *memories,
             const pt_options *options, pt_error *error);
 // Unloads a method, and ends its delegates. Its part of the pool is free again. Does nothing
 // where no method is loaded, and while it executes.

@@ -217,20 +217,20 @@ static void take_apart(input *in, const uint8_t *data, size_t size) {
 
 static int find_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     (void)error;
-    pt_text name = pt_method_meta_backend(&m->plan, delegate);
+    pt_text name = pt_method_meta_backend(&m->meta, delegate);
     look_at_text(name);
     return PT_ERROR_OK;
 }
 
 static int init_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     pt_delegate_info info;
-    PT_TRY(pt_method_meta_delegate(&m->plan, delegate, &info, error));
+    PT_TRY(pt_method_meta_delegate(&m->meta, delegate, &info, error));
     look_at_text(info.backend);
     look(info.processed.data, info.processed.size);
     for (uint32_t i = 0; i < info.n_specs && i < MAX_ITEMS; i++) {
         pt_text key;
         pt_span value;
-        pt_compile_spec(&m->plan, &info, i, &key, &value);
+        pt_compile_spec(&m->meta, &info, i, &key, &value);
         look_at_text(key);
         look(value.data, value.size);
     }
@@ -284,15 +284,15 @@ static void destroy_backend(pt_method *m, uint32_t delegate) {
 
 // ---- plans
 
-static void describe_item(const pt_method_meta *plan, const pt_evalue *item) {
+static void describe_item(const pt_method_meta *meta, const pt_evalue *item) {
     pt_tensor_info info;
     pt_error error;
     look_at(item->type);
     look_at_text(item->text);
     for (uint32_t i = 0; i < item->count && i < MAX_ITEMS; i++) {
-        look_at(pt_list_entry(plan, item, i));
+        look_at(pt_list_entry(meta, item, i));
     }
-    if (works(pt_method_meta_tensor(plan, item, &info, &error), &error)) {
+    if (works(pt_method_meta_tensor(meta, item, &info, &error), &error)) {
         look(info.sizes, info.rank * sizeof(*info.sizes));
         look(info.dim_order, info.rank);
         look_at_text(info.name);
@@ -300,24 +300,24 @@ static void describe_item(const pt_method_meta *plan, const pt_evalue *item) {
         look_at(info.dtype);
         look_at(info.is_constant);
     }
-    look_at(pt_has_name(plan, item));
+    look_at(pt_has_name(meta, item));
 }
 
-static void describe_items(const pt_method_meta *plan, pt_section what) {
-    uint32_t n = pt_method_meta_count(plan, what);
+static void describe_items(const pt_method_meta *meta, pt_section what) {
+    uint32_t n = pt_method_meta_count(meta, what);
     for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         uint32_t index;
         pt_evalue item;
         pt_error error;
-        if (works(pt_method_meta_evalue(plan, what, i, &index, &item, &error), &error)) {
+        if (works(pt_method_meta_evalue(meta, what, i, &index, &item, &error), &error)) {
             look_at(index);
-            describe_item(plan, &item);
+            describe_item(meta, &item);
         }
     }
 }
 
-static void describe_instructions(const pt_method_meta *plan) {
-    pt_instruction_walk walk = pt_instruction_walk_start(plan);
+static void describe_instructions(const pt_method_meta *meta) {
+    pt_instruction_walk walk = pt_instruction_walk_start(meta);
     while (pt_instruction_walk_next(&walk)) {
         look_at(walk.kind);
         look_at(walk.target);
@@ -329,38 +329,38 @@ static void describe_instructions(const pt_method_meta *plan) {
             break;
         }
     }
-    look_at(pt_method_meta_called_operator(plan, 1));
+    look_at(pt_method_meta_called_operator(meta, 1));
 }
 
-static void describe_plan(const pt_method_meta *plan) {
+static void describe_method(const pt_method_meta *meta) {
     pt_error error;
-    look_at_text(pt_method_meta_name(plan));
-    look_at(pt_method_meta_count(plan, PT_INSTRUCTIONS));
-    describe_items(plan, PT_INPUTS);
-    describe_items(plan, PT_OUTPUTS);
-    describe_items(plan, PT_VALUES);
-    describe_instructions(plan);
-    uint32_t n = pt_method_meta_count(plan, PT_OPERATORS), size;
+    look_at_text(pt_method_meta_name(meta));
+    look_at(pt_method_meta_count(meta, PT_INSTRUCTIONS));
+    describe_items(meta, PT_INPUTS);
+    describe_items(meta, PT_OUTPUTS);
+    describe_items(meta, PT_VALUES);
+    describe_instructions(meta);
+    uint32_t n = pt_method_meta_count(meta, PT_OPERATORS), size;
     for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         pt_text name, overload;
         int32_t number;
-        if (works(pt_method_meta_operator(plan, i, &name, &overload, &number, &error), &error)) {
+        if (works(pt_method_meta_operator(meta, i, &name, &overload, &number, &error), &error)) {
             look_at_text(name);
             look_at_text(overload);
             look_at(number);
         }
     }
-    n = pt_method_meta_count(plan, PT_PLANNED_BUFFERS);
+    n = pt_method_meta_count(meta, PT_PLANNED_BUFFERS);
     for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
-        if (works(pt_method_meta_buffer(plan, i, &size, &error), &error)) {
+        if (works(pt_method_meta_buffer(meta, i, &size, &error), &error)) {
             look_at(size);
         }
     }
-    n = pt_method_meta_count(plan, PT_DELEGATES);
+    n = pt_method_meta_count(meta, PT_DELEGATES);
     for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         pt_delegate_info info;
-        look_at_text(pt_method_meta_backend(plan, i));
-        if (works(pt_method_meta_delegate(plan, i, &info, &error), &error)) {
+        look_at_text(pt_method_meta_backend(meta, i));
+        if (works(pt_method_meta_delegate(meta, i, &info, &error), &error)) {
             look_at(info.n_specs);
         }
     }
@@ -447,19 +447,19 @@ static void look_at_view(const pt_method *m, const pt_value_view *view, uint32_t
 static void read_all(const pt_method *m) {
     pt_value_view view;
     pt_error error;
-    uint32_t n = pt_method_meta_count(&m->plan, PT_OUTPUTS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_OUTPUTS);
     for (uint32_t i = 0; i <= n && i < MAX_ITEMS; i++) {
         if (works(pt_output(m, i, &view, &error), &error)) {
             look_at_view(m, &view, 0);
         }
     }
-    n = pt_method_meta_count(&m->plan, PT_VALUES);
+    n = pt_method_meta_count(&m->meta, PT_VALUES);
     for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
         pt_evalue item;
         pt_tensor_info info;
-        if (pt_method_meta_evalue(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
-            pt_has_name(&m->plan, &item) &&
-            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+        if (pt_method_meta_evalue(&m->meta, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
+            pt_has_name(&m->meta, &item) &&
+            pt_method_meta_tensor(&m->meta, &item, &info, &error) == PT_ERROR_OK &&
             works(pt_attribute(m, info.name.data, info.name.length, &view, &error), &error)) {
             look_at_view(m, &view, 0);
         }
@@ -475,10 +475,10 @@ static void give_memories(pt_method *m, bool odd) {
     pt_evalue item;
     pt_tensor_info info;
     pt_error error;
-    uint32_t n = pt_method_meta_count(&m->plan, PT_OUTPUTS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_OUTPUTS);
     for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
-        if (pt_method_meta_evalue(&m->plan, PT_OUTPUTS, i, NULL, &item, &error) == PT_ERROR_OK &&
-            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+        if (pt_method_meta_evalue(&m->meta, PT_OUTPUTS, i, NULL, &item, &error) == PT_ERROR_OK &&
+            pt_method_meta_tensor(&m->meta, &item, &info, &error) == PT_ERROR_OK &&
             !info.is_planned) {
             pt_input_buffer given = {.data = span(info.nbytes + odd)};
             given.data.data = (uint8_t *)given.data.data + (odd && given.data.data);
@@ -486,11 +486,11 @@ static void give_memories(pt_method *m, bool odd) {
             works(pt_set_output(m, i, &given, &error), &error);
         }
     }
-    n = pt_method_meta_count(&m->plan, PT_VALUES);
+    n = pt_method_meta_count(&m->meta, PT_VALUES);
     for (uint32_t i = 0; i < n && i < MAX_ITEMS; i++) {
-        if (pt_method_meta_evalue(&m->plan, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
-            pt_has_name(&m->plan, &item) &&
-            pt_method_meta_tensor(&m->plan, &item, &info, &error) == PT_ERROR_OK &&
+        if (pt_method_meta_evalue(&m->meta, PT_VALUES, i, NULL, &item, &error) == PT_ERROR_OK &&
+            pt_has_name(&m->meta, &item) &&
+            pt_method_meta_tensor(&m->meta, &item, &info, &error) == PT_ERROR_OK &&
             !info.is_planned && !info.is_constant) {
             pt_input_buffer given = {.data = span(info.nbytes - (odd && info.nbytes))};
             works(pt_set_attribute(m, info.name.data, info.name.length, &given, &error), &error);
@@ -518,7 +518,7 @@ static void fill(uint8_t *data, uint32_t size, way how, const pt_program *progra
 }
 
 static pt_span place(const pt_method *m, uint32_t i, uint32_t nbytes, pt_span last) {
-    const pt_program *program = m->plan.program;
+    const pt_program *program = m->meta.program;
     switch (i % 4) {
     case 0:
         return (pt_span){(uint8_t *)(uintptr_t)program->data,
@@ -540,7 +540,7 @@ static void give_tensor(pt_method *m, uint32_t i, const pt_evalue *item, way how
     pt_tensor_info info;
     pt_error error;
     int32_t sizes[PT_MAX_RANK];
-    if (!works(pt_method_meta_tensor(&m->plan, item, &info, &error), &error)) {
+    if (!works(pt_method_meta_tensor(&m->meta, item, &info, &error), &error)) {
         return;
     }
     pt_input_buffer given = {.typecode = pt_typecode(info.dtype),
@@ -560,7 +560,7 @@ static void give_tensor(pt_method *m, uint32_t i, const pt_evalue *item, way how
         given.data = place(m, i, nbytes, *last);
     } else {
         given.data = span(nbytes);
-        fill(given.data.data, given.data.size, how, m->plan.program);
+        fill(given.data.data, given.data.size, how, m->meta.program);
     }
     *last = given.data;
     if (works(pt_give_input(m, i, &given, &error), &error)) {
@@ -570,11 +570,11 @@ static void give_tensor(pt_method *m, uint32_t i, const pt_evalue *item, way how
 
 static void set_inputs(pt_method *m, way how) {
     pt_span last = {NULL, 0, false};
-    uint32_t n = pt_method_meta_count(&m->plan, PT_INPUTS);
+    uint32_t n = pt_method_meta_count(&m->meta, PT_INPUTS);
     for (uint32_t i = 0; i < n; i++) {
         pt_evalue item;
         pt_error error;
-        if (!works(pt_method_meta_evalue(&m->plan, PT_INPUTS, i, NULL, &item, &error), &error)) {
+        if (!works(pt_method_meta_evalue(&m->meta, PT_INPUTS, i, NULL, &item, &error), &error)) {
             continue;
         }
         if (item.type == PT_TYPE_TENSOR) {
@@ -634,7 +634,7 @@ static void use(pt_method *m, uint32_t round) {
 
 // Loads into memories of the sizes that the errors ask for, and with the temp memory that kernels
 // use. `least`: bytes of it with which it loads, too.
-static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
+static int load(pt_method *m, const pt_method_meta *meta, pt_memories *memories,
                 const pt_options *options, uint32_t *min) {
     uint32_t pool = 0, temp = 0, first = n_blocks;
     pt_error error;
@@ -643,7 +643,7 @@ static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
         free_blocks(first);
         memories->pool = span(pool + ((memories->pool_used + 7) & ~7u));
         memories->temp = span(temp);
-        int code = pt_load(m, plan, memories, options, &error);
+        int code = pt_load(m, meta, memories, options, &error);
         if (works(code, &error)) {
             const uint32_t used = pt_get_usage(m).temp;
             *min = temp < *min ? temp : *min;
@@ -674,47 +674,47 @@ static int load(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
 }
 
 // In the same memories once more, which has to work with the minimum temp memory.
-static void load_again(pt_method *m, const pt_method_meta *plan, pt_memories *memories,
+static void load_again(pt_method *m, const pt_method_meta *meta, pt_memories *memories,
                        const pt_options *options, uint32_t min) {
     pt_error error;
     memories->temp = span(min);
     uint32_t used = m->records_end - pt_begin_of(m);
     pt_unload(m);
     works(pt_execute(m, &error), &error); // it is not loaded
-    if (!works(pt_load(m, plan, memories, options, &error), &error)) {
+    if (!works(pt_load(m, meta, memories, options, &error), &error)) {
         fail("a method does not load a second time");
     }
     if (m->records_end - pt_begin_of(m) != used) {
         fail("a method is of another size the second time");
     }
     pt_memories others = *memories;
-    works(pt_load(m, plan, &others, options, &error), &error); // it is loaded
+    works(pt_load(m, meta, &others, options, &error), &error); // it is loaded
 }
 
-static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_t n_data,
+static void use_method(const pt_method_meta *meta, pt_data *const *data, uint32_t n_data,
                        uint32_t round) {
     static pt_method m;
     pt_span planned[MAX_PLANNED];
     pt_error error;
-    uint32_t calls = 0, size, min, n = pt_method_meta_count(plan, PT_PLANNED_BUFFERS);
+    uint32_t calls = 0, size, min, n = pt_method_meta_count(meta, PT_PLANNED_BUFFERS);
     pt_delegates delegates = {&calls,
-                              pt_method_meta_count(plan, PT_DELEGATES),
+                              pt_method_meta_count(meta, PT_DELEGATES),
                               64,
                               find_backend,
                               init_backend,
                               execute_backend,
                               destroy_backend};
     pt_options options = {.prepare = round == 1,
-                          .core = pt_method_meta_count(plan, PT_VALUES) % 4,
+                          .core = pt_method_meta_count(meta, PT_VALUES) % 4,
                           .delegates = &delegates};
     if (round == 1) {
-        uint32_t instructions = pt_method_meta_count(plan, PT_INSTRUCTIONS);
+        uint32_t instructions = pt_method_meta_count(meta, PT_INSTRUCTIONS);
         options.events = span((instructions + 1) * (uint32_t)sizeof(pt_event));
         options.clock = ticks;
         options.clock_mask = UINT32_MAX;
     }
     for (uint32_t i = 0; i < n && i < MAX_PLANNED; i++) {
-        bool known = pt_method_meta_buffer(plan, i, &size, &error) == PT_ERROR_OK;
+        bool known = pt_method_meta_buffer(meta, i, &size, &error) == PT_ERROR_OK;
         planned[i] = span(known && size <= LARGEST_MEMORY ? size : 8);
     }
     pt_memories memories = {.planned = planned,
@@ -725,12 +725,12 @@ static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_
     memset(&m, 0, sizeof(m));
     m.c.poll = poll;
     polls_left = MAX_POLLS;
-    if (load(&m, plan, &memories, &options, &min) == PT_ERROR_OK) {
+    if (load(&m, meta, &memories, &options, &min) == PT_ERROR_OK) {
         result.loaded++;
         look((uint8_t *)memories.pool.data + pt_begin_of(&m), m.records_end - pt_begin_of(&m));
         use(&m, round);
         polls_left = MAX_POLLS;
-        load_again(&m, plan, &memories, &options, min);
+        load_again(&m, meta, &memories, &options, min);
         execute(&m, ZEROS, MAX_POLLS);
         pt_unload(&m);
     }
@@ -741,7 +741,7 @@ static void use_method(const pt_method_meta *plan, pt_data *const *data, uint32_
 
 static void use_program(const file *f, pt_data *const *data, uint32_t n_data) {
     pt_program program;
-    pt_method_meta plan, same;
+    pt_method_meta meta, same;
     pt_error error;
     if (!works(pt_open(&program, f->at, f->size, PT_VERIFY_STRICT, &error), &error)) {
         return;
@@ -752,15 +752,15 @@ static void use_program(const file *f, pt_data *const *data, uint32_t n_data) {
     describe_program(&program);
     uint32_t n = pt_program_methods(&program);
     for (uint32_t i = 0; i <= n && i < MAX_METHODS; i++) {
-        if (!works(pt_method_meta_at(&plan, &program, i, &error), &error)) {
+        if (!works(pt_method_meta_at(&meta, &program, i, &error), &error)) {
             continue;
         }
         result.methods++;
-        describe_plan(&plan);
-        pt_text name = pt_method_meta_name(&plan);
+        describe_method(&meta);
+        pt_text name = pt_method_meta_name(&meta);
         works(pt_method_meta_find(&same, &program, name.data, name.length, &error), &error);
-        use_method(&plan, data, n_data, 0);
-        use_method(&plan, data, n_data, 1);
+        use_method(&meta, data, n_data, 0);
+        use_method(&meta, data, n_data, 1);
     }
 }
 

@@ -721,7 +721,7 @@ class Method(_Caller):
     def wide_forms(self) -> int:
         """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP
         extension."""
-        found: int = self._m.c.wide_forms
+        found: int = self._m.c.conv_variants
         return found
 
     def restore_once(self, memory: memoryview) -> None:

@@ -20,15 +20,15 @@ enum { PT_CONVOLVES_SOME = 1 };
 // One group of an image, with `room` bytes at `block`. False, with nothing done, where only
 // pt_gemm_s8_patches can do it; its bytes are the same. Leaves another width in the layer.
 bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                 void *block, uint32_t room);
+                 void *block, uint32_t bytes);
 
 #else
 
 enum { PT_CONVOLVES_SOME = 0 };
 
 static inline bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
-                               int8_t *out, void *block, uint32_t room) {
-    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+                               int8_t *out, void *block, uint32_t bytes) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)bytes;
     return false;
 }
 
@@ -42,20 +42,20 @@ enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
 // weights (height, width, outputs). The arguments may be changed when it returns.
 void pt_convolve_depthwise(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                           void *block, uint32_t room);
+                           void *block, uint32_t bytes);
 
 // The same with several outputs of each input channel. False, perhaps with some of it done, where
 // there is not enough room.
 bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                            void *block, uint32_t room);
+                            void *block, uint32_t bytes);
 
 #else
 
 enum { PT_CONVOLVES_ALL = 0, PT_CONVOLVES_DEPTHWISE = 0 };
 
 static inline void pt_convolve_depthwise(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
-                                         int8_t *out, void *block, uint32_t room) {
-    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+                                         int8_t *out, void *block, uint32_t bytes) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)bytes;
 }
 
 #endif

@@ -15,7 +15,7 @@ typedef struct pt_conv_variant {
     // An image, or some rows of it, with `room` bytes at `block`. Takes what is packed, or the
     // weights, which may be NULL then. False, with nothing done, where another form has to do it.
     bool (*convolve)(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out, void *block,
-                     uint32_t room);
+                     uint32_t bytes);
 } pt_conv_variant;
 
 enum {

@@ -21,7 +21,7 @@ typedef struct pt_pixel_taps {
 #if defined(PT_HAS_HOST_VECTORS)
 
 // True where pt_multiply_taps takes n channels with these multipliers and shifts.
-bool pt_takes_taps(const pt_channels *output, int32_t n);
+bool pt_supports_taps(const pt_channels *output, int32_t n);
 
 // The outputs of the first of n channels, as many as fill vectors. Returns how many.
 int32_t pt_multiply_taps(const pt_pixel_taps *taps, int32_t offset, const pt_channels *output,
@@ -29,7 +29,7 @@ int32_t pt_multiply_taps(const pt_pixel_taps *taps, int32_t offset, const pt_cha
 
 #else
 
-static inline bool pt_takes_taps(const pt_channels *output, int32_t n) {
+static inline bool pt_supports_taps(const pt_channels *output, int32_t n) {
     (void)output, (void)n;
     return false;
 }

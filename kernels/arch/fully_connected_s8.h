@@ -29,9 +29,9 @@ enum {
 };
 
 #if defined(__ARM_FEATURE_MVE)
-enum { PT_ROWS_TAKE_SCRATCH = 0 };
+enum { PT_ROWS_NEED_SCRATCH = 0 };
 #else
-enum { PT_ROWS_TAKE_SCRATCH = 1 };
+enum { PT_ROWS_NEED_SCRATCH = 1 };
 #endif
 
 static inline int32_t pt_row_part(int32_t depth) {
@@ -76,7 +76,7 @@ static inline uint32_t pt_packed_rows(int32_t depth, int32_t outputs) {
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset. Scratch: of pt_row_scratch bytes
-// where PT_ROWS_TAKE_SCRATCH.
+// where PT_ROWS_NEED_SCRATCH.
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch);
 

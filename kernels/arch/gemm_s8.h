@@ -131,9 +131,9 @@ static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t chann
         return 12 * even + 4 * (biases < max ? biases : max);
     }
     const uint32_t channel = pt_gemm_s8_bytes(depth, 2) / 2, max = (MOST - 4 * even) / channel;
-    if (!pt_v6m_takes_packed(depth) || patches < FEWEST_PATCHES || (max < FEWEST && max < n)) {
+    if (!pt_v6m_uses_packed(depth) || patches < FEWEST_PATCHES || (max < FEWEST && max < n)) {
         // Two pairs of patches.
-        return pt_v6m_takes_packed(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;
+        return pt_v6m_uses_packed(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;
     }
     return 4 * even + channel * (n < max ? n : max);
 }
@@ -187,7 +187,7 @@ static inline void pt_pack_patch(const pt_gemm_s8 *layer, int32_t i, const int8_
 #endif
 
 #if !defined(PT_IM2COL_PAIRS)
-static inline uint32_t *pt_room_behind(const pt_gemm_s8 *layer) {
+static inline uint32_t *pt_channel_scratch(const pt_gemm_s8 *layer) {
     (void)layer;
     return NULL;
 }

@@ -14,7 +14,7 @@ static inline uint8_t pt_packs_for(uint8_t core) {
 
 // ---- ARMv6-M
 
-static inline bool pt_v6m_takes_packed(int32_t depth) {
+static inline bool pt_v6m_uses_packed(int32_t depth) {
     return depth > 47; // shorter patches are taken in larger blocks
 }
 

@@ -48,7 +48,7 @@ int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout
     pt_window *w = &x->window;
     x->c = c;
     x->packed = NULL;
-    x->wide = NULL;
+    x->variant_scratch = NULL;
     x->is_left_out = false;
     PT_TRY(pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in));
     PT_TRY(pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], weights));
@@ -88,7 +88,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     return PT_ERROR_OK;
 }
 
-static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
+static bool has_bytes(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     pt_tensor t = pt_get_tensor(c, scratch);
     return pt_nbytes(&t) >= bytes;
 }
@@ -123,17 +123,17 @@ static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
 
 // Wishes for what the first form that takes this convolution has a use for. Apart: no other part of
 // a check needs its stack.
-static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, uint32_t taken) {
+static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, uint32_t used) {
     const pt_geometry g = geometry_of(x);
     const pt_gemm_s8 layer = layer_of(x);
     uint32_t bytes = 0;
     for (uint8_t i = 0; i < PT_CONV_VARIANTS && !bytes; i++) {
         bytes = pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&g, &layer) : 0;
 #if PT_HAS_ANY_CORE
-        x->c->wide_forms |= bytes ? (uint8_t)(1u << i) : 0;
+        x->c->conv_variants |= bytes ? (uint8_t)(1u << i) : 0;
 #endif
         if (bytes && pt_prefers_for(x->c) == PT_CORE_DSP) {
-            pt_prefer_scratch(x->c, taken + bytes);
+            pt_prefer_scratch(x->c, used + bytes);
         }
     }
 }
@@ -145,24 +145,24 @@ static uint32_t max_of_loops(const pt_convolution *x, uint8_t core) {
 
 // True where what is packed leaves nothing that V6M would make room for.
 static bool needs_no_more(const pt_convolution *x, uint8_t core, bool packed) {
-    return packed && core == PT_CORE_V6M && pt_v6m_takes_packed(x->depth);
+    return packed && core == PT_CORE_V6M && pt_v6m_uses_packed(x->depth);
 }
 
-void pt_prefer_more(const pt_convolution *x, uint32_t taken) {
+void pt_prefer_more(const pt_convolution *x, uint32_t used) {
     const uint32_t bytes = max_of_loops(x, pt_prefers_for(x->c));
     if (bytes) {
-        pt_prefer_scratch(x->c, taken + bytes);
+        pt_prefer_scratch(x->c, used + bytes);
     }
     if (PT_HAS_CONV_VARIANTS) {
-        prefer_variant(x, taken);
+        prefer_variant(x, used);
     }
 }
 
-void pt_take_wide(pt_convolution *x, uint32_t taken) {
+void pt_set_variant_scratch(pt_convolution *x, uint32_t used) {
     const pt_context *c = x->c;
-    if (c->scratch_size > taken) {
-        x->wide = c->scratch + taken;
-        x->wide_bytes = c->scratch_size - taken;
+    if (c->scratch_size > used) {
+        x->variant_scratch = c->scratch + used;
+        x->variant_bytes = c->scratch_size - used;
     }
 }
 
@@ -187,12 +187,12 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
 
 // True where the loops of DSP for two patches read plain weights beside packed ones.
 static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *layer) {
-    const pt_conv_variant *form =
+    const pt_conv_variant *variant =
         PT_HAS_CONV_VARIANTS ? pt_build_conv_variants[PT_VARIANT_IM2ROW] : NULL;
     const pt_geometry g = geometry_of(x);
     pt_gemm_s8 packed = *layer;
     packed.packed = layer;
-    return form && core == PT_CORE_DSP && x->channels % 4 && form->scratch(&g, &packed);
+    return variant && core == PT_CORE_DSP && x->channels % 4 && variant->scratch(&g, &packed);
 }
 
 // For those who write images: what is the same for all groups.
@@ -237,7 +237,7 @@ static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool exp
     convolution x;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
-    if (!has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_min_scratch(x.depth))) {
+    if (!has_bytes(c, args[QUANTIZED_CONV2D_SCRATCH], pt_min_scratch(x.depth))) {
         pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
     }
     const bool packs = c->packs && pack_convolution(c, args, &x);
@@ -267,14 +267,14 @@ typedef struct walk {
 static void conv_s8_begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
     const pt_window *w = &x->window;
     int32_t stride = w->stride[PT_WIDTH], padding = w->padding[PT_WIDTH];
-    int32_t room = x->in.width - w->kernel[PT_WIDTH] + padding;
+    int32_t slack = x->in.width - w->kernel[PT_WIDTH] + padding;
     at->row = row;
     at->column = 0;
     at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
-    if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
-        const int32_t fitting = room / stride + 1; // of a limited stride more than there are
+    if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && slack >= 0) {
+        const int32_t fitting = slack / stride + 1; // of a limited stride more than there are
         at->outside = fitting < x->out.width ? fitting : x->out.width;
         at->line = in + at->rows.start * x->in.width * x->in.channels;
     }
@@ -306,8 +306,8 @@ static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_g
 }
 
 // Counts the patches to do before the next poll: not all of n only where they are many.
-static __attribute__((noinline)) int take_patches(const convolution *x, const pt_gemm_s8 *layer,
-                                                  int32_t n, int32_t *taken) {
+static __attribute__((noinline)) int count_patches(const convolution *x, const pt_gemm_s8 *layer,
+                                                   int32_t n, int32_t *used) {
     enum { FEWEST = 24 }; // a multiple of what all instruction sets take together
     const int32_t patch = x->depth * layer->channels;
     int32_t max = n;
@@ -316,7 +316,7 @@ static __attribute__((noinline)) int take_patches(const convolution *x, const pt
         max = max < FEWEST ? FEWEST : max;
         max = max < n ? max : n;
     }
-    *taken = max;
+    *used = max;
     return pt_count_product(x->c, max, patch);
 }
 
@@ -357,7 +357,7 @@ static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t
     walk at;
     conv_s8_begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= some) {
-        PT_TRY(take_patches(x, layer, left, &some));
+        PT_TRY(count_patches(x, layer, left, &some));
         convolve_some(x, layer, in, &at, some, out);
         out += some * layer->out_stride;
     }
@@ -365,7 +365,7 @@ static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t
 }
 
 // Patches that are pixels of the input: at stride 1 all of them lie in a row.
-static int convolve_pixels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
+static int convolve_1x1(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     const int32_t *stride = x->window.stride;
     int32_t n = x->out.width, height = x->out.height, step = stride[PT_WIDTH] * x->in.channels;
     if (stride[PT_HEIGHT] == 1 && stride[PT_WIDTH] == 1) {
@@ -374,7 +374,7 @@ static int convolve_pixels(const convolution *x, pt_gemm_s8 *layer, const int8_t
     }
     for (; height > 0; height--) {
         for (int32_t done = 0, some; done < n; done += some) {
-            PT_TRY(take_patches(x, layer, n - done, &some));
+            PT_TRY(count_patches(x, layer, n - done, &some));
             if (!pt_skips_round()) {
                 pt_multiply_rows(layer, in + done * step, step, some, out);
             }
@@ -394,12 +394,12 @@ typedef struct shared_image {
     int8_t *out;
 } shared_image;
 
-static int convolve_shared_pixels(pt_context *c, const void *task) {
+static int convolve_shared_1x1(pt_context *c, const void *task) {
     const shared_image *t = task;
     convolution x = *t->x;
     pt_gemm_s8 layer = *t->layer;
     x.c = c;
-    return convolve_pixels(&x, &layer, t->in, t->out);
+    return convolve_1x1(&x, &layer, t->in, t->out);
 }
 
 enum {
@@ -443,8 +443,7 @@ static int share_channels(const convolution *x, const pt_gemm_s8 *layer, const i
     if (!*done) {
         return PT_ERROR_OK;
     }
-    return pt_share_loop(x->c, x->in_place ? convolve_shared_pixels : convolve_shared_rows, &t,
-                         round);
+    return pt_share_loop(x->c, x->in_place ? convolve_shared_1x1 : convolve_shared_rows, &t, round);
 }
 
 // The outputs of one group.
@@ -457,16 +456,16 @@ static int conv_s8_convolve_channels(const convolution *x, pt_gemm_s8 *layer, co
     if (done) {
         return PT_ERROR_OK;
     }
-    return x->in_place ? convolve_pixels(x, layer, in, out) : convolve_blocks(x, layer, in, out);
+    return x->in_place ? convolve_1x1(x, layer, in, out) : convolve_blocks(x, layer, in, out);
 }
 
 // The same with as many channels at a time as the ISA takes.
 static __attribute__((noinline)) int conv_s8_convolve_parts(const convolution *x, pt_gemm_s8 *layer,
                                                             const int8_t *in, int8_t *out,
-                                                            uint32_t *room) {
+                                                            uint32_t *scratch) {
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
-        pt_take_channels(layer, room);
+        pt_begin_channels(layer, scratch);
         PT_TRY(conv_s8_convolve_channels(x, layer, in, out));
         out += layer->channels;
         pt_skip_channels(layer);
@@ -477,32 +476,32 @@ static __attribute__((noinline)) int conv_s8_convolve_parts(const convolution *x
 // Where temp memory has no room.
 static __attribute__((noinline)) int
 convolve_parts_by_stack(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
-    uint32_t room[PT_CHANNEL_ROOM];
-    return conv_s8_convolve_parts(x, layer, in, out, room);
+    uint32_t scratch[PT_CHANNEL_WORDS];
+    return conv_s8_convolve_parts(x, layer, in, out, scratch);
 }
 
 static bool conv_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                                  void *block, uint32_t room) {
-    return pt_convolve(g, layer, in, out, block, room);
+                                  void *block, uint32_t bytes) {
+    return pt_convolve(g, layer, in, out, block, bytes);
 }
 
 // The way that the instruction set has for whole images, if it takes this one. Apart: no other way
 // needs its stack.
 static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_gemm_s8 *layer,
-                                                      const int8_t *in, int8_t *out, uint32_t room,
+                                                      const int8_t *in, int8_t *out, uint32_t bytes,
                                                       bool *done) {
     pt_geometry geometry = geometry_of(x);
-    return pt_convolve_in_parts(x->c, conv_s8_convolve_part, &geometry, layer, in, out, room,
+    return pt_convolve_in_parts(x->c, conv_s8_convolve_part, &geometry, layer, in, out, bytes,
                                 layer->block, done);
 }
 
 static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gemm_s8 *layer,
-                                                    const int8_t *in, int8_t *out, uint32_t room) {
+                                                    const int8_t *in, int8_t *out, uint32_t bytes) {
     bool done = false;
     layer->channels = x->outputs;
-    pt_take_channels(layer, NULL);
+    pt_begin_channels(layer, NULL);
     if (PT_CONVOLVES_ALL || (PT_CONVOLVES_SOME && !x->in_place)) {
-        PT_TRY(convolve_at_once(x, layer, in, out, room, &done));
+        PT_TRY(convolve_at_once(x, layer, in, out, bytes, &done));
     }
     if (!done && !PT_CONVOLVES_ALL) {
         PT_TRY(conv_s8_convolve_channels(x, layer, in, out));
@@ -512,17 +511,18 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gem
 }
 
 // By the forms that take much scratch; apart, as convolve_at_once.
-static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_gemm_s8 *layer,
-                                                   const int8_t *in, int8_t *out, bool *done) {
+static __attribute__((noinline)) int convolve_by_variants(const convolution *x, pt_gemm_s8 *layer,
+                                                          const int8_t *in, int8_t *out,
+                                                          bool *done) {
     pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
     for (int32_t i = 0; i < PT_CONV_VARIANTS && !*done; i++) {
-        uint32_t room =
+        uint32_t bytes =
             pt_build_conv_variants[i] ? pt_build_conv_variants[i]->scratch(&geometry, layer) : 0;
-        if (room) {
-            room = room < x->wide_bytes ? room : x->wide_bytes;
+        if (bytes) {
+            bytes = bytes < x->variant_bytes ? bytes : x->variant_bytes;
             PT_TRY(pt_convolve_in_parts(x->c, pt_build_conv_variants[i]->convolve, &geometry, layer,
-                                        in, out, room, x->wide, done));
+                                        in, out, bytes, x->variant_scratch, done));
         }
     }
     layer->weights = x->weights;
@@ -539,16 +539,16 @@ static void *larger_scratch(const convolution *x, pt_gemm_s8 *layer, void *scrat
     const uint32_t max = enough ? 0 : max_of_loops(x, PT_CORE_OF_LOOPS);
     const uintptr_t before = (uintptr_t)scratch - (uintptr_t)c->scratch;
     uint8_t *from = before < c->scratch_size ? scratch : c->scratch;
-    uint32_t room = (c->scratch_size - (uint32_t)(from - c->scratch)) & ~3u;
+    uint32_t available = (c->scratch_size - (uint32_t)(from - c->scratch)) & ~3u;
 #if defined(PT_LOOPS_V6M)
     layer->patches = x->out.height * x->out.width;
 #endif
     (void)layer;
-    room = room < max ? room : max & ~3u;
-    if (room <= *bytes) {
+    available = available < max ? available : max & ~3u;
+    if (available <= *bytes) {
         return scratch;
     }
-    *bytes = room;
+    *bytes = available;
     return from;
 }
 #endif
@@ -557,8 +557,8 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
                           uint32_t bytes) {
     pt_gemm_s8 layer = layer_of(x);
     bool done = false;
-    if (PT_HAS_CONV_VARIANTS && x->wide) {
-        PT_TRY(convolve_wide(x, &layer, in, out, &done));
+    if (PT_HAS_CONV_VARIANTS && x->variant_scratch) {
+        PT_TRY(convolve_by_variants(x, &layer, in, out, &done));
     }
     if (done) {
         return PT_ERROR_OK;
@@ -566,21 +566,21 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     if (PT_HAS_ANY_CORE && layer.packed) {
         pt_unpack_layer(x->c, &layer, x->groups);
     }
-    bytes = pt_keep_room(&layer, scratch, bytes);
-    uint32_t *room = x->room;
+    bytes = pt_reserve_unpacked(&layer, scratch, bytes);
+    uint32_t *channel_scratch = x->channel_scratch;
 #if defined(PT_IM2COL_PAIRS)
-    const uint32_t given = bytes;
+    const uint32_t own_bytes = bytes;
     scratch = larger_scratch(x, &layer, scratch, &bytes);
-    room = bytes > given ? NULL : room; // it may lie there
+    channel_scratch = bytes > own_bytes ? NULL : channel_scratch; // it may lie there
 #endif
     pt_begin_layer(&layer, scratch, bytes);
-    uint32_t *behind = pt_room_behind(&layer);
-    room = behind ? behind : room;
+    uint32_t *behind = pt_channel_scratch(&layer);
+    channel_scratch = behind ? behind : channel_scratch;
     for (int32_t g = 0; g < x->groups; g++) {
         if (PT_CONVOLVES_ALL || !layer.in_parts) {
             PT_TRY(convolve_whole(x, &layer, in, out, bytes));
-        } else if (room) {
-            PT_TRY(conv_s8_convolve_parts(x, &layer, in, out, room));
+        } else if (channel_scratch) {
+            PT_TRY(conv_s8_convolve_parts(x, &layer, in, out, channel_scratch));
         } else {
             PT_TRY(convolve_parts_by_stack(x, &layer, in, out));
         }
@@ -590,8 +590,8 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     return PT_ERROR_OK;
 }
 
-void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
-                       uint32_t table, uint32_t *bytes) {
+void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
+                      uint32_t table, uint32_t *bytes) {
     const pt_context *c = x->c;
     pt_tensor t = pt_get_tensor(c, args[0]);
     uint8_t *scratch = t.data;
@@ -605,8 +605,8 @@ void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint
         *bytes = c->scratch_size < max ? c->scratch_size & ~3u : max;
         *bytes = *bytes < min ? 0 : *bytes;
     }
-    bool has_room = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
-    x->room = has_room ? (uint32_t *)(void *)(c->scratch + used) : NULL;
+    bool fits = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_WORDS]);
+    x->channel_scratch = fits ? (uint32_t *)(void *)(c->scratch + used) : NULL;
     return scratch;
 }
 
@@ -683,12 +683,12 @@ static int conv_s8_run_convolution(pt_context *c, const pt_ref *args, bool expli
     convolution x;
     uint32_t bytes;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
-    void *scratch = pt_take_memories(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_min_scratch(x.depth),
-                                     pt_useful_scratch(x.depth), useful_table(&x), &bytes);
+    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_min_scratch(x.depth),
+                                    pt_useful_scratch(x.depth), useful_table(&x), &bytes);
     x.packed = pt_packs_for(c->core) == PT_CORE_PLAIN ? NULL : pt_packed(c);
     if (PT_HAS_CONV_VARIANTS) {
         x.is_left_out = x.packed && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
-        pt_take_wide(&x, 0);
+        pt_set_variant_scratch(&x, 0);
     }
     if (bytes == 0) { // an image whose calls are not checked has what is used
         return PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)

@@ -18,19 +18,20 @@ typedef struct pt_convolution {
     int32_t depth; // products of a sum
     bool in_place; // a patch is a pixel of the input
     pt_channels output;
-    const void *packed; // by pt_pack_layer, or NULL
-    void *wide; // scratch for the forms of pt_build_conv_variants, which are tried first; or NULL
-    uint32_t wide_bytes;
-    bool is_left_out; // weights that are packed are not there besides
-    uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
+    const void *packed;    // by pt_pack_layer, or NULL
+    void *variant_scratch; // scratch for the forms of pt_build_conv_variants, which are tried
+                           // first; or NULL
+    uint32_t variant_bytes;
+    bool is_left_out;          // weights that are packed are not there besides
+    uint32_t *channel_scratch; // for pt_begin_channels, or NULL: it is taken of the stack
 } pt_convolution;
 
 // For a run, whose last arguments, a scratch tensor and the output, are at `args`: sets where the
-// output lies, and the room for pt_take_channels. Returns the scratch tensor where it has `least`
+// output lies, and the room for pt_begin_channels. Returns the scratch tensor where it has `least`
 // bytes, or else the temp memory: of it `useful` and `table` bytes, or what there is; 0 bytes where
 // that is below `least`. The room may lie in the table.
-void *pt_take_memories(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
-                       uint32_t table, uint32_t *bytes);
+void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
+                      uint32_t table, uint32_t *bytes);
 
 // Convolves x->in to x->out with at least pt_min_scratch bytes of scratch, a multiple of 4.
 // Polls.
@@ -38,9 +39,9 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
 
 // For a check: prefers what the loops of the core and the forms of pt_build_conv_variants take,
 // behind the `taken` bytes of scratch.
-void pt_prefer_more(const pt_convolution *x, uint32_t taken);
+void pt_prefer_more(const pt_convolution *x, uint32_t used);
 // For a run: gives them the temp memory behind these.
-void pt_take_wide(pt_convolution *x, uint32_t taken);
+void pt_set_variant_scratch(pt_convolution *x, uint32_t used);
 
 // Products of int8 between two polls; threads take as many at a time.
 enum { PT_PART_STEPS = PT_HAS_THREADS ? 1 << 19 : 1 << 22 };

@@ -87,12 +87,12 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
 
 // Leaves the convolution of the last channel in x.
 static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x, int8_t *scratch,
-                                                               uint32_t room) {
+                                                               uint32_t bytes) {
     const pt_image in = x->in;
     const int8_t *weights = x->weights;
     int8_t *const out = x->out.data;
     uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
-    padded = padded + transposed + pt_min_scratch(x->depth) <= room ? padded : 0;
+    padded = padded + transposed + pt_min_scratch(x->depth) <= bytes ? padded : 0;
     if (padded) {
         int32_t *padding = x->window.padding;
         x->in = (pt_image){scratch + transposed, 1, in.height + 2 * padding[PT_HEIGHT],
@@ -114,7 +114,7 @@ static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x
             x->out.data =
                 out + i * x->out.height * x->out.width * x->out.channels + channel * x->outputs;
             PT_TRY(
-                pt_convolve_images(x, scratch + transposed + padded, room - transposed - padded));
+                pt_convolve_images(x, scratch + transposed + padded, bytes - transposed - padded));
         }
         x->output.bias += x->output.bias ? x->outputs : 0;
         x->output.multipliers += x->outputs;
@@ -141,22 +141,22 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_convolution x;
     PT_TRY(read_depthwise(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
-    uint32_t taken = 0;
+    uint32_t used = 0;
     if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < min_scratch(&x)) {
-        taken = useful_scratch(&x);
-        pt_use_scratch(c, taken);
+        used = useful_scratch(&x);
+        pt_use_scratch(c, used);
     }
     if (transposed_bytes(&x)) {
         x.groups = x.in.channels = 1; // as they are run
-        pt_prefer_more(&x, (taken + 7) & ~7u);
+        pt_prefer_more(&x, (used + 7) & ~7u);
     }
     return PT_ERROR_OK;
 }
 
 // ---- one pixel after the other
 
-static bool takes_vectors(const pt_convolution *x) {
-    return x->outputs == 1 && pt_takes_taps(&x->output, x->out.channels);
+static bool uses_vectors(const pt_convolution *x) {
+    return x->outputs == 1 && pt_supports_taps(&x->output, x->out.channels);
 }
 
 static pt_pixel_taps make_taps(const pt_convolution *x, const int8_t *in, const pt_span *rows,
@@ -249,7 +249,7 @@ static void run_pixel(const pt_convolution *x, const pt_pixel_taps *p, bool vect
 
 static __attribute__((noinline)) int depthwise_s8_run_image(const pt_convolution *x,
                                                             const int8_t *in, int8_t *out) {
-    const bool vectors = takes_vectors(x);
+    const bool vectors = uses_vectors(x);
     for (int32_t i = 0; i < x->out.height; i++) {
         if (pt_skips_round()) {
             out += x->out.width * x->out.channels;
@@ -289,13 +289,13 @@ static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
 }
 
 static bool depthwise_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
-                                       int8_t *out, void *block, uint32_t room) {
-    pt_convolve_depthwise(g, layer, in, out, block, room);
+                                       int8_t *out, void *block, uint32_t bytes) {
+    pt_convolve_depthwise(g, layer, in, out, block, bytes);
     return true;
 }
 
 // Where the instruction set has a way for whole images.
-static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
+static int run_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
@@ -316,7 +316,7 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                             .out_stride = x->out.channels};
         bool done;
         PT_TRY(pt_convolve_in_parts(x->c, depthwise_s8_convolve_part, &g, &layer,
-                                    x->in.data + i * in_size, x->out.data + i * out_size, room,
+                                    x->in.data + i * in_size, x->out.data + i * out_size, bytes,
                                     scratch, &done));
     }
     return PT_ERROR_OK;
@@ -328,18 +328,18 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     if (x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t needed = min_scratch(&x), room;
-    void *scratch = pt_take_memories(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
-                                     useful_scratch(&x), 0, &room);
+    uint32_t needed = min_scratch(&x), bytes;
+    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
+                                    useful_scratch(&x), 0, &bytes);
     if (PT_CONVOLVES_DEPTHWISE) {
-        return run_images(&x, scratch, room); // of any size
+        return run_images(&x, scratch, bytes); // of any size
     }
-    if (needed && room >= needed && ((uintptr_t)scratch & 3) == 0 && !takes_vectors(&x)) {
+    if (needed && bytes >= needed && ((uintptr_t)scratch & 3) == 0 && !uses_vectors(&x)) {
         if (transposed_bytes(&x)) {
             if (PT_HAS_CONV_VARIANTS) {
-                pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);
+                pt_set_variant_scratch(&x, scratch == c->scratch ? (bytes + 7) & ~7u : 0);
             }
-            return depthwise_s8_run_channels(&x, scratch, room);
+            return depthwise_s8_run_channels(&x, scratch, bytes);
         }
         bool done = false;
         if (PT_HAS_OWN_LOOPS) { // without them planes are not worth their code

@@ -80,13 +80,13 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
     // beside a size of 0 the others may be huge
-    bool wide = (int64_t)blocks_of(&width, LANES) * height.out <=
-                (int64_t)blocks_of(&height, LANES) * width.out;
-    if (!depthwise_planes_s8_fits(x, wide ? &width : &height)) {
-        wide = !wide;
+    bool along_width = (int64_t)blocks_of(&width, LANES) * height.out <=
+                       (int64_t)blocks_of(&height, LANES) * width.out;
+    if (!depthwise_planes_s8_fits(x, along_width ? &width : &height)) {
+        along_width = !along_width;
     }
-    p->along = wide ? width : height;
-    p->across = wide ? height : width;
+    p->along = along_width ? width : height;
+    p->across = along_width ? height : width;
     if (!depthwise_planes_s8_fits(x, &p->along)) {
         return false;
     }
@@ -108,8 +108,8 @@ uint32_t pt_plane_scratch(const pt_convolution *x) {
 // ---- channels
 
 // One channel's weights and what follows its sums. False when planes do not take its parameters.
-static __attribute__((noinline)) bool prepare_channel(const pt_convolution *x, const planes *p,
-                                                      int32_t c, pt_depthwise_channel *to) {
+static __attribute__((noinline)) bool pack_channel(const pt_convolution *x, const planes *p,
+                                                   int32_t c, pt_depthwise_channel *to) {
     const pt_channels *o = &x->output;
     const int8_t *w = x->weights + c;
     int32_t column = p->along.weight_step, row = p->across.weight_step, sum = 0;
@@ -199,8 +199,8 @@ static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
 
 // Counts the rows of a group to do before the next poll, from row *end on; *end becomes the one
 // behind them.
-static __attribute__((noinline)) int take_rows(const pt_convolution *x, const planes *p,
-                                               int32_t channels, int32_t *end) {
+static __attribute__((noinline)) int count_rows(const pt_convolution *x, const planes *p,
+                                                int32_t channels, int32_t *end) {
     const int32_t steps = p->along.out * channels * x->outputs * 9, left = p->across.out - *end;
     const int32_t max = 1 + PT_PART_STEPS / steps;
     const int32_t rows = left < max ? left : max;
@@ -225,7 +225,7 @@ static __attribute__((noinline)) int run_group(const pt_convolution *x, planes *
     for (int32_t i = 0, end = 0; i < p->across.out; i++, row.out += p->across.out_step) {
         int32_t first = i * p->across.stride;
         if (i == end) {
-            PT_TRY(take_rows(x, p, channels, &end));
+            PT_TRY(count_rows(x, p, channels, &end));
         }
         for (made = made < first ? first : made; made < first + 3; made++) {
             row.rows[0] = row.rows[1];
@@ -250,9 +250,9 @@ static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
                                    p->channels * x->outputs * PT_DEPTHWISE_CHANNEL_BYTES);
     p->padding = p->next + 3 * p->columns;
     p->first = p->along.padding < p->columns ? p->along.padding : p->columns;
-    int32_t room = p->columns - p->first;
-    p->pixels =
-        (pt_pixels){room < p->along.in ? room : p->along.in, p->along.in_step, p->plane, x->offset};
+    int32_t fitting = p->columns - p->first;
+    p->pixels = (pt_pixels){fitting < p->along.in ? fitting : p->along.in, p->along.in_step,
+                            p->plane, x->offset};
     depthwise_planes_s8_fill(x, p->next, p->channels * p->plane);
 }
 
@@ -269,7 +269,7 @@ int pt_run_planes(const pt_convolution *x, void *scratch, bool *done) {
     for (int32_t k = 0, n; k < x->in.channels; k += n) {
         n = x->in.channels - k < p.channels ? x->in.channels - k : p.channels;
         for (int32_t i = 0; i < n * outputs; i++) {
-            if (!prepare_channel(x, &p, k * outputs + i, &group[i])) {
+            if (!pack_channel(x, &p, k * outputs + i, &group[i])) {
                 return PT_ERROR_OK;
             }
         }

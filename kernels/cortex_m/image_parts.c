@@ -4,8 +4,8 @@
 #include "cortex_m/convolution.h"
 
 // `n` positions along dim d of the output, from `first` on; `step` is that of the input along it.
-static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int32_t n,
-                                 const int8_t *in, int32_t step) {
+static const int8_t *select_positions(pt_geometry *g, uint32_t d, int32_t first, int32_t n,
+                                      const int8_t *in, int32_t step) {
     g->out[d] = n;
     if (g->padding[d] == 0) {
         return in + first * g->stride[d] * step;
@@ -25,7 +25,7 @@ static int32_t without_few(int32_t n, int32_t max, int32_t pixels) {
 // Apart: small images do not need its stack.
 static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop *loop,
                                                     const pt_geometry *g, const pt_gemm_s8 *layer,
-                                                    const int8_t *in, int8_t *out, uint32_t room,
+                                                    const int8_t *in, int8_t *out, uint32_t bytes,
                                                     void *block, bool *done) {
     enum { FEWEST = 16 }; // columns
     const int64_t pixel = (int64_t)layer->depth * layer->channels, row = pixel * g->out[1];
@@ -42,11 +42,11 @@ static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop
             const int32_t n = g->out[1] - j < columns ? g->out[1] - j : columns;
             pt_geometry part = *g;
             pt_gemm_s8 own = *layer;
-            const int8_t *from = take_places(&part, 0, i, m, in, g->in[1] * g->pixel);
-            from = take_places(&part, 1, j, n, from, g->pixel);
+            const int8_t *from = select_positions(&part, 0, i, m, in, g->in[1] * g->pixel);
+            from = select_positions(&part, 1, j, n, from, g->pixel);
             PT_TRY(pt_count_product(c, m * n, (int32_t)pixel));
-            *done =
-                loop(&part, &own, from, out + (i * g->out[1] + j) * layer->out_stride, block, room);
+            *done = loop(&part, &own, from, out + (i * g->out[1] + j) * layer->out_stride, block,
+                         bytes);
             if (!*done) {
                 return PT_ERROR_OK;
             }
@@ -56,12 +56,12 @@ static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop
 }
 
 int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_gemm_s8 *layer,
-                         const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done) {
+                         const int8_t *in, int8_t *out, uint32_t bytes, void *block, bool *done) {
     const int64_t steps = (int64_t)layer->depth * layer->channels * g->out[1] * g->out[0];
     if (steps > PT_PART_STEPS) {
-        return convolve_large(c, loop, g, layer, in, out, room, block, done);
+        return convolve_large(c, loop, g, layer, in, out, bytes, block, done);
     }
     PT_TRY(pt_count_work(c, (int32_t)steps));
-    *done = loop(g, layer, in, out, block, room);
+    *done = loop(g, layer, in, out, block, bytes);
     return PT_ERROR_OK;
 }

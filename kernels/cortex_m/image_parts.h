@@ -8,12 +8,12 @@
 
 // A loop over a whole image, as pt_convolve; what it is told may be changed behind it.
 typedef bool pt_image_loop(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                           void *block, uint32_t room);
+                           void *block, uint32_t bytes);
 
 // Calls the loop for some rows of the image at a time, or parts of a row where these are long.
 // Polls. *done becomes false as soon as the loop returns it.
 PT_MUST_USE int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g,
                                      pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                                     uint32_t room, void *block, bool *done);
+                                     uint32_t bytes, void *block, bool *done);
 
 #endif

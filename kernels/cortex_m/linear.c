@@ -69,7 +69,7 @@ static int linear_s8_multiply_rows(pt_context *c, const pt_linear *p, const int8
                                    const int8_t *w, int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
     // If there is enough for all calls there is for this one: no need to compute its own.
-    const bool suffices = !PT_ROWS_TAKE_SCRATCH || c->scratch_size >= c->scratch_needed ||
+    const bool suffices = !PT_ROWS_NEED_SCRATCH || c->scratch_size >= c->scratch_needed ||
                           c->scratch_size >= scratch_of(p);
     for (int32_t i = 0; i < rows; i++) {
         if (pt_skips_round()) {
@@ -178,26 +178,26 @@ static COLD int linear_s8_check_linear(pt_context *c, const pt_ref *args, const 
 }
 
 // Reads what check_linear has accepted.
-static void read_linear(const pt_context *c, const pt_ref *args, uint32_t known, const pt_tensor *w,
-                        pt_linear *p) {
+static void read_linear(const pt_context *c, const pt_ref *args, uint32_t variant,
+                        const pt_tensor *w, pt_linear *p) {
     const pt_ref addends = addends_of(args);
     p->rows = 1;
     p->depth = w->sizes[1];
     p->outputs = w->sizes[0];
     p->addends = pt_is_none(addends) ? NULL : pt_get_data(c, addends);
     p->exact_addends = !pt_is_none(args[QUANTIZED_LINEAR_KERNEL_SUM]);
-    p->small_addends = known & SMALL_ADDENDS;
+    p->small_addends = variant & SMALL_ADDENDS;
     p->x_offset = p->exact_addends ? 0 : int32_of(c, args[QUANTIZED_LINEAR_INPUT_OFFSET]);
-    p->w_offset = known & NO_W_OFFSET ? 0 : int32_of(c, args[QUANTIZED_LINEAR_FILTER_OFFSET]);
+    p->w_offset = variant & NO_W_OFFSET ? 0 : int32_of(c, args[QUANTIZED_LINEAR_FILTER_OFFSET]);
     p->multiplier = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_MULTIPLIERS]);
     p->shift = first_int(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS]);
     p->range = (pt_range){int32_of(c, args[QUANTIZED_LINEAR_OUTPUT_OFFSET]), INT8_MIN, INT8_MAX};
     p->packed = NULL;
-    if (!(known & WHOLE_RANGE)) {
+    if (!(variant & WHOLE_RANGE)) {
         p->range.min = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN]);
         p->range.max = int32_of(c, args[QUANTIZED_LINEAR_ACTIVATION_MAX]);
     }
-    if (!(known & ONE_ROW)) {
+    if (!(variant & ONE_ROW)) {
         pt_tensor x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
         p->rows = (int32_t)pt_product(x.sizes, x.rank - 1u);
     }

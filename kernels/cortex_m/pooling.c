@@ -44,12 +44,12 @@ static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout,
 static int32_t pooling_s8_count_windows(const pooling *p, uint32_t d, int32_t size,
                                         bool ceil_mode) {
     const pt_window *w = &p->window;
-    int64_t room = size + 2 * (int64_t)w->padding[d] - w->kernel[d];
+    int64_t slack = size + 2 * (int64_t)w->padding[d] - w->kernel[d];
     if (!ceil_mode) {
         return pt_count_windows(w, d, size);
     }
-    room += w->stride[d] - 1;
-    int64_t n = pt_count_steps(room, w->stride[d]);
+    slack += w->stride[d] - 1;
+    int64_t n = pt_count_steps(slack, w->stride[d]);
     return (int32_t)((n - 1) * w->stride[d] >= size + w->padding[d] ? n - 1 : n);
 }
 

@@ -166,14 +166,14 @@ int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_im
 
 // ---- windows
 
-int64_t pt_count_steps(int64_t room, int32_t stride) {
-    return room < 0 ? 0 : (int64_t)((uint32_t)room / (uint32_t)stride) + 1;
+int64_t pt_count_steps(int64_t slack, int32_t stride) {
+    return slack < 0 ? 0 : (int64_t)((uint32_t)slack / (uint32_t)stride) + 1;
 }
 
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)w->dilation[d] * (w->kernel[d] - 1);
-    int64_t room = size + 2 * (int64_t)w->padding[d] - reach - 1;
-    return (int32_t)pt_count_steps(room, w->stride[d]);
+    int64_t slack = size + 2 * (int64_t)w->padding[d] - reach - 1;
+    return (int32_t)pt_count_steps(slack, w->stride[d]);
 }
 
 void pt_limit_steps(pt_window *w, const pt_image *in, const pt_image *out) {

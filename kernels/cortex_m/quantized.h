@@ -59,7 +59,7 @@ typedef struct pt_window {
 
 // Number of positions `stride` apart, at least one for room that is not negative. Room is a size
 // and at most two paddings and a stride, so below 2**32.
-int64_t pt_count_steps(int64_t room, int32_t stride);
+int64_t pt_count_steps(int64_t slack, int32_t stride);
 // Number of windows along dim d of `size` elements; 0 when none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
 // Limits a stride to the input's size where there is one window, and a dilation to 1 where there is

@@ -156,8 +156,8 @@ static int64_t out_size(const pt_context *c, const pt_ref *args, uint32_t i, boo
         return (in - 1) * stride - 2 * padding + reach +
                conv_parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0) + 1;
     }
-    const int64_t room = in + 2 * padding - reach - 1;
-    return room < 0 ? -1 : room / stride + 1;
+    const int64_t slack = in + 2 * padding - reach - 1;
+    return slack < 0 ? -1 : slack / stride + 1;
 }
 
 static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
@@ -217,8 +217,8 @@ static int32_t ceil_divide(int32_t a, int32_t b) {
 static pt_segment forward_segment(const pt_axis *x, int32_t o) {
     const int32_t start = o * x->stride - x->padding;
     const int32_t left = start < 0 ? ceil_divide(-start, x->dilation) : 0;
-    const int32_t room = start < x->in ? ceil_divide(x->in - start, x->dilation) : 0;
-    const int32_t end = room < x->kernel ? room : x->kernel;
+    const int32_t slack = start < x->in ? ceil_divide(x->in - start, x->dilation) : 0;
+    const int32_t end = slack < x->kernel ? slack : x->kernel;
     pt_segment s = {.start = o, .length = 1};
     if (left < end) {
         s.taps = end - left;

@@ -65,11 +65,11 @@ int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling
 // padding is at most half of what the kernel reaches over, and 2^29 where it is not.
 static int64_t pooling_count_windows(const pt_pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
-    int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;
-    if (room < 0 && !p->ceil_mode) {
+    int64_t slack = size + 2 * (int64_t)p->padding[d] - reach - 1;
+    if (slack < 0 && !p->ceil_mode) {
         return 0;
     }
-    int64_t up = room + (p->ceil_mode ? p->stride[d] - 1 : 0);
+    int64_t up = slack + (p->ceil_mode ? p->stride[d] - 1 : 0);
     int64_t n = up < 0 ? 0 : up / p->stride[d] + 1;
     if (p->ceil_mode && (n - 1) * p->stride[d] >= (int64_t)size + p->padding[d]) {
         n--; // the last window would start in the padding behind the input
@@ -85,14 +85,14 @@ pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t 
         first += outside * dilation;
         taps -= outside;
     }
-    int32_t room = size - first; // positions from the first tap to the end
-    room = room <= 0 ? 0 : dilation == 1 ? room : (room - 1) / dilation + 1;
-    return (pt_pool_span){first, taps < room ? taps : room};
+    int32_t slack = size - first; // positions from the first tap to the end
+    slack = slack <= 0 ? 0 : dilation == 1 ? slack : (slack - 1) / dilation + 1;
+    return (pt_pool_span){first, taps < slack ? taps : slack};
 }
 
 int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size) {
-    int32_t room = size + 2 * p->padding[d] - o * p->stride[d];
-    return p->kernel[d] < room ? p->kernel[d] : room;
+    int32_t slack = size + 2 * p->padding[d] - o * p->stride[d];
+    return p->kernel[d] < slack ? p->kernel[d] : slack;
 }
 
 pt_pool_span pt_adaptive_span(int32_t o, int32_t count, int32_t size) {

@@ -41,8 +41,8 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
     if (self->rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
-    int32_t room = self->rank ? self->sizes[dim] : 1;
-    if (size < 0 || size > room || step < 1) {
+    int32_t length = self->rank ? self->sizes[dim] : 1;
+    if (size < 0 || size > length || step < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size or step of the windows is out of range");
     }
     start_view(w, self);
@@ -51,7 +51,7 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
     w->strides[1][self->rank] = stride;
     w->rank++;
     if (self->rank) {
-        int64_t n = (room - size) / step + 1;
+        int64_t n = (length - size) / step + 1;
         w->sizes[dim] = (int32_t)n;
         w->strides[1][dim] = n > 1 ? (int32_t)((uint32_t)stride * (uint32_t)step) : 0;
     }

@@ -40,10 +40,10 @@ static __attribute__((noinline)) mp_obj_t pause_and_catch(void) {
 
 // MicroPython refuses to call a function when its limit is passed: it is tried that much deeper.
 static __attribute__((noinline)) mp_obj_t pause_deeper(void) {
-    volatile uint8_t room[PT_STACK_BYTES];
-    room[0] = 0;
+    volatile uint8_t stack[PT_STACK_BYTES];
+    stack[0] = 0;
     mp_obj_t raised = pause_and_catch();
-    (void)room[0];
+    (void)stack[0];
     return raised;
 }
 

@@ -1,5 +1,5 @@
 // int8 GEMM of patches that lie in a row of the input (1x1 convolution), on cores with the DSP
-// extension: pt_multiply_rows, called by convolve_pixels. Tile: 6 patches x 1 channel x 4 values by
+// extension: pt_multiply_rows, called by convolve_1x1. Tile: 6 patches x 1 channel x 4 values by
 // SMLAD, for a depth that is a multiple of 4 and plain weights, or packed ones where
 // pt_dsp_prefers_six; else pairs by gemm_s8.c. Packing: values with the offset, doubled, as int16.
 // Scratch: 12 bytes a value of depth, then 16 bytes a channel.

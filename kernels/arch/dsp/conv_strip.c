@@ -145,11 +145,11 @@ static void multiply_strip(const pt_gemm_s8 *layer, int32_t rows, int32_t channe
 // ---- images
 
 bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                 void *block, uint32_t room) {
+                 void *block, uint32_t bytes) {
     uint32_t needed = 2 * COLUMNS * (uint32_t)(g->kernel[0] * g->channels);
     strip s = {g, layer, in};
     if (layer->capacity_bytes == 0 || layer->packed || g->kernel[1] != 3 || g->stride[1] != 1 ||
-        g->dilation[1] != 1 || g->channels % 8 || g->out[1] < PATCHES || room < needed) {
+        g->dilation[1] != 1 || g->channels % 8 || g->out[1] < PATCHES || bytes < needed) {
         return false;
     }
     (void)block;

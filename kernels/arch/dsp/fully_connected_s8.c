@@ -91,13 +91,13 @@ enum { STEP_BYTES = 78 }; // all but the last
 
 // Rows of weights lie `near` bytes apart, but the third `far` bytes behind the second. Pointers are
 // a step behind what they lead to, and what the first round leaves out.
-static __attribute__((noinline)) void multiply_fours(const loop *given, int32_t depth, uint32_t near,
+static __attribute__((noinline)) void multiply_fours(const loop *state, int32_t depth, uint32_t near,
                                                      uint32_t far, const int8_t *w) {
     const uint32_t left_out = (uint32_t)-(depth / 4) & (STEPS - 1), back = 4 * left_out;
-    const uintptr_t start = (uintptr_t)given->start - 8 - 2 * back;
-    const uintptr_t end = (uintptr_t)given->end - 8;
+    const uintptr_t start = (uintptr_t)state->start - 8 - 2 * back;
+    const uintptr_t end = (uintptr_t)state->end - 8;
     uintptr_t enter = STEP_BYTES * left_out;
-    loop g = *given;
+    loop g = *state;
     register uintptr_t r0 __asm__("r0") = (uintptr_t)w - 4 - back;
     __asm__ volatile(
         ".balign 4\n\t"                            // ADR counts from a multiple of 4
@@ -217,13 +217,13 @@ enum { PACKED_STEPS = 4 }; // that are unrolled
 
 // `enter`: bytes of code of the steps that the first round leaves out; `first`: 1 for half a step
 // before the steps. Both become addresses.
-static __attribute__((noinline)) void fc_multiply_packed(const loop *given, int32_t depth,
+static __attribute__((noinline)) void fc_multiply_packed(const loop *state, int32_t depth,
                                                         const int16_t *w) {
     const int32_t steps = depth / 8;
     uint32_t enter = PACKED_STEP_BYTES *
                      (steps ? (uint32_t)-steps & (PACKED_STEPS - 1) : PACKED_STEPS);
     uint32_t first = (uint32_t)depth >> 2 & 1;
-    loop g = *given;
+    loop g = *state;
     const uint32_t *a;
     __asm__ volatile(
         ".balign 4\n\t"                            // ADR counts from a multiple of 4

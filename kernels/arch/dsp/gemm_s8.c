@@ -17,7 +17,7 @@ typedef int16_t __attribute__((may_alias)) half;
 
 // Channels whose weights the room for parts holds as pairs.
 static int32_t channels_of_part(const pt_gemm_s8 *layer) {
-    return (PT_CHANNEL_ROOM * 4 / (2 * pt_whole_depth(layer))) & ~1;
+    return (PT_CHANNEL_WORDS * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
 
 void pt_begin_layer(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
@@ -35,21 +35,21 @@ void pt_begin_layer(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
     }
 }
 
-void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
+void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     int32_t max = channels_of_part(layer);
     if (!layer->in_parts) {
         return;
     }
     layer->channels = layer->channels < max ? layer->channels : max;
-    layer->packed = room;
+    layer->packed = scratch;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
-        room = pt_widen_pair(layer->weights + o * layer->depth, layer->depth, room);
+        scratch = pt_widen_pair(layer->weights + o * layer->depth, layer->depth, scratch);
     }
 }
 
 // ---- packing
 
-static inline uint32_t *gemm_s8_place(const pt_gemm_s8 *layer, int32_t i, int32_t k) {
+static inline uint32_t *gemm_s8_word_at(const pt_gemm_s8 *layer, int32_t i, int32_t k) {
     return (uint32_t *)layer->block + (k >> 2) * 2 * layer->width + 2 * i;
 }
 
@@ -104,7 +104,7 @@ pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) 
 // The patch of a 3x3 kernel with three channels.
 void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
-    uint32_t *to = gemm_s8_place(layer, i, 0);
+    uint32_t *to = gemm_s8_word_at(layer, i, 0);
 #pragma GCC unroll 6
     for (int32_t k = 0; k < 24; k += 4, to += 2 * layer->width) {
         to[0] = pair_of_nines(values, step, k, offsets);
@@ -118,7 +118,7 @@ void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32
 void pt_pack_3x3(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     const int8_t *second = values + step, *third = second + step;
-    uint32_t *to = gemm_s8_place(layer, i, 0);
+    uint32_t *to = gemm_s8_word_at(layer, i, 0);
     to[0] = gemm_s8_pair_of(values[0], values[2], offsets);
     to[1] = gemm_s8_pair_of(values[1], second[0], offsets);
     to += 2 * layer->width;
@@ -130,14 +130,14 @@ void pt_pack_3x3(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32
 }
 
 static void gemm_s8_pack_value(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t value) {
-    half *halves = (half *)(gemm_s8_place(layer, i, k) + (k & 1));
+    half *halves = (half *)(gemm_s8_word_at(layer, i, k) + (k & 1));
     halves[k >> 1 & 1] = (int16_t)value;
 }
 
 void pt_pack_words(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *values,
                    int32_t count, int32_t rows, int32_t step) {
     uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
-    uint32_t *to = gemm_s8_place(layer, i, k);
+    uint32_t *to = gemm_s8_word_at(layer, i, k);
     for (; rows > 0; rows--, values += step) {
         to = pack_words(to, values, count / 4, offsets, 8 * layer->width);
     }
@@ -154,7 +154,7 @@ void pt_pack_bytes(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *
             gemm_s8_pack_value(layer, i, k++, *values++ + layer->offset);
         } else {
             int16x2_t offsets = pt_pair_of(layer->offset);
-            uint32_t *to = gemm_s8_place(layer, i, k);
+            uint32_t *to = gemm_s8_word_at(layer, i, k);
             to[0] = gemm_s8_pair_of(values[0], values[2], offsets);
             to[1] = gemm_s8_pair_of(values[1], values[3], offsets);
             k += 4, values += 4;
@@ -182,7 +182,7 @@ static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, 
     while (to != (int8_t *)words + depth) {
         *to++ = (int8_t)-layer->offset;
     }
-    pack_words(gemm_s8_place(layer, i, 0), (const int8_t *)words, depth / 4,
+    pack_words(gemm_s8_word_at(layer, i, 0), (const int8_t *)words, depth / 4,
                (uint32_t)pt_pair_of(layer->offset), 8 * layer->width);
 }
 
@@ -207,7 +207,7 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
     for (; k < end && ((k | end) & 3); k++) {
         gemm_s8_pack_value(layer, i, k, 0);
     }
-    for (uint32_t *to = gemm_s8_place(layer, i, k); k < end; k += 4, to += 2 * layer->width) {
+    for (uint32_t *to = gemm_s8_word_at(layer, i, k); k < end; k += 4, to += 2 * layer->width) {
         to[0] = to[1] = 0;
     }
 }
@@ -392,7 +392,7 @@ static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, 
 static void multiply_channel(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;
-        const half *values = (const half *)gemm_s8_place(layer, i, 0);
+        const half *values = (const half *)gemm_s8_word_at(layer, i, 0);
         int32_t sum = pt_bias_of(&layer->output, o), k = layer->depth;
         for (; k >= 4; k -= 4, w += 4, values += 4 * layer->width) {
             sum += values[0] * w[0] + values[2] * w[1] + values[1] * w[2] + values[3] * w[3];

@@ -20,7 +20,7 @@
 // bias contains it.
 
 enum {
-    PATCHES = PT_THREES,
+    PATCHES = PT_TILE_PATCHES,
     FEWEST = 16, // outputs of a channel for which it pays to widen its weights
     ENOUGH = 128,
     MANY = 64,          // channels, beside rows of the kernel that are packed quickly
@@ -51,8 +51,8 @@ static pt_band im2row_band_of(const pt_geometry *g, bool is_packed) {
 }
 
 // Rows of outputs at a time; 0 for too little room.
-static int32_t im2row_outputs_of(const pt_band *b, uint32_t room) {
-    int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
+static int32_t im2row_outputs_of(const pt_band *b, uint32_t bytes) {
+    int32_t rows = pt_band_outputs(b, bytes, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
@@ -189,7 +189,7 @@ static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, ui
 // ---- layers
 
 static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                            void *block, uint32_t room) {
+                            void *block, uint32_t bytes) {
     const bool by_words = g->channels % 4 == 0;
     const uint8_t *packed = by_words && layer->channels % 2 == 0 ? layer->packed : NULL;
     if (im2row_scratch(g, layer) == 0 || !(packed || layer->weights) ||
@@ -197,7 +197,7 @@ static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
         return false;
     }
     pt_band b = im2row_band_of(g, packed);
-    const int32_t rows = im2row_outputs_of(&b, room), line = g->out[1] * layer->out_stride;
+    const int32_t rows = im2row_outputs_of(&b, bytes), line = g->out[1] * layer->out_stride;
     if (rows == 0) {
         return false;
     }
@@ -206,7 +206,7 @@ static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
     b.outside = by_words ? 0 : im2row_pair_of(-layer->offset, -layer->offset);
     pt_begin_band(&b, rows, block);
     const int32_t steps = steps_of(g, b.words), band_row = 4 * b.words;
-    pt_threes threes = {.values = b.values,
+    pt_tile_3x2 tile = {.values = b.values,
                         .steps = steps,
                         .gap = b.rows * band_row - 8 * PATCHES * steps,
                         .last = (g->out[1] - PATCHES) * layer->out_stride,
@@ -215,14 +215,14 @@ static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
     for (int32_t first = 0; first < g->out[0]; first += rows, out += rows * line) {
         const int32_t n = g->out[0] - first < rows ? g->out[0] - first : rows;
         uint32_t *pair = packed ? (uint32_t *)(uintptr_t)packed : block;
-        threes.rows = n;
+        tile.rows = n;
         pt_fill_band(&b, in, first);
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             for (int32_t i = 0; !packed && i < 2; i++) {
                 im2row_widen_channel(&b, layer, channel + i, i, pair);
             }
-            pt_multiply_threes(&threes, pair, layer->out_stride, out + channel);
+            pt_multiply_tile_3x2(&tile, pair, layer->out_stride, out + channel);
             pair += packed ? 8 + 4 * steps : 0;
         }
         pt_limit(layer, n * g->out[1], out);
@@ -232,6 +232,6 @@ static bool im2row_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
 
 #endif
 
-const pt_conv_variant pt_im2row = {im2row_scratch, PT_BAND_FORM(im2row_convolve)};
+const pt_conv_variant pt_im2row = {im2row_scratch, PT_BAND_VARIANT(im2row_convolve)};
 
 #endif

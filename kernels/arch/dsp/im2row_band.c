@@ -9,7 +9,7 @@ void pt_begin_band(pt_band *b, int32_t outputs, void *block) {
     b->outputs = outputs;
     b->rows = pt_band_seen(b->g, outputs);
     b->edge = (int8_t *)block + b->weights;
-    b->values = (uint32_t *)(void *)((uint8_t *)block + pt_band_fixed(b) - PT_THREES_BEHIND);
+    b->values = (uint32_t *)(void *)((uint8_t *)block + pt_band_fixed(b) - PT_TILE_OVERREAD);
 }
 
 // Columns from x on, of which some are outside, to the edge.

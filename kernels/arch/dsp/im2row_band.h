@@ -32,7 +32,7 @@ static inline int32_t pt_band_blocks(const pt_band *b) {
 
 // Scratch: bytes for the band, and bytes for each row of the input.
 static inline uint32_t pt_band_fixed(const pt_band *b) {
-    return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + PT_THREES_BEHIND;
+    return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + PT_TILE_OVERREAD;
 }
 
 static inline uint32_t pt_band_row(const pt_band *b) {
@@ -46,10 +46,10 @@ static inline int32_t pt_band_seen(const pt_geometry *g, int32_t n) {
 
 // Rows of outputs at a time, `most` or less, in as few bands of about the same size as `room` bytes
 // allow; 0 for too little room.
-static inline int32_t pt_band_outputs(const pt_band *b, uint32_t room, int32_t max) {
+static inline int32_t pt_band_outputs(const pt_band *b, uint32_t bytes, int32_t max) {
     const pt_geometry *g = b->g;
     uint32_t fixed = pt_band_fixed(b);
-    int32_t rows = room < fixed ? 0 : (int32_t)((room - fixed) / pt_band_row(b));
+    int32_t rows = bytes < fixed ? 0 : (int32_t)((bytes - fixed) / pt_band_row(b));
     if (rows < g->kernel[0]) {
         return 0;
     }
@@ -73,13 +73,13 @@ void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
 // The convolution itself. A build for another core only computes the scratch of a board with the
 // extension.
 #if defined(PT_IM2COL_DSP)
-#define PT_BAND_FORM(convolve) convolve
+#define PT_BAND_VARIANT(convolve) convolve
 #else
-#define PT_BAND_FORM(convolve) pt_no_band
+#define PT_BAND_VARIANT(convolve) pt_no_band
 
 static inline bool pt_no_band(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                              void *block, uint32_t room) {
-    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+                              void *block, uint32_t bytes) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)bytes;
     return false;
 }
 #endif

@@ -21,7 +21,7 @@
 // Either the weights or the values are doubled: the weights if they are packed.
 
 enum {
-    PIXELS = PT_THREES,
+    PIXELS = PT_TILE_PATCHES,
     FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
     ENOUGH = 192,         // pixels for which that takes 1 %
     FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
@@ -34,9 +34,9 @@ static uint32_t fixed_bytes(const pt_geometry *g) {
 }
 
 // Pixels at a time, a multiple of PIXELS; 0 for too little room.
-static int32_t pixels_in(const pt_geometry *g, uint32_t room) {
+static int32_t pixels_in(const pt_geometry *g, uint32_t bytes) {
     const uint32_t fixed = fixed_bytes(g), pixel = 2 * (uint32_t)g->channels;
-    const int32_t pixels = room < fixed ? 0 : (int32_t)((room - fixed) / pixel) / PIXELS * PIXELS;
+    const int32_t pixels = bytes < fixed ? 0 : (int32_t)((bytes - fixed) / pixel) / PIXELS * PIXELS;
     return pixels * g->channels < FEWEST_VALUES ? 0 : pixels;
 }
 
@@ -46,11 +46,11 @@ static int32_t whole_groups(int32_t pixels) {
 
 // Pixels at a time of n, in bands of about the same size, as many as gain.
 static int32_t pixels_of(const pt_geometry *g, int32_t n) {
-    const int32_t room =
+    const int32_t fitting =
         pixels_in(g, PT_VARIANT_SCRATCH); // 0: channels are too many to multiply them
-    const bool few = room && ENOUGH * g->channels < FEWEST_VALUES;
+    const bool few = fitting && ENOUGH * g->channels < FEWEST_VALUES;
     const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
-    const int32_t max = room < enough ? room : enough;
+    const int32_t max = fitting < enough ? fitting : enough;
     if (n <= max || max == 0) {
         return max == 0 ? 0 : whole_groups(n);
     }
@@ -196,9 +196,9 @@ static void conv1x1_make_pair(const pt_gemm_s8 *layer, int32_t o, uint32_t *pair
 }
 
 static bool conv1x1_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                             void *block, uint32_t room) {
+                             void *block, uint32_t bytes) {
     const uint32_t *packed = layer->channels % 2 == 0 ? layer->packed : NULL;
-    const int32_t n = g->out[0] * g->out[1], max = pixels_in(g, room);
+    const int32_t n = g->out[0] * g->out[1], max = pixels_in(g, bytes);
     if (max == 0 || n < PIXELS || !(packed || layer->weights) || suits_rows(n, packed) ||
         !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
@@ -210,7 +210,7 @@ static bool conv1x1_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in
     for (int32_t first = 0, some; first < n; first += some, out += some * stride) {
         some = n - first < max ? n - first : max;
         const int32_t again = some < PIXELS ? PIXELS - some : 0;
-        const pt_threes threes = {.values = values,
+        const pt_tile_3x2 tile = {.values = values,
                                   .steps = layer->depth / 4,
                                   .last = (some + again - PIXELS) * stride,
                                   .rows = 1};
@@ -221,7 +221,7 @@ static bool conv1x1_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in
             if (!packed) {
                 conv1x1_make_pair(layer, channel, block);
             }
-            pt_multiply_threes(&threes, pair, stride, out - again * stride + channel);
+            pt_multiply_tile_3x2(&tile, pair, stride, out - again * stride + channel);
             pair += packed ? 8 + layer->depth : 0;
         }
         pt_limit(layer, again + some, out - again * stride);
@@ -231,6 +231,6 @@ static bool conv1x1_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in
 
 #endif
 
-const pt_conv_variant pt_pointwise = {conv1x1_scratch, PT_BAND_FORM(conv1x1_convolve)};
+const pt_conv_variant pt_pointwise = {conv1x1_scratch, PT_BAND_VARIANT(conv1x1_convolve)};
 
 #endif

@@ -101,7 +101,7 @@ enum { STEP_BYTES = 72, BEGUN = 1 };
 
 #endif
 
-#define FINISH_THREES                                           \
+#define FINISH_3x2                                           \
     FINISH_BEGIN("%[s0]", "r0", "r2", "%[w]")                   \
     FINISH_BEGIN("%[s1]", "r3", "r5", "%[w]")                   \
     FINISH_NEXT("%[s0]", "r1", "%[s2]", "r0", "r2", "%[w]")     \
@@ -111,7 +111,7 @@ enum { STEP_BYTES = 72, BEGUN = 1 };
     FINISH_END("%[s4]", "r1")                                   \
     FINISH_END("%[s5]", "r4")
 
-void pt_multiply_threes(const pt_threes *x, const uint32_t *pair, int32_t stride, int8_t *out) {
+void pt_multiply_tile_3x2(const pt_tile_3x2 *x, const uint32_t *pair, int32_t stride, int8_t *out) {
     const uint32_t *w_end = pair + 2 + 4 * x->steps, *w = pair, *a = x->values, *row = a;
     uint32_t enter = pt_spare_code(x->steps - BEGUN, 8, STEP_BYTES);
     const int8_t *last = out + x->last;
@@ -131,7 +131,7 @@ void pt_multiply_threes(const pt_threes *x, const uint32_t *pair, int32_t stride
         "cmp %[w], " W_END "\n\t"
         "bne 2b\n\t"
         "ldmia %[w], {r0-r5}\n\t"
-        FINISH_THREES
+        FINISH_3x2
         "ldr r0, %[out]\n\t"
         "ldr r1, %[stride]\n\t"
         "ldr r3, %[last]\n\t"

@@ -7,26 +7,26 @@
 #include <stdint.h>
 
 enum {
-    PT_THREES = 3,
-    PT_THREES_BEHIND = 20, // bytes behind the values that a sum may read
+    PT_TILE_PATCHES = 3,
+    PT_TILE_OVERREAD = 20, // bytes behind the values that a sum may read
 };
 
 // Rows of blocks of three. Of a block words alternate: of each two of a step first that of the
 // first value, second and third, then the others.
-typedef struct pt_threes {
+typedef struct pt_tile_3x2 {
     const uint32_t *values; // of the first block
     int32_t steps;          // of two words, of a sum
     int32_t gap;            // bytes from the end of what a sum reads to the next block
     int32_t last;           // bytes from a row's first output to that of its last block
     int32_t rows;
     int32_t row, out_row; // bytes from a row's values and outputs to those of the next
-} pt_threes;
+} pt_tile_3x2;
 
 // Two channels, whose doubled bias, words and parameters are at `pair`:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
 // `stride` is bytes from an output to its neighbour. A row's last block ends with it.
-void pt_multiply_threes(const pt_threes *x, const uint32_t *pair, int32_t stride, int8_t *out);
+void pt_multiply_tile_3x2(const pt_tile_3x2 *x, const uint32_t *pair, int32_t stride, int8_t *out);
 
 #endif

@@ -54,8 +54,8 @@ static pt_band winograd_band_of(const pt_geometry *g) {
 }
 
 // Rows of outputs at a time; 0 for too little room.
-static int32_t winograd_outputs_of(const pt_band *b, uint32_t room) {
-    int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
+static int32_t winograd_outputs_of(const pt_band *b, uint32_t bytes) {
+    int32_t rows = pt_band_outputs(b, bytes, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
@@ -180,7 +180,7 @@ static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, in
 
 // The bytes 0 and 2 of each of six columns; or 1 and 3, with a rotation. `first`: of the loads that
 // come last; `to`: how the first m is addressed.
-#define TRANSFORM(first, rotation, place, to)                       \
+#define TRANSFORM(first, rotation, shift, to)                       \
     "ldr %[x2], [%[x], %[pixel], lsl #1]\n\t"                       \
     "ldr %[x4], [%[x], %[pixel], lsl #2]\n\t"                       \
     "ldr %[x0], [%[x]]" first "\n\t"                                \
@@ -196,18 +196,18 @@ static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, in
     "add %[m], %[to], %[step], lsl #1\n\t"                          \
     "ssub16 %[x0], %[x0], %[x2]\n\t"                                \
     "ssub16 %[spare], %[x2], %[x4]\n\t"                             \
-    "strd %[x0], %[spare], [%[m]" place "]\n\t"                     \
+    "strd %[x0], %[spare], [%[m]" shift "]\n\t"                     \
     "add %[m], %[m], %[step]\n\t"                                   \
     "ssub16 %[x0], %[x3], %[x1]\n\t"                                \
     "ssub16 %[x5], %[x5], %[x3]\n\t"                                \
-    "strd %[x0], %[x5], [%[m]" place "]\n\t"                        \
+    "strd %[x0], %[x5], [%[m]" shift "]\n\t"                        \
     "add %[m], %[to], %[step]\n\t"                                  \
     "sadd16 %[x0], %[x1], %[x2]\n\t"                                \
     "sadd16 %[x5], %[x3], %[x4]\n\t"                                \
     "strd %[x0], %[x5], [%[to]" to "\n\t"                           \
     "ssub16 %[x2], %[x2], %[x1]\n\t"                                \
     "ssub16 %[x4], %[x4], %[x3]\n\t"                                \
-    "strd %[x2], %[x4], [%[m]" place "]\n\t"
+    "strd %[x2], %[x4], [%[m]" shift "]\n\t"
 
 // The six columns of a block in one row.
 static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
@@ -349,12 +349,12 @@ static void winograd_multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, co
 // clang-format on
 
 static bool winograd_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                              void *block, uint32_t room) {
+                              void *block, uint32_t bytes) {
     if (winograd_scratch(g, layer) == 0 || !(layer->packed || pt_gemm_s8_scales_fast(layer))) {
         return false;
     }
     pt_band b = winograd_band_of(g);
-    const int32_t rows = winograd_outputs_of(&b, room), line = g->out[1] * layer->out_stride;
+    const int32_t rows = winograd_outputs_of(&b, bytes), line = g->out[1] * layer->out_stride;
     if (rows == 0) {
         return false;
     }
@@ -382,6 +382,6 @@ static bool winograd_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *i
 
 #endif
 
-const pt_conv_variant pt_winograd = {winograd_scratch, PT_BAND_FORM(winograd_convolve)};
+const pt_conv_variant pt_winograd = {winograd_scratch, PT_BAND_VARIANT(winograd_convolve)};
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { LANES = 8 };
 
-bool pt_takes_taps(const pt_channels *output, int32_t n) {
+bool pt_supports_taps(const pt_channels *output, int32_t n) {
     return n >= LANES && pt_vectors() != PT_VECTORS_NONE && pt_scales_by_vectors(output, n);
 }
 

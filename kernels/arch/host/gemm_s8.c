@@ -11,7 +11,7 @@
 
 // Values of patches.
 enum {
-    PT_ROOM = 16384,
+    PT_BLOCK_VALUES = 16384,
     NEAR = 8192, // that stay in the first cache
 };
 
@@ -21,7 +21,7 @@ static int32_t padded_depth(int32_t depth, int32_t lanes) {
 
 // Returns the number of patches, of n, that are taken together.
 static int32_t patches_of(int32_t padded, int32_t n) {
-    int32_t max = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_ROOM / padded;
+    int32_t max = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_BLOCK_VALUES / padded;
     return n < max ? n : max;
 }
 
@@ -94,7 +94,7 @@ int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t
 
 static void host_gemm_s8_multiply_rows(const pt_gemm_s8 *layer, const int8_t *patches,
                                        int32_t stride, int32_t n, int8_t *out) {
-    const int vectors = layer->depth <= PT_ROOM / 2 - 16 ? pt_vectors() : PT_VECTORS_NONE;
+    const int vectors = layer->depth <= PT_BLOCK_VALUES / 2 - 16 ? pt_vectors() : PT_VECTORS_NONE;
     if (PT_HAS_ANY_CORE && layer->packed) {
         pt_multiply_unpacked(layer, patches, stride, n, out);
     } else if (vectors == PT_VECTORS_UPPER) {

@@ -536,18 +536,18 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
 }
 
 bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                 void *block, uint32_t room) {
+                 void *block, uint32_t bytes) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
-    if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
+    if (layer->channels < 4 || bytes < needed || ((uint32_t)block & 3) ||
         !pt_have_fast_scales(&layer->output, layer->channels)) {
         convolve_singly(&x, out);
         return true;
     }
     uint32_t used = mve_conv_s8_has_windows(g, layer, out) ? window_bytes(g) : needed;
-    int32_t room_for = (int32_t)((room - used) / 4);
-    if (room_for >= CHANNELS || room_for >= layer->channels) {
-        mve_conv_s8_convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + used));
+    int32_t max_channels = (int32_t)((bytes - used) / 4);
+    if (max_channels >= CHANNELS || max_channels >= layer->channels) {
+        mve_conv_s8_convolve_parts(&x, max_channels, out, (int32_t *)(void *)(x.block + used));
     } else if (layer->channels <= FEW_CHANNELS) {
         convolve_few_by_stack(&x, out);
     } else {
@@ -565,9 +565,9 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
                                   int8_t *rows) {
     for (int32_t i = 0; i < n; i += 8) {
         mve_pred16_t p = vctp16q((uint32_t)(n - i));
-        uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)depth);
+        uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)depth);
         for (int32_t k = 0; k < depth; k++) {
-            vstrbq_scatter_offset_p_s16(rows + i * depth + k, places,
+            vstrbq_scatter_offset_p_s16(rows + i * depth + k, offsets,
                                         vldrbq_z_s16(weights + k * step + i, p), p);
         }
     }
@@ -575,9 +575,9 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
 
 // One input channel after the other, as convolutions of their own.
 bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                            void *block, uint32_t room) {
+                            void *block, uint32_t bytes) {
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
-    if (rows + pt_min_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
+    if (rows + pt_min_scratch(layer->depth) > bytes || layer->depth > UINT16_MAX / 8) {
         return false;
     }
     int32_t outputs = layer->channels, n = g->channels;
@@ -587,7 +587,7 @@ bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in,
     for (const int8_t *end = in + g->pixel; in != end; in++, out += n, weights += n) {
         turn_weights(weights, outputs, n, layer->depth, block);
         layer->weights = block;
-        pt_convolve(g, layer, in, out, (int8_t *)block + rows, room - rows);
+        pt_convolve(g, layer, in, out, (int8_t *)block + rows, bytes - rows);
         pt_skip_channels(layer);
     }
     return true;

@@ -275,7 +275,7 @@ static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int3
 // Writes for n channels from `first` on the weights at their four positions in a window of four
 // columns of four lines, bias with the input's offset times the weights, multiplier and shift.
 static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) {
-    static const uint32_t places[4][4] = {
+    static const uint32_t offsets[4][4] = {
         {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
     const pt_channels *output = &x->layer->output;
     int8_t *stage = x->columns, *record = x->records;
@@ -289,8 +289,8 @@ static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) 
         vst1q_s8(stage + 192 + 16 * i, zero);
     }
     vst1q_s8(stage + 240, zero);
-    const uint32x4_t p0 = vld1q_u32(places[0]), p1 = vld1q_u32(places[1]);
-    const uint32x4_t p2 = vld1q_u32(places[2]), p3 = vld1q_u32(places[3]);
+    const uint32x4_t p0 = vld1q_u32(offsets[0]), p1 = vld1q_u32(offsets[1]);
+    const uint32x4_t p2 = vld1q_u32(offsets[2]), p3 = vld1q_u32(offsets[3]);
     const int32_t *bias = output->bias ? output->bias + first : NULL;
     const int32_t *multipliers = output->multipliers + first, *shifts = output->shifts + first;
     int32_t offset = x->layer->offset;
@@ -360,9 +360,9 @@ static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
     int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
     last = last < 0 ? 0 : last;
     for (int32_t i = 0; i < 4; i++) {
-        int32_t place = x->stride == 1 ? i / 2 * last : 2 * (i < n ? i : n - 1);
+        int32_t first_column = x->stride == 1 ? i / 2 * last : 2 * (i < n ? i : n - 1);
         for (int32_t j = 0; j < 4; j++) {
-            w->window[i][j] = (uint32_t)((place + j) * x->column);
+            w->window[i][j] = (uint32_t)((first_column + j) * x->column);
         }
         int32_t out =
             x->stride == 1 ? i % 2 * step + i / 2 * x->across.out_step : (i < n ? i : n - 1) * step;
@@ -772,11 +772,11 @@ static bool is_small(const pt_geometry *g) {
 }
 
 static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
-                                    int8_t *out, void *block, uint32_t room) {
+                                    int8_t *out, void *block, uint32_t scratch_bytes) {
     image x = {.g = g, .layer = layer, .in = in, .record = block};
     int32_t channels = layer->channels, columns = g->out[1];
-    int32_t max =
-        ((int32_t)room - (int32_t)sizeof(lanes)) / (columns * (int32_t)sizeof(pt_lanes_pixel));
+    int32_t max = ((int32_t)scratch_bytes - (int32_t)sizeof(lanes)) /
+                  (columns * (int32_t)sizeof(pt_lanes_pixel));
     if (channels < PT_LANES || !is_small(g) || max < 1 || !find_spans(g, 0, &x.along[0]) ||
         !find_spans(g, 1, &x.along[1])) {
         return false;
@@ -834,7 +834,7 @@ static bool mve_depthwise_has_windows(const pt_geometry *g) {
 
 static NOINLINE bool mve_depthwise_convolve_windows(const pt_geometry *g, const pt_gemm_s8 *layer,
                                                     const int8_t *in, int8_t *out, void *block,
-                                                    uint32_t room) {
+                                                    uint32_t scratch_bytes) {
     int32_t channels = layer->channels;
     if (!mve_depthwise_has_windows(g)) {
         return false;
@@ -848,7 +848,8 @@ static NOINLINE bool mve_depthwise_convolve_windows(const pt_geometry *g, const 
                    .column = 4 * n,
                    .records = block,
                    .columns = (int8_t *)block + n * RECORD};
-    int32_t size = (int32_t)room - n * RECORD - 64; // behind the last column there may be junk
+    int32_t size =
+        (int32_t)scratch_bytes - n * RECORD - 64; // behind the last column there may be junk
     int32_t max = (size / x.column - 3) / x.stride + 1;
     if (size < STAGE || max < OUTPUTS ||
         x.across.out_step + OUTPUTS * x.along.out_step > MAX_OFFSET) {
@@ -876,12 +877,12 @@ static bool pays_by_input(const pt_geometry *g) {
 }
 
 static bool convolve_3x3(const pt_geometry *g, const pt_gemm_s8 *layer, const int8_t *in,
-                         int8_t *out, void *block, uint32_t room, bool pads) {
+                         int8_t *out, void *block, uint32_t scratch_bytes, bool pads) {
     if (!is_3x3(g, layer) || ((uint32_t)block & 3)) {
         return false;
     }
-    bool done = convolve_lanes(g, layer, in, out, block, room) ||
-                (pads && mve_depthwise_convolve_windows(g, layer, in, out, block, room));
+    bool done = convolve_lanes(g, layer, in, out, block, scratch_bytes) ||
+                (pads && mve_depthwise_convolve_windows(g, layer, in, out, block, scratch_bytes));
     if (done) {
         pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
                         layer->channels);
@@ -890,12 +891,12 @@ static bool convolve_3x3(const pt_geometry *g, const pt_gemm_s8 *layer, const in
 }
 
 void pt_convolve_depthwise(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
-                           void *block, uint32_t room) {
+                           void *block, uint32_t scratch_bytes) {
     bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
     if (g->channels == 1) {
-        done = convolve_3x3(g, layer, in, out, block, room, pads);
+        done = convolve_3x3(g, layer, in, out, block, scratch_bytes, pads);
     } else if (pads && pays_by_input(g)) {
-        done = pt_convolve_multiplied(g, layer, in, out, block, room);
+        done = pt_convolve_multiplied(g, layer, in, out, block, scratch_bytes);
     }
     if (!done) {
         pt_convolve_any_depthwise(g, layer, in, out);

@@ -23,19 +23,19 @@ typedef struct group {
 
 // The taps along a dim that lie in the image: from which on, how many, and where.
 typedef struct inside {
-    int32_t first, n, place;
+    int32_t first, n, position;
 } inside;
 
 static NOINLINE inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) {
-    int32_t place = i * g->stride[d] - g->padding[d], rest = g->in[d] - place;
+    int32_t position = i * g->stride[d] - g->padding[d], rest = g->in[d] - position;
     int32_t dilation = g->dilation[d], first = 0, end = g->kernel[d];
-    if (place < 0) {
-        first = (dilation - 1 - place) / dilation;
+    if (position < 0) {
+        first = (dilation - 1 - position) / dilation;
     }
     if (rest <= dilation * (end - 1)) {
         end = rest > 0 ? (rest + dilation - 1) / dilation : 0;
     }
-    return end > first ? (inside){first, end - first, place + first * dilation} : (inside){0};
+    return end > first ? (inside){first, end - first, position + first * dilation} : (inside){0};
 }
 
 // Writes of each eight of n values the even ones, then the odd ones; zeros behind the last. `from`
@@ -102,8 +102,8 @@ static int32_t count_same(const pt_geometry *g, int32_t j, const inside *columns
     if (columns->n < g->kernel[1]) {
         return 1;
     }
-    const int32_t room = g->in[1] - columns->place - (g->kernel[1] - 1) * g->dilation[1] - 1;
-    const int32_t n = room / g->stride[1] + 1, rest = g->out[1] - j;
+    const int32_t slack = g->in[1] - columns->position - (g->kernel[1] - 1) * g->dilation[1] - 1;
+    const int32_t n = slack / g->stride[1] + 1, rest = g->out[1] - j;
     return n < rest ? n : rest;
 }
 
@@ -131,7 +131,7 @@ static NOINLINE void mve_lanes_run_row(group *x, int32_t i, const int8_t *in, in
         l->weight_row = (g->kernel[1] - columns.n) * channels;
         l->kind = x->n < PT_LANES ? x->n : is_full ? PT_SIXTEEN_FULL : PT_SIXTEEN;
         pt_lanes_pixel one = {
-            in + rows.place * line + columns.place * g->pixel,
+            in + rows.position * line + columns.position * g->pixel,
             x->layer->weights + x->first + (rows.first * g->kernel[1] + columns.first) * channels,
             l->kind == PT_SIXTEEN_FULL ? l->full_bias : l->bias, columns.n ? 4 * rows.n : 0};
         for (pt_lanes_pixel *end = pixels + n, *to = pixels; to != end; to++, one.in += move) {

@@ -72,7 +72,7 @@ typedef struct pt_sums_of_rows {
     "add     r8, r9\n"
 
 // The same where the taps are neighbours, too.
-#define PT_LOAD_NEIGHBOURS         \
+#define PT_LOAD_ADJACENT         \
     "vldrw.u32 %q[x0], [r8], #4\n" \
     "vldrw.u32 %q[x1], [r8], #4\n" \
     "vldrw.u32 %q[x2], [r8]\n"     \
@@ -174,9 +174,9 @@ PT_INLINE void pt_do_runs(pt_runs *r, pt_sums_of_rows *s) {
                : "r"(r12));
 }
 
-PT_INLINE void pt_do_runs_of_neighbours(pt_runs *r, pt_sums_of_rows *s) {
+PT_INLINE void pt_do_adjacent_runs(pt_runs *r, pt_sums_of_rows *s) {
     float32x4_t x2;
-    PT_DO_RUNS(PT_LOAD_NEIGHBOURS PT_ROWS_OF_THREE, "", , [x2] "=&w"(x2) : "r"(r12));
+    PT_DO_RUNS(PT_LOAD_ADJACENT PT_ROWS_OF_THREE, "", , [x2] "=&w"(x2) : "r"(r12));
 }
 
 PT_INLINE void pt_do_runs_at_edge(pt_runs *r, pt_sums_of_rows *s) {
@@ -210,13 +210,13 @@ PT_INLINE void pt_store_rows(const pt_products *p, const pt_sums_of_rows *s, con
     vstrwq_f32(out + 3 * row, vaddq_n_f32(s->s3, bias[3]));
 }
 
-PT_INLINE uint32x4_t pt_idle_scratch(int32_t step) {
+PT_INLINE uint32x4_t pt_lane_offsets(int32_t step) {
     return vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)step);
 }
 
 PT_INLINE void pt_scatter_rows(const pt_products *p, const pt_sums_of_rows *s, const float *bias,
                                float *out) {
-    const uint32x4_t to = pt_idle_scratch(p->columns.out_step);
+    const uint32x4_t to = pt_lane_offsets(p->columns.out_step);
     const int32_t row = p->out_row;
     vstrwq_scatter_shifted_offset_f32(out, to, vaddq_n_f32(s->s0, bias[0]));
     vstrwq_scatter_shifted_offset_f32(out + row, to, vaddq_n_f32(s->s1, bias[1]));
@@ -232,7 +232,7 @@ PT_INLINE void pt_scatter_rows(const pt_products *p, const pt_sums_of_rows *s, c
 // `unit` if columns are neighbours in b and out.
 PT_INLINE void pt_sum_quad(const pt_products *p, pt_quad_walk *w, const float *a, const float *b,
                            const float *bias, float *out, const bool unit) {
-    const uint32x4_t at = pt_idle_scratch(p->columns.b_step);
+    const uint32x4_t at = pt_lane_offsets(p->columns.b_step);
     pt_sums_of_rows s = pt_no_sums();
     for (int32_t n = w->groups; n > 0; n--) {
         w->runs.a = a;
@@ -263,20 +263,20 @@ PT_BLOCK(pt_sum_quad_gathered) {
 }
 
 // Neighbouring taps in one group of runs of three times n.
-PT_BLOCK(pt_sum_quad_neighbours) {
+PT_BLOCK(pt_sum_quad_adjacent) {
     (void)edges;
     pt_runs *r = &((pt_quad_walk *)walk)->runs;
     pt_sums_of_rows s = pt_no_sums();
     r->a = a;
     r->b = b;
-    pt_do_runs_of_neighbours(r, &s);
+    pt_do_adjacent_runs(r, &s);
     pt_store_rows(p, &s, bias, out);
 }
 
 // The same for padded lines, where it sees one element before b.
 PT_BLOCK(pt_sum_quad_padded) {
     if (edges == 0) {
-        pt_sum_quad_neighbours(p, walk, a, b - 1, bias, out, 0);
+        pt_sum_quad_adjacent(p, walk, a, b - 1, bias, out, 0);
         return;
     }
     pt_runs *r = &((pt_quad_walk *)walk)->runs;
@@ -302,7 +302,7 @@ PT_INLINE float32x4_t pt_gather_next(uint32x4_t *at) {
 PT_BLOCK(pt_sum_column) {
     (void)edges;
     const pt_tap_walk *w = walk;
-    uint32x4_t at = vaddq_n_u32(pt_idle_scratch(4 * p->a_row), (uint32_t)(a - 1));
+    uint32x4_t at = vaddq_n_u32(pt_lane_offsets(4 * p->a_row), (uint32_t)(a - 1));
     float32x4_t sum = vdupq_n_f32(0);
     int32_t middle = w->middle;
     for (int32_t n = w->count; n > 0; n--) {
@@ -317,7 +317,7 @@ PT_BLOCK(pt_sum_column) {
         b += wraps ? w->b_jump + w->b_wrap : w->b_jump;
         at = vaddq_n_u32(at, 4 * (uint32_t)(wraps ? w->a_jump + w->a_wrap : w->a_jump));
     }
-    vstrwq_scatter_shifted_offset_f32(out, pt_idle_scratch(p->out_row),
+    vstrwq_scatter_shifted_offset_f32(out, pt_lane_offsets(p->out_row),
                                       vaddq_f32(sum, vldrwq_f32(bias)));
 }
 
@@ -325,7 +325,7 @@ PT_BLOCK(pt_sum_column) {
 PT_INLINE void pt_sum_row(const pt_products *p, const pt_tap_walk *w, const float *a,
                           const float *b, const float *bias, float *out, const int vectors,
                           const bool unit) {
-    const uint32x4_t at = pt_idle_scratch(p->columns.b_step);
+    const uint32x4_t at = pt_lane_offsets(p->columns.b_step);
     float32x4_t sum[4];
     for (int i = 0; i < vectors; i++) {
         sum[i] = vdupq_n_f32(0);
@@ -349,7 +349,7 @@ PT_INLINE void pt_sum_row(const pt_products *p, const pt_tap_walk *w, const floa
         b += wraps ? w->b_jump + w->b_wrap : w->b_jump;
         a += wraps ? w->a_jump + w->a_wrap : w->a_jump;
     }
-    const uint32x4_t to = pt_idle_scratch(p->columns.out_step);
+    const uint32x4_t to = pt_lane_offsets(p->columns.out_step);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         sum[v] = vaddq_n_f32(sum[v], *bias);
@@ -407,9 +407,9 @@ PT_BLOCK(pt_sum_row_gathered) {
 // Four columns, or one.
 PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const float *a,
                             const float *b, const float *bias, float *out, const bool four) {
-    const uint32x4_t rows = pt_idle_scratch(p->b_row);
+    const uint32x4_t rows = pt_lane_offsets(p->b_row);
     const int32_t next = 4 * p->columns.b_step, back = 4 * w->b_inner - (four ? 3 * next : 0);
-    uint32x4_t at = vaddq_n_u32(pt_idle_scratch(4 * p->a_row), (uint32_t)(a - 1));
+    uint32x4_t at = vaddq_n_u32(pt_lane_offsets(4 * p->a_row), (uint32_t)(a - 1));
     pt_sums_of_rows s = pt_no_sums();
     for (int32_t count = w->count; count > 0; count -= w->middle) {
         float32x4_t x, weights;
@@ -424,7 +424,7 @@ PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const fl
         at = vaddq_n_u32(at, 4 * (uint32_t)w->a_wrap);
     }
     const float32x4_t add = vldrwq_f32(bias);
-    const uint32x4_t to = pt_idle_scratch(p->out_row);
+    const uint32x4_t to = pt_lane_offsets(p->out_row);
     const int32_t column = p->columns.out_step;
     vstrwq_scatter_shifted_offset_f32(out, to, vaddq_f32(s.s0, add));
     if (four) {
@@ -478,12 +478,12 @@ static pt_block pt_choose_quad(const pt_products *p, bool unit) {
     if (p->b_row != 0) {
         return (pt_block){pt_sum_four_lanes, 4, 4, false};
     }
-    const bool neighbours = pt_has_runs_of_three(p) && (p->padded || p->b_step[2] == 1);
+    const bool adjacent = pt_has_runs_of_three(p) && (p->padded || p->b_step[2] == 1);
     if (p->padded) {
-        return (pt_block){neighbours ? pt_sum_quad_padded : NULL, 4, 4, true};
+        return (pt_block){adjacent ? pt_sum_quad_padded : NULL, 4, 4, true};
     }
     if (unit) {
-        return (pt_block){neighbours ? pt_sum_quad_neighbours : pt_sum_quad_unit, 4, 4, true};
+        return (pt_block){adjacent ? pt_sum_quad_adjacent : pt_sum_quad_unit, 4, 4, true};
     }
     return (pt_block){pt_sum_quad_gathered, 4, 4, true};
 }

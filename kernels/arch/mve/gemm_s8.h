@@ -533,21 +533,21 @@ PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 
     PT_WITH(a, r12, q3, q6)
 
 // A part before another of its row, in the middle of a row, or the last.
-#define PT_FIRST_PART(form, columns, channels)                  \
-    form(a, channels, 0, PT_NEXT_TAP(r3, channels, q5),         \
+#define PT_FIRST_PART(row_part, columns, channels)                  \
+    row_part(a, channels, 0, PT_NEXT_TAP(r3, channels, q5),         \
          PT_TAP(r1, channels, q4, 1, 0), PT_COLUMN(columns, q0, 1, 0))
 
-#define PT_MIDDLE_PART(form, columns, channels, part, next)          \
-    form(a, channels, part, PT_TAP(r3, channels, q5, part, 0),       \
+#define PT_MIDDLE_PART(row_part, columns, channels, part, next)          \
+    row_part(a, channels, part, PT_TAP(r3, channels, q5, part, 0),       \
          PT_TAP(r1, channels, q4, next, 0), PT_COLUMN(columns, q0, next, 0))
 
-#define PT_LAST_PART(form, columns, channels, part)            \
-    form(a, channels, part, PT_TAP(r3, channels, q5, part, 0), \
+#define PT_LAST_PART(row_part, columns, channels, part)            \
+    row_part(a, channels, part, PT_TAP(r3, channels, q5, part, 0), \
          PT_NEXT_TAP(r1, channels, q4), PT_NEXT_COLUMN(columns, channels))
 
 // A row of one part.
-#define PT_ONLY_PART(form, add, columns)             \
-    form(add, 16, 0, PT_NEXT_TAP(r3, 16, q5),        \
+#define PT_ONLY_PART(row_part, add, columns)             \
+    row_part(add, 16, 0, PT_NEXT_TAP(r3, 16, q5),        \
          PT_NEXT_TAP(r1, 16, q4), PT_NEXT_COLUMN(columns, 16))
 
 // Three rows of these parts, from sums of zero.

@@ -63,7 +63,7 @@ void pt_unpack_layer(pt_context *c, pt_gemm_s8 *layer, int32_t groups);
 
 // Keeps room at the end of the scratch to unpack a channel where there is something packed.
 // Returns the bytes that are left of at least pt_min_scratch.
-static inline uint32_t pt_keep_room(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
+static inline uint32_t pt_reserve_unpacked(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
 #if PT_HAS_ANY_CORE
     bytes -= layer->packed ? (uint32_t)layer->depth : 0;
     layer->unpacked = (int8_t *)scratch + bytes;

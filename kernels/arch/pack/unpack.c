@@ -26,7 +26,7 @@ pt_packed_use pt_gemm_s8_use(uint8_t core, const pt_gemm_s8 *layer, bool in_rows
     bool takes;
     switch (core) {
     case PT_CORE_V6M:
-        takes = pt_v6m_takes_packed(depth) && !pt_narrows(range) &&
+        takes = pt_v6m_uses_packed(depth) && !pt_narrows(range) &&
                 range->offset == (int8_t)range->offset && !has_lowest_pair(layer);
         return takes ? PT_USES_PACKED : PT_USES_PLAIN;
     case PT_CORE_DSP:

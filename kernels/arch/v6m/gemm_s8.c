@@ -46,9 +46,9 @@ static void gemm_s8_fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
 }
 
 // They fit, and patches are long or cannot be taken in larger blocks.
-static bool takes_packed(const pt_gemm_s8 *layer) {
+static bool uses_packed(const pt_gemm_s8 *layer) {
     const uint32_t *words = layer->packed;
-    return words && pt_v6m_takes_packed(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
+    return words && pt_v6m_uses_packed(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
 // Packs as many channels as there is room for, and all of which fit. False: none, or too few of
@@ -59,7 +59,7 @@ static bool pack_some(pt_gemm_s8 *layer) {
     uint32_t *words = layer->spare, fit = 1;
     int32_t max = (int32_t)(layer->spare_bytes / channel), n = 0;
     max = max < layer->channels ? max : layer->channels;
-    if (!pt_v6m_takes_packed(layer->depth) || layer->patches < FEWEST_PATCHES ||
+    if (!pt_v6m_uses_packed(layer->depth) || layer->patches < FEWEST_PATCHES ||
         (max < FEWEST && max < layer->channels)) {
         return false;
     }
@@ -74,23 +74,23 @@ static bool pack_some(pt_gemm_s8 *layer) {
     return n > 0;
 }
 
-void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
+void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     if (layer->uses_spare) {
         layer->packed = NULL;
     }
     layer->scales_fast = !pt_narrows(&layer->output.range) &&
                          (layer->packed || pt_gemm_s8_scales_fast(layer)) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
-    layer->by_depth = layer->scales_fast && takes_packed(layer);
+    layer->by_depth = layer->scales_fast && uses_packed(layer);
     layer->uses_spare = layer->scales_fast && !layer->by_depth && pack_some(layer);
     if (layer->by_depth || layer->uses_spare) {
         layer->by_depth = true;
         return;
     }
     layer->packed = NULL; // parts may begin at any channel
-    layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
-    layer->folded = (int32_t *)room;
-    gemm_s8_fold_offset(layer, (int32_t *)room);
+    layer->channels = layer->channels < PT_CHANNEL_WORDS ? layer->channels : PT_CHANNEL_WORDS;
+    layer->folded = (int32_t *)scratch;
+    gemm_s8_fold_offset(layer, (int32_t *)scratch);
 }
 
 // ---- packing
@@ -286,43 +286,43 @@ static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t 
 // A full block or a pair, both of whose patches are there.
 static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const pt_channels *p = &layer->output;
-    pt_pairs pairs = {.bias = layer->folded,
-                      .multipliers = p->multipliers,
-                      .shifts = p->shifts,
-                      .center = (2 * p->range.offset + 1) * (1 << 20) - PT_ERROR,
-                      .out = out,
-                      .out_step = n == 1 ? 0 : layer->out_stride,
-                      .patches = layer->block,
-                      .unrolled = layer->depth & ~7,
-                      .steps = layer->depth & ~1,
-                      .odd = layer->depth & 1,
-                      .rounding = 2 * p->range.offset + 1,
-                      .end = layer->weights + layer->channels * layer->depth};
+    pt_tile_args args = {.bias = layer->folded,
+                         .multipliers = p->multipliers,
+                         .shifts = p->shifts,
+                         .center = (2 * p->range.offset + 1) * (1 << 20) - PT_ERROR,
+                         .out = out,
+                         .out_step = n == 1 ? 0 : layer->out_stride,
+                         .patches = layer->block,
+                         .unrolled = layer->depth & ~7,
+                         .steps = layer->depth & ~1,
+                         .odd = layer->depth & 1,
+                         .rounding = 2 * p->range.offset + 1,
+                         .end = layer->weights + layer->channels * layer->depth};
     if (layer->width == PT_PATCHES) {
-        pt_multiply_2x1(&pairs, layer->weights);
+        pt_multiply_2x1(&args, layer->weights);
     } else if ((((uintptr_t)layer->weights | (uint32_t)layer->depth) & 3) == 0) {
-        pairs.unrolled = layer->depth & ~15;
-        pt_multiply_words(&pairs, layer->weights);
+        args.unrolled = layer->depth & ~15;
+        pt_multiply_words(&args, layer->weights);
     } else {
-        pt_multiply_1x1(&pairs, layer->weights);
+        pt_multiply_1x1(&args, layer->weights);
     }
 }
 
 static void gemm_s8_multiply_packed(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     int32_t offset = layer->output.range.offset, bytes = 2 * ((layer->depth + 3) & ~3);
     const uint8_t *w = layer->packed;
-    pt_pairs pairs = {.center = (2 * offset + 1) * (1 << 20) - PT_ERROR,
-                      .out = out,
-                      .out_step = n == 1 ? 0 : layer->out_stride,
-                      .patches = layer->block,
-                      .unrolled = bytes & ~31,
-                      .steps = bytes,
-                      .rounding = 2 * offset + 1,
-                      .end = w + layer->channels * (bytes + 16)};
+    pt_tile_args args = {.center = (2 * offset + 1) * (1 << 20) - PT_ERROR,
+                         .out = out,
+                         .out_step = n == 1 ? 0 : layer->out_stride,
+                         .patches = layer->block,
+                         .unrolled = bytes & ~31,
+                         .steps = bytes,
+                         .rounding = 2 * offset + 1,
+                         .end = w + layer->channels * (bytes + 16)};
     if (n == 1) {
         double_patch_by_depth(layer->block, layer->depth);
     }
-    pt_multiply_packed(&pairs, w);
+    pt_multiply_packed(&args, w);
 }
 
 // Makes the second patch of a pair a copy of the first.
@@ -369,18 +369,18 @@ static void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8
 // The last block takes rows of the one before it again.
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t taken = pt_begin_block(layer, n);
-    for (int32_t done = 0; done < n; done += taken) {
-        done = done + taken < n ? done : n - taken;
-        for (int32_t i = 0; i < taken && layer->by_depth; i++) {
+    int32_t count = pt_begin_block(layer, n);
+    for (int32_t done = 0; done < n; done += count) {
+        done = done + count < n ? done : n - count;
+        for (int32_t i = 0; i < count && layer->by_depth; i++) {
             pack_row_by_depth(layer->block, i, 0, patches + (done + i) * stride, layer->depth);
         }
-        for (int32_t i = 0; i < taken && !layer->by_depth; i += 2) {
+        for (int32_t i = 0; i < count && !layer->by_depth; i += 2) {
             const int8_t *row = patches + (done + i) * stride;
             pack_rows(pt_pair_at(layer, i, 0), layer->width - 2, row,
-                      taken == 1 ? row : row + stride, layer->depth);
+                      count == 1 ? row : row + stride, layer->depth);
         }
-        pt_multiply_block(layer, taken, out + done * layer->out_stride);
+        pt_multiply_block(layer, count, out + done * layer->out_stride);
     }
 }
 

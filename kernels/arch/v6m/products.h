@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // Patches, outputs and channels of a layer.
-typedef struct pt_pairs {
+typedef struct pt_tile_args {
     const int32_t *bias, *multipliers, *shifts; // of the next channel
     int32_t center;                             // see PT_CHANNELS
     int8_t *out;
@@ -22,27 +22,27 @@ typedef struct pt_pairs {
     int32_t rounding;             // the output's offset and a half, doubled
     int32_t unused[2];
     int32_t sums[4];
-} pt_pairs;
+} pt_tile_args;
 
-PT_OFFSET(pt_pairs, bias, 0);
-PT_OFFSET(pt_pairs, multipliers, 4);
-PT_OFFSET(pt_pairs, shifts, 8);
-PT_OFFSET(pt_pairs, center, 12);
-PT_OFFSET(pt_pairs, out, 16);
-PT_OFFSET(pt_pairs, out_step, 20);
-PT_OFFSET(pt_pairs, patches, 24);
-PT_OFFSET(pt_pairs, unrolled, 28);
-PT_OFFSET(pt_pairs, steps, 32);
-PT_OFFSET(pt_pairs, odd, 36);
-PT_OFFSET(pt_pairs, end, 40);
-PT_OFFSET(pt_pairs, low, 44);
-PT_OFFSET(pt_pairs, halvings, 48);
-PT_OFFSET(pt_pairs, rounding, 52);
-PT_OFFSET(pt_pairs, sums, 64);
-PT_SIZE(pt_pairs, 80);
+PT_OFFSET(pt_tile_args, bias, 0);
+PT_OFFSET(pt_tile_args, multipliers, 4);
+PT_OFFSET(pt_tile_args, shifts, 8);
+PT_OFFSET(pt_tile_args, center, 12);
+PT_OFFSET(pt_tile_args, out, 16);
+PT_OFFSET(pt_tile_args, out_step, 20);
+PT_OFFSET(pt_tile_args, patches, 24);
+PT_OFFSET(pt_tile_args, unrolled, 28);
+PT_OFFSET(pt_tile_args, steps, 32);
+PT_OFFSET(pt_tile_args, odd, 36);
+PT_OFFSET(pt_tile_args, end, 40);
+PT_OFFSET(pt_tile_args, low, 44);
+PT_OFFSET(pt_tile_args, halvings, 48);
+PT_OFFSET(pt_tile_args, rounding, 52);
+PT_OFFSET(pt_tile_args, sums, 64);
+PT_SIZE(pt_tile_args, 80);
 
 // clang-format off
-// ---- products: r0 patches, r1 weights, lr the end of the pt_pairs
+// ---- products: r0 patches, r1 weights, lr the end of the pt_tile_args
 
 // The ends of unrolled steps, r10, and of steps, r11, of this channel; sums from 0.
 #define PT_BEGIN            \
@@ -296,9 +296,9 @@ enum { PT_ERROR = 5 << 14 };
     "11:"
 
 // The outputs of patches 0 to 3, where pt_scale takes all sums to them.
-static __attribute__((noinline)) void pt_multiply_2x1(pt_pairs *p, const void *weights) {
+static __attribute__((noinline)) void pt_multiply_2x1(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
-    register pt_pairs *end __asm__("lr") = p + 1;
+    register pt_tile_args *end __asm__("lr") = p + 1;
     __asm__ volatile(PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3") PT_ADD("r9", "r5"))
                                  PT_FIRST("r2", "r8", "r3") PT_FIRST("r4", "r9", "r5")
                                      PT_STORE("r2, r3, r4, r5", 16),
@@ -310,9 +310,9 @@ static __attribute__((noinline)) void pt_multiply_2x1(pt_pairs *p, const void *w
 }
 
 // Multiplies patches 0 and 1.
-static __attribute__((noinline)) void pt_multiply_1x1(pt_pairs *p, const void *weights) {
+static __attribute__((noinline)) void pt_multiply_1x1(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
-    register pt_pairs *end __asm__("lr") = p + 1;
+    register pt_tile_args *end __asm__("lr") = p + 1;
     __asm__ volatile(PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3")) PT_FIRST("r2", "r8", "r3")
                                      PT_STORE("r2, r3", 8),
                                  PT_PARAMETERS)
@@ -323,9 +323,9 @@ static __attribute__((noinline)) void pt_multiply_1x1(pt_pairs *p, const void *w
 }
 
 // The same of words of weights, and a depth that is a multiple of 4.
-static __attribute__((noinline)) void pt_multiply_words(pt_pairs *p, const void *weights) {
+static __attribute__((noinline)) void pt_multiply_words(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
-    register pt_pairs *end __asm__("lr") = p + 1;
+    register pt_tile_args *end __asm__("lr") = p + 1;
     __asm__ volatile(PT_CHANNELS(PT_WORD_PRODUCTS PT_FIRST("r2", "r8", "r3") PT_STORE("r2, r3", 8),
                                  PT_PARAMETERS)
                      : "+r"(w), "+r"(end)
@@ -335,9 +335,9 @@ static __attribute__((noinline)) void pt_multiply_words(pt_pairs *p, const void 
 }
 
 // With packed weights: behind each channel's are its bias, shift and multiplier.
-static __attribute__((noinline)) void pt_multiply_packed(pt_pairs *p, const void *weights) {
+static __attribute__((noinline)) void pt_multiply_packed(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
-    register pt_pairs *end __asm__("lr") = p + 1;
+    register pt_tile_args *end __asm__("lr") = p + 1;
     __asm__ volatile(PT_CHANNELS(PT_PACKED_PRODUCTS PT_STORE("r3, r5", 8),
                                  PT_PACKED_PARAMETERS)
                      : "+r"(w), "+r"(end)

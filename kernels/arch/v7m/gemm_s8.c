@@ -41,17 +41,18 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
 }
 
 // Folds the layer's offset into the bias, of more channels where the block leaves room.
-void pt_take_channels(pt_gemm_s8 *layer, uint32_t *room) {
+void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
-    int32_t max = room == pt_room_behind(layer) ? (int32_t)(layer->spare_bytes / sizeof *room)
-                                                : PT_CHANNEL_ROOM;
+    int32_t max = scratch == pt_channel_scratch(layer)
+                      ? (int32_t)(layer->spare_bytes / sizeof *scratch)
+                      : PT_CHANNEL_WORDS;
     layer->channels = layer->channels < max ? layer->channels : max;
     layer->scales_fast = !pt_narrows(&output->range) && pt_gemm_s8_scales_fast(layer);
-    layer->folded = (int32_t *)room;
+    layer->folded = (int32_t *)scratch;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         uint32_t offset = (uint32_t)layer->offset * (uint32_t)sum_weights(w, layer->depth);
-        room[o] = (uint32_t)pt_bias_of(output, o) + offset;
+        scratch[o] = (uint32_t)pt_bias_of(output, o) + offset;
     }
 }
 
@@ -252,21 +253,21 @@ static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     bool full = layer->width == PT_PATCHES;
     int32_t channels = full ? layer->channels : layer->channels & ~1;
     uint32_t halves = (uint32_t)(layer->depth + 1) / 2 * PT_HALF;
-    pt_pairs pairs = {.bias = layer->folded,
-                      .multipliers = p->multipliers,
-                      .shifts = p->shifts,
-                      .rounding = 2 * p->range.offset + 1,
-                      .out = out,
-                      .out_step = n > 1 ? layer->out_stride : 0,
-                      .patches = layer->block,
-                      .depth = layer->depth,
-                      .weights = layer->weights,
-                      .end = layer->weights + channels * layer->depth,
-                      .first = {(int32_t) - (halves * 0x10001u), (int32_t)-halves}};
+    pt_tile_args args = {.bias = layer->folded,
+                         .multipliers = p->multipliers,
+                         .shifts = p->shifts,
+                         .rounding = 2 * p->range.offset + 1,
+                         .out = out,
+                         .out_step = n > 1 ? layer->out_stride : 0,
+                         .patches = layer->block,
+                         .depth = layer->depth,
+                         .weights = layer->weights,
+                         .end = layer->weights + channels * layer->depth,
+                         .first = {(int32_t) - (halves * 0x10001u), (int32_t)-halves}};
     if (full) {
-        pt_multiply_3x1(&pairs);
+        pt_multiply_3x1(&args);
     } else if (channels) {
-        pt_multiply_1x2(&pairs);
+        pt_multiply_1x2(&args);
     }
 }
 
@@ -340,18 +341,18 @@ static void pack_six(const pt_gemm_s8 *layer, const int8_t *rows, int32_t stride
 // The last block takes rows of the one before it again, where pairs would take longer.
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t taken, pairs = layer->depth < 64 ? 2 : 4;
-    for (int32_t done = 0; done < n; done += taken) {
-        pt_begin_block(layer, n - done > pairs ? n : 2);
-        taken = layer->width < n ? layer->width : n;
-        done = done + taken < n ? done : n - taken;
+    int32_t count, max_rest = layer->depth < 64 ? 2 : 4;
+    for (int32_t done = 0; done < n; done += count) {
+        pt_begin_block(layer, n - done > max_rest ? n : 2);
+        count = layer->width < n ? layer->width : n;
+        done = done + count < n ? done : n - count;
         const int8_t *row = patches + done * stride;
         if (layer->width == 2) {
-            pack_pair(layer, row, taken == 2 ? row + stride : row);
+            pack_pair(layer, row, count == 2 ? row + stride : row);
         } else {
             pack_six(layer, row, stride);
         }
-        pt_multiply_block(layer, taken, out + done * layer->out_stride);
+        pt_multiply_block(layer, count, out + done * layer->out_stride);
     }
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // Patches, channels and outputs of a layer.
-typedef struct pt_pairs {
+typedef struct pt_tile_args {
     const int32_t *bias, *multipliers, *shifts; // of the next channel
     int32_t rounding;                           // the output's offset and a half, doubled
     int8_t *out;
@@ -19,19 +19,19 @@ typedef struct pt_pairs {
     int32_t depth;
     const int8_t *weights, *end;
     int32_t first[2]; // of sums, of all and of the second patch: they take the PT_HALVES out
-} pt_pairs;
+} pt_tile_args;
 
-PT_OFFSET(pt_pairs, bias, 0);
-PT_OFFSET(pt_pairs, multipliers, 4);
-PT_OFFSET(pt_pairs, shifts, 8);
-PT_OFFSET(pt_pairs, rounding, 12);
-PT_OFFSET(pt_pairs, out, 16);
-PT_OFFSET(pt_pairs, out_step, 20);
-PT_OFFSET(pt_pairs, patches, 24);
-PT_OFFSET(pt_pairs, depth, 28);
-PT_OFFSET(pt_pairs, weights, 32);
-PT_OFFSET(pt_pairs, end, 36);
-PT_OFFSET(pt_pairs, first, 40);
+PT_OFFSET(pt_tile_args, bias, 0);
+PT_OFFSET(pt_tile_args, multipliers, 4);
+PT_OFFSET(pt_tile_args, shifts, 8);
+PT_OFFSET(pt_tile_args, rounding, 12);
+PT_OFFSET(pt_tile_args, out, 16);
+PT_OFFSET(pt_tile_args, out_step, 20);
+PT_OFFSET(pt_tile_args, patches, 24);
+PT_OFFSET(pt_tile_args, depth, 28);
+PT_OFFSET(pt_tile_args, weights, 32);
+PT_OFFSET(pt_tile_args, end, 36);
+PT_OFFSET(pt_tile_args, first, 40);
 
 // Two products are from -32,512 to 32,768.
 enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
@@ -111,8 +111,8 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
     PT_PAIRS(k)
 
 // The outputs of patches 0 to 5.
-static inline void pt_multiply_3x1(const pt_pairs *pairs) {
-    register const pt_pairs *p __asm__("lr") = pairs;
+static inline void pt_multiply_3x1(const pt_tile_args *args) {
+    register const pt_tile_args *p __asm__("lr") = args;
     __asm__ volatile(
         "push {lr}\n"
         "0:\n\t"
@@ -194,8 +194,8 @@ static inline void pt_multiply_3x1(const pt_pairs *pairs) {
     PT_ADD("r4", "r5", "r8", "r9", "r2", "r3")
 
 // The outputs of patches 0 and 1, of an even number of channels.
-static inline void pt_multiply_1x2(const pt_pairs *pairs) {
-    register const pt_pairs *p __asm__("lr") = pairs;
+static inline void pt_multiply_1x2(const pt_tile_args *args) {
+    register const pt_tile_args *p __asm__("lr") = args;
     __asm__ volatile(
         "push {lr}\n"
         "0:\n\t"

@@ -453,13 +453,13 @@ static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *val
 static NOT_INLINED int write_values(loader *l) {
     uint32_t at = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint32_t size = l->c->memory_size[PT_MEMORY_POOL];
-    uint32_t room = size > at ? (size - at) / sizeof(pt_value) : 0;
+    uint32_t capacity = size > at ? (size - at) / sizeof(pt_value) : 0;
     pt_value no_room, *value;
     for (uint32_t i = 0, table; i < l->values.n; i++) {
         if (!(table = pt_tensor_at(&l->r, &l->values, i))) {
             continue;
         }
-        bool fits = l->n_tensors++ < room;
+        bool fits = l->n_tensors++ < capacity;
         value = fits ? (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at) : &no_room;
         PT_TRY(write_tensor(l, i, table, value));
         at += sizeof(*value);

@@ -274,8 +274,8 @@ static int check_allocation(uint32_t size, uint32_t alignment, pt_error *error) 
 }
 
 // Where `size` aligned bytes behind the first `used` of a memory start.
-static int find_room(const pt_span *memory, uint32_t used, uint32_t base, uint32_t size,
-                     uint32_t alignment, uint8_t subject, uint32_t *start, pt_error *error) {
+static int find_space(const pt_span *memory, uint32_t used, uint32_t base, uint32_t size,
+                      uint32_t alignment, uint8_t subject, uint32_t *start, pt_error *error) {
     PT_TRY(check_allocation(size, alignment, error));
     alignment = alignment < PT_ALIGNMENT ? PT_ALIGNMENT : alignment;
     uint64_t at = ((uint64_t)used + alignment - 1) & ~(uint64_t)(alignment - 1);
@@ -301,7 +301,7 @@ int pt_allocate(pt_method *m, uint32_t size, uint32_t alignment, void **data, pt
         return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_POOL, PT_NO_INDEX,
                          "allocates only in init");
     }
-    PT_TRY(find_room(&pool, m->end, m->c.method, size, alignment, PT_SUBJECT_POOL, &start, error));
+    PT_TRY(find_space(&pool, m->end, m->c.method, size, alignment, PT_SUBJECT_POOL, &start, error));
     m->end = start + size;
     *data = (uint8_t *)pool.data + start;
     memset(*data, 0, size);
@@ -312,7 +312,7 @@ int pt_allocate_temp(pt_method *m, uint32_t size, uint32_t alignment, void **dat
                      pt_error *error) {
     pt_span temp = {m->c.scratch, m->c.scratch_size, false};
     uint32_t start = 0;
-    PT_TRY(find_room(&temp, m->temp_used, 0, size, alignment, PT_SUBJECT_TEMP, &start, error));
+    PT_TRY(find_space(&temp, m->temp_used, 0, size, alignment, PT_SUBJECT_TEMP, &start, error));
     m->temp_used = start + size;
     *data = (uint8_t *)temp.data + start;
     return PT_ERROR_OK;

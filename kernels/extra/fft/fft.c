@@ -18,7 +18,7 @@ typedef struct pass {
     bool half;      // see fft_lines.inc
     bool root;      // divides by the root of
     int32_t divide; // this; 0: by nothing
-    char *room;     // for a line, see fft_lines.inc; NULL where there are no elements
+    char *scratch;  // for a line, see fft_lines.inc; NULL where there are no elements
     int32_t n;      // points of a line
     const void *in;
     void *out;
@@ -182,7 +182,7 @@ NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
         PT_TRY(pt_take_scratch(c, (uint32_t)fft_scratch(c, args, f), &scratch));
         read_scale(c, args, f, p);
     }
-    p->room = scratch;
+    p->scratch = scratch;
     return PT_ERROR_OK;
 }
 
@@ -263,7 +263,7 @@ TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
     PT_TRY(start_call(c, args, &f, &p));
-    return p.room ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide) : PT_ERROR_OK;
+    return p.scratch ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide) : PT_ERROR_OK;
 }
 
 FFT_KERNELS(c2c)
@@ -285,11 +285,11 @@ TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
     PT_TRY(start_call(c, args, &f, &p));
-    if (!p.room) {
+    if (!p.scratch) {
         return PT_ERROR_OK;
     }
     PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, wide));
-    const pass others = {.kind = FFT_COMPLEX, .room = p.room};
+    const pass others = {.kind = FFT_COMPLEX, .scratch = p.scratch};
     return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, wide);
 }
 
@@ -320,13 +320,13 @@ TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     pass p = {.kind = FFT_BACK, .inverse = true};
     PT_TRY(start_call(c, args, &f, &p));
-    if (!p.room) {
+    if (!p.scratch) {
         return PT_ERROR_OK;
     }
     pt_tensor between = f.in;
     if (f.n_dims > 1) {
-        const pass others = {.kind = FFT_COMPLEX, .inverse = true, .room = p.room};
-        between.data = p.room + f.lines;
+        const pass others = {.kind = FFT_COMPLEX, .inverse = true, .scratch = p.scratch};
+        between.data = p.scratch + f.lines;
         PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, wide));
     }
     return run_along(c, &p, f.last, &f.out, &between, wide);

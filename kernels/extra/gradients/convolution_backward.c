@@ -104,8 +104,8 @@ static meeting meet(const pt_context *c, const pt_ref *args, uint32_t i, int32_t
     m.shift = k * conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_DILATION], i, 1) -
               conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_PADDING], i, 0);
     m.first = m.shift < 0 ? (m.stride - 1 - m.shift) / m.stride : 0;
-    const int32_t room = broad - 1 - m.shift;
-    const int32_t end = room < 0 ? 0 : room / m.stride + 1;
+    const int32_t slack = broad - 1 - m.shift;
+    const int32_t end = slack < 0 ? 0 : slack / m.stride + 1;
     m.length = (end < narrow ? end : narrow) - m.first;
     if (m.length <= 0) {
         return (meeting){.stride = 1};

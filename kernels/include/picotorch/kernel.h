@@ -142,8 +142,8 @@ typedef struct pt_context {
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
-    uint8_t
-        wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
+    uint8_t conv_variants;   // that convolutions gain by on cores with the DSP extension: 1 <<
+                             // PT_WIDE_...
     uint8_t preferring_core; // PT_CORE_...: for whose loops checks prefer scratch
     uint8_t *unpacked; // memory for weights that runs unpack once, at a multiple of 8, or NULL
     uint32_t unpacked_bytes, unpacked_used;

@@ -194,7 +194,7 @@ static void multiply_taps(const void *what, void *out) {
     const taps_case *x = what;
     int8_t *to = out;
     int32_t o = 0;
-    if (pt_takes_taps(&x->output, x->channels)) {
+    if (pt_supports_taps(&x->output, x->channels)) {
         o = pt_multiply_taps(&x->taps, x->offset, &x->output, x->channels, to);
     }
     for (; o < x->channels; o++) {

@@ -11,8 +11,8 @@ static inline uint32_t pt_begin_of(const pt_method *m) {
 }
 
 // Before loading: nothing is bound yet.
-void pt_prepare_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
-                       const pt_delegates *delegates);
+void pt_set_up_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
+                      const pt_delegates *delegates);
 // Pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);
 void pt_clear_planned(const pt_method *m);
@@ -34,7 +34,7 @@ int pt_report_busy(const pt_method *m, pt_error *error);
 // The error of a check or a run of instruction `index`.
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
 // The code that a delegate answers with, in the error, too: Internal for what is none.
-int pt_take_code(pt_error *error, int code);
+int pt_set_error_code(pt_error *error, int code);
 // Returns the further memories that one of `size` bytes takes, see PT_PROGRAM_LIMIT.
 static inline uint32_t pt_further_memories(uint32_t size) {
     return size > 0 ? (size - 1) / PT_MEMORY_LIMIT : 0;

@@ -95,8 +95,8 @@ static inline pt_instruction *pt_next_instruction(const pt_instruction *instruct
 }
 
 // The place of the next instruction's temp memory, in a method that has them.
-static inline const pt_temp_place *pt_place_of(const pt_context *c) {
-    return (const pt_temp_place *)(const void *)pt_at(c, c->places) + c->instruction;
+static inline const pt_idle_scratch *pt_idle_scratch_of(const pt_context *c) {
+    return (const pt_idle_scratch *)(const void *)pt_at(c, c->idle_scratch) + c->instruction;
 }
 
 static inline pt_instruction *pt_instruction_at(const pt_context *c, uint32_t position) {
@@ -263,7 +263,7 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
 // True when tensor `argument` of n arguments shares no memory with another of them.
 bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_ref *args);
 // True when a place shares no byte with a tensor of this call.
-bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_place *place);
+bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_idle_scratch *idle);
 // True when an instruction of the started method writes to a tensor in this memory.
 bool pt_is_written(const pt_context *c, uint32_t memory);
 // The first memory from `first` to below `end` that shares a byte with one of them before it, where

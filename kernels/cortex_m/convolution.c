@@ -225,7 +225,7 @@ static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_r
     }
     layer.channels = x->outputs;
     const uint32_t bytes = pt_gemm_s8_bytes(x->depth, x->outputs), before = c->packed_needed;
-    uint8_t *to = pt_ask_packed(c, (uint32_t)x->groups * bytes);
+    uint8_t *to = pt_request_packed(c, (uint32_t)x->groups * bytes);
     for (int32_t g = 0; PT_HAS_PACKING && to && g < x->groups; g++, to += bytes) {
         pt_pack_layer(c->core, &layer, to);
         pt_skip_channels(&layer);

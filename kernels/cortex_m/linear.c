@@ -222,7 +222,7 @@ static COLD int linear_check(pt_context *c, const pt_ref *args) {
     read_linear(c, args, 0, &w, &p);
     PT_TRY(linear_s8_check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p));
     uint32_t bytes = pt_packed_rows(p.depth, p.outputs);
-    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_packed(c, bytes) : NULL;
+    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_request_packed(c, bytes) : NULL;
     if (PT_HAS_PACKING && to) {
         pt_pack_rows(c->core, &p, w.data, to);
     }

@@ -67,11 +67,11 @@ bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
     }
     if (unknown) {
         *unknown = 1;
-        uint32_t known = pt_product(sizes, rank);
-        if (known == 0) {
+        uint32_t product = pt_product(sizes, rank);
+        if (product == 0) {
             return false;
         }
-        *unknown = (int32_t)(numel / known);
+        *unknown = (int32_t)(numel / product);
     }
     return pt_product(sizes, rank) == numel;
 }

@@ -10,25 +10,25 @@ PT_BINARY_F32(add, x + y)
 PT_BINARY_F64(add, x + y)
 PT_BINARY_I64(add, (int64_t)((uint64_t)x + (uint64_t)y))
 static const pt_binary add_op = {add_row, add_f32, add_f64, add_i64, PT_RULE_SAME, false, false};
-PT_BINARY_KERNEL(aten_add_out, add_op, PT_FORM_TENSORS_ALPHA)
-PT_BINARY_KERNEL(aten_add_Scalar_out, add_op, PT_FORM_SCALAR_ALPHA)
+PT_BINARY_KERNEL(aten_add_out, add_op, PT_ORDER_TENSORS_ALPHA)
+PT_BINARY_KERNEL(aten_add_Scalar_out, add_op, PT_ORDER_SCALAR_ALPHA)
 
 PT_BINARY_ROW(sub, x - y)
 PT_BINARY_F32(sub, x - y)
 PT_BINARY_F64(sub, x - y)
 PT_BINARY_I64(sub, (int64_t)((uint64_t)x - (uint64_t)y))
 static const pt_binary sub_op = {sub_row, sub_f32, sub_f64, sub_i64, PT_RULE_NUMBER, false, false};
-PT_BINARY_KERNEL(aten_sub_out, sub_op, PT_FORM_TENSORS_ALPHA)
-PT_BINARY_KERNEL(aten_sub_Scalar_out, sub_op, PT_FORM_SCALAR_ALPHA)
-PT_BINARY_KERNEL(aten_rsub_Scalar_out, sub_op, PT_FORM_REVERSED)
+PT_BINARY_KERNEL(aten_sub_out, sub_op, PT_ORDER_TENSORS_ALPHA)
+PT_BINARY_KERNEL(aten_sub_Scalar_out, sub_op, PT_ORDER_SCALAR_ALPHA)
+PT_BINARY_KERNEL(aten_rsub_Scalar_out, sub_op, PT_ORDER_REVERSED)
 
 PT_BINARY_ROW(mul, x *y)
 PT_BINARY_F32(mul, x *y)
 PT_BINARY_F64(mul, x *y)
 PT_BINARY_I64(mul, (int64_t)((uint64_t)x *(uint64_t)y))
 static const pt_binary mul_op = {mul_row, mul_f32, mul_f64, mul_i64, PT_RULE_SAME, false, false};
-PT_BINARY_KERNEL(aten_mul_out, mul_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_mul_Scalar_out, mul_op, PT_FORM_SCALAR)
+PT_BINARY_KERNEL(aten_mul_out, mul_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_mul_Scalar_out, mul_op, PT_ORDER_SCALAR)
 
 // ---- maximum, minimum: NaN if either operand is
 
@@ -38,7 +38,7 @@ PT_BINARY_F64(maximum, x > y || x != x ? x : y)
 PT_BINARY_I64(maximum, x > y ? x : y)
 static const pt_binary maximum_op = {maximum_row,  maximum_f32, maximum_f64, maximum_i64,
                                      PT_RULE_SAME, false,       false};
-PT_BINARY_KERNEL(aten_maximum_out, maximum_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_maximum_out, maximum_op, PT_ORDER_TENSORS)
 
 PT_BINARY_ROW(minimum, x < y || x != x ? x : y)
 PT_BINARY_F32(minimum, x < y || x != x ? x : y)
@@ -46,7 +46,7 @@ PT_BINARY_F64(minimum, x < y || x != x ? x : y)
 PT_BINARY_I64(minimum, x < y ? x : y)
 static const pt_binary minimum_op = {minimum_row,  minimum_f32, minimum_f64, minimum_i64,
                                      PT_RULE_SAME, false,       false};
-PT_BINARY_KERNEL(aten_minimum_out, minimum_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_minimum_out, minimum_op, PT_ORDER_TENSORS)
 
 // ---- division
 
@@ -55,8 +55,8 @@ PT_BINARY_F32(div, x / y)
 PT_BINARY_F64(div, x / y)
 static const pt_binary divide_op = {div_row,          div_f32, div_f64, NULL,
                                     PT_RULE_FLOATING, false,   false};
-PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
+PT_BINARY_KERNEL(aten_div_out, divide_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_ORDER_SCALAR)
 
 PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
 PT_BINARY_F64(trunc_divide, pt_trunc(x / y))
@@ -101,14 +101,14 @@ static double floor_divide_f64(double x, double y) {
 PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (pt_rest_int(x, y) != 0 && (x < 0) != (y < 0)))
 static const pt_binary floor_divide_op = {
     NULL, floor_divide_f32, floor_divide_f64, floor_divide_i64, PT_RULE_SAME, true, false};
-PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_ORDER_TENSORS)
 
 PT_BINARY_F32(fmod, pt_fmodf(x, y))
 PT_BINARY_F64(fmod, pt_fmod(x, y))
 PT_BINARY_I64(fmod, pt_rest_int(x, y))
 static const pt_binary fmod_op = {NULL, fmod_f32, fmod_f64, fmod_i64, PT_RULE_SAME, true, false};
-PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_FORM_SCALAR)
+PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_ORDER_SCALAR)
 
 static float remainder_f32(float x, float y) {
     float mod = pt_fmodf(x, y);
@@ -127,8 +127,8 @@ static int64_t remainder_i64(int64_t x, int64_t y) {
 
 static const pt_binary remainder_op = {NULL,         remainder_f32, remainder_f64, remainder_i64,
                                        PT_RULE_SAME, true,          false};
-PT_BINARY_KERNEL(aten_remainder_Tensor_out, remainder_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_FORM_SCALAR)
+PT_BINARY_KERNEL(aten_remainder_Tensor_out, remainder_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_ORDER_SCALAR)
 
 // Division by the rounding mode None, "trunc" or "floor"; NULL for any other.
 static const pt_binary *division(const pt_context *c, pt_ref mode) {
@@ -141,25 +141,25 @@ static const pt_binary *division(const pt_context *c, pt_ref mode) {
                                           : NULL;
 }
 
-static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {
+static int div_mode_check(pt_context *c, const pt_ref *args, pt_operand_order order) {
     const pt_binary *op = division(c, args[DIV_MODE_ROUNDING_MODE]);
     if (!op) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "rounding_mode is not None, trunc or floor");
     }
-    return pt_binary_check(c, args, op, form);
+    return pt_binary_check(c, args, op, order);
 }
 
-#define DIVISION_KERNEL(symbol, form)                                                   \
-    static int symbol##_check(pt_context *c, const pt_ref *args) {                      \
-        return div_mode_check(c, args, form);                                           \
-    }                                                                                   \
-    static int symbol##_run(pt_context *c, const pt_ref *args) {                        \
-        return pt_binary_run(c, args, division(c, args[DIV_MODE_ROUNDING_MODE]), form); \
-    }                                                                                   \
+#define DIVISION_KERNEL(symbol, order)                                                   \
+    static int symbol##_check(pt_context *c, const pt_ref *args) {                       \
+        return div_mode_check(c, args, order);                                           \
+    }                                                                                    \
+    static int symbol##_run(pt_context *c, const pt_ref *args) {                         \
+        return pt_binary_run(c, args, division(c, args[DIV_MODE_ROUNDING_MODE]), order); \
+    }                                                                                    \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
-DIVISION_KERNEL(aten_div_out_mode, PT_FORM_TENSORS_MODE)
-DIVISION_KERNEL(aten_div_Scalar_mode_out, PT_FORM_SCALAR_MODE)
+DIVISION_KERNEL(aten_div_out_mode, PT_ORDER_TENSORS_MODE)
+DIVISION_KERNEL(aten_div_Scalar_mode_out, PT_ORDER_SCALAR_MODE)
 
 // ---- power
 
@@ -180,8 +180,8 @@ PT_BINARY_F32(power, pt_powf(x, y))
 PT_BINARY_F64(power, pt_float64->pow(x, y))
 static const pt_binary power_op = {NULL,         power_f32, power_f64, power_i64,
                                    PT_RULE_SAME, false,     true};
-PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_FORM_SCALAR_FIRST)
+PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_ORDER_SCALAR_FIRST)
 
 // The exponents that PyTorch computes without a power, too.
 PT_BINARY_ROW(square, ((void)y, x *x))
@@ -227,7 +227,7 @@ static const pt_binary *power_of(const pt_context *c, const pt_ref *args) {
 }
 
 static int power_scalar_check(pt_context *c, const pt_ref *args) {
-    PT_TRY(pt_binary_check(c, args, &power_op, PT_FORM_SCALAR));
+    PT_TRY(pt_binary_check(c, args, &power_op, PT_ORDER_SCALAR));
     pt_scalar exponent = pt_get_scalar(c, args[POW_TENSOR_SCALAR_EXPONENT]);
     if (exponent.type == PT_TYPE_INT && exponent.as.i < 0 &&
         !pt_is_floating(pt_get_tensor(c, args[POW_TENSOR_SCALAR_SELF]).dtype)) {
@@ -237,7 +237,7 @@ static int power_scalar_check(pt_context *c, const pt_ref *args) {
 }
 
 static int power_scalar_run(pt_context *c, const pt_ref *args) {
-    return pt_binary_run(c, args, power_of(c, args), PT_FORM_SCALAR);
+    return pt_binary_run(c, args, power_of(c, args), PT_ORDER_SCALAR);
 }
 
 const pt_kernel pt_aten_pow_Tensor_Scalar_out = PT_KERNEL(power_scalar_check, power_scalar_run);
@@ -247,4 +247,4 @@ const pt_kernel pt_aten_pow_Tensor_Scalar_out = PT_KERNEL(power_scalar_check, po
 PT_BINARY_F32(atan2, pt_atan2f(x, y))
 PT_BINARY_F64(atan2, pt_float64->atan2(x, y))
 static const pt_binary atan2_op = {NULL, atan2_f32, atan2_f64, NULL, PT_RULE_FLOATING, false, true};
-PT_BINARY_KERNEL(aten_atan2_out, atan2_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_atan2_out, atan2_op, PT_ORDER_TENSORS)

@@ -4,25 +4,26 @@
 #include "portable/half.h"
 
 // Positions of the arguments, by form.
-typedef struct operand_form {
+typedef struct operand_positions {
     uint8_t a, b, out;
     uint8_t alpha;  // 0 if the form has none
     uint8_t number; // which of a and b is not a tensor: 1 + its index, 0 if both are tensors
-} operand_form;
+} operand_positions;
 
-static const operand_form forms[] = {
-    [PT_FORM_TENSORS] = {MUL_SELF, MUL_OTHER, MUL_OUT, 0, 0},
-    [PT_FORM_TENSORS_ALPHA] = {ADD_SELF, ADD_OTHER, ADD_OUT, ADD_ALPHA, 0},
-    [PT_FORM_TENSORS_MODE] = {DIV_MODE_SELF, DIV_MODE_OTHER, DIV_MODE_OUT, 0, 0},
-    [PT_FORM_SCALAR] = {MUL_SCALAR_SELF, MUL_SCALAR_OTHER, MUL_SCALAR_OUT, 0, 1 + MUL_SCALAR_OTHER},
-    [PT_FORM_SCALAR_ALPHA] = {ADD_SCALAR_SELF, ADD_SCALAR_OTHER, ADD_SCALAR_OUT, ADD_SCALAR_ALPHA,
-                              1 + ADD_SCALAR_OTHER},
-    [PT_FORM_SCALAR_MODE] = {DIV_SCALAR_MODE_SELF, DIV_SCALAR_MODE_OTHER, DIV_SCALAR_MODE_OUT, 0,
-                             1 + DIV_SCALAR_MODE_OTHER},
-    [PT_FORM_SCALAR_FIRST] = {POW_SCALAR_SELF, POW_SCALAR_EXPONENT, POW_SCALAR_OUT, 0,
-                              1 + POW_SCALAR_SELF},
-    [PT_FORM_REVERSED] = {RSUB_SCALAR_OTHER, RSUB_SCALAR_SELF, RSUB_SCALAR_OUT, RSUB_SCALAR_ALPHA,
-                          1 + RSUB_SCALAR_OTHER},
+static const operand_positions positions[] = {
+    [PT_ORDER_TENSORS] = {MUL_SELF, MUL_OTHER, MUL_OUT, 0, 0},
+    [PT_ORDER_TENSORS_ALPHA] = {ADD_SELF, ADD_OTHER, ADD_OUT, ADD_ALPHA, 0},
+    [PT_ORDER_TENSORS_MODE] = {DIV_MODE_SELF, DIV_MODE_OTHER, DIV_MODE_OUT, 0, 0},
+    [PT_ORDER_SCALAR] = {MUL_SCALAR_SELF, MUL_SCALAR_OTHER, MUL_SCALAR_OUT, 0,
+                         1 + MUL_SCALAR_OTHER},
+    [PT_ORDER_SCALAR_ALPHA] = {ADD_SCALAR_SELF, ADD_SCALAR_OTHER, ADD_SCALAR_OUT, ADD_SCALAR_ALPHA,
+                               1 + ADD_SCALAR_OTHER},
+    [PT_ORDER_SCALAR_MODE] = {DIV_SCALAR_MODE_SELF, DIV_SCALAR_MODE_OTHER, DIV_SCALAR_MODE_OUT, 0,
+                              1 + DIV_SCALAR_MODE_OTHER},
+    [PT_ORDER_SCALAR_FIRST] = {POW_SCALAR_SELF, POW_SCALAR_EXPONENT, POW_SCALAR_OUT, 0,
+                               1 + POW_SCALAR_SELF},
+    [PT_ORDER_REVERSED] = {RSUB_SCALAR_OTHER, RSUB_SCALAR_SELF, RSUB_SCALAR_OUT, RSUB_SCALAR_ALPHA,
+                           1 + RSUB_SCALAR_OTHER},
 };
 
 // The tensors of a call. An operand that is a number is a 0-d tensor: of no data in a check.
@@ -32,8 +33,9 @@ typedef struct operands {
 } operands;
 
 // Reads the arguments of a form whose operands are tensors, or one a number.
-static void binary_get_operands(const pt_context *c, const pt_ref *args, const operand_form *at,
-                                operands *o, pt_rule rule, pt_number *element) {
+static void binary_get_operands(const pt_context *c, const pt_ref *args,
+                                const operand_positions *at, operands *o, pt_rule rule,
+                                pt_number *element) {
     if (at->number == 0) {
         o->a = pt_get_tensor(c, args[at->a]);
         o->b = pt_get_tensor(c, args[at->b]);
@@ -66,7 +68,7 @@ static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
 enum { ROWS = 1, ROWS_AND_ELEMENT };
 
 static uint32_t binary_variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
-                                  const operand_form *at, const operands *o) {
+                                  const operand_positions *at, const operands *o) {
     bool floats = o->a.dtype == PT_DTYPE_FLOAT && o->b.dtype == PT_DTYPE_FLOAT &&
                   o->out.dtype == PT_DTYPE_FLOAT;
     if (!op->row || !floats || at->number || !lies_as(&o->a, &o->out) ||
@@ -76,8 +78,9 @@ static uint32_t binary_variant_of(const pt_context *c, const pt_ref *args, const
     return lies_as(&o->b, &o->out) ? ROWS : o->b.rank == 0 ? ROWS_AND_ELEMENT : 0;
 }
 
-int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
-    const operand_form *at = &forms[form];
+int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op,
+                    pt_operand_order order) {
+    const operand_positions *at = &positions[order];
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
@@ -219,8 +222,8 @@ static int check_divisor(pt_context *c, const pt_tensor *t, uint8_t compute) {
     return PT_ERROR_OK;
 }
 
-static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *args,
-                                                  const pt_binary *op, const operand_form *at) {
+static __attribute__((noinline)) int
+run_operands(pt_context *c, const pt_ref *args, const pt_binary *op, const operand_positions *at) {
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
@@ -245,8 +248,8 @@ static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *a
     return walk_elements(c, op, &o, pt_number_of(alpha, o.compute));
 }
 
-int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
-    const operand_form *at = &forms[form];
+int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_operand_order order) {
+    const operand_positions *at = &positions[order];
     const uint32_t variant = pt_variant(c);
     if (!variant) {
         return run_operands(c, args, op, at);

@@ -9,10 +9,10 @@
     static const pt_binary name##_op = { \
         NULL, name##_f32, name##_f64, name##_i64, PT_RULE_PREDICATE, false, false};
 
-#define COMPARISON(name, operation)                                        \
-    PREDICATE(name, x operation y)                                         \
-    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_FORM_TENSORS) \
-    PT_BINARY_KERNEL(aten_##name##_Scalar_out, name##_op, PT_FORM_SCALAR)
+#define COMPARISON(name, operation)                                         \
+    PREDICATE(name, x operation y)                                          \
+    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_ORDER_TENSORS) \
+    PT_BINARY_KERNEL(aten_##name##_Scalar_out, name##_op, PT_ORDER_SCALAR)
 
 COMPARISON(eq, ==)
 COMPARISON(ne, !=)
@@ -24,15 +24,15 @@ COMPARISON(ge, >=)
 PREDICATE(logical_and, x != 0 && y != 0)
 PREDICATE(logical_or, x != 0 || y != 0)
 PREDICATE(logical_xor, (x != 0) != (y != 0))
-PT_BINARY_KERNEL(aten_logical_and_out, logical_and_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_logical_or_out, logical_or_op, PT_FORM_TENSORS)
-PT_BINARY_KERNEL(aten_logical_xor_out, logical_xor_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_logical_and_out, logical_and_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_logical_or_out, logical_or_op, PT_ORDER_TENSORS)
+PT_BINARY_KERNEL(aten_logical_xor_out, logical_xor_op, PT_ORDER_TENSORS)
 
 #define BITWISE(name, operation)                                                                   \
     PT_BINARY_I64(name, x operation y)                                                             \
     static const pt_binary name##_op = {NULL, NULL, NULL, name##_i64, PT_RULE_SAME, false, false}; \
-    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_FORM_TENSORS)                         \
-    PT_BINARY_KERNEL(aten_##name##_Scalar_out, name##_op, PT_FORM_SCALAR)
+    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_ORDER_TENSORS)                        \
+    PT_BINARY_KERNEL(aten_##name##_Scalar_out, name##_op, PT_ORDER_SCALAR)
 
 BITWISE(bitwise_and, &)
 BITWISE(bitwise_or, |)
@@ -42,12 +42,12 @@ BITWISE(bitwise_xor, ^)
 // is 0, or what is right the sign.
 #define IS_FAR(limit) (y < 0 || y >= (limit))
 
-#define SHIFT(name, expression)                                            \
-    PT_BINARY_I64(name, expression)                                        \
-    static const pt_binary name##_op = {                                   \
-        NULL, NULL, NULL, name##_i64, PT_RULE_NUMBER, false, false};       \
-    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_FORM_TENSORS) \
-    PT_BINARY_KERNEL(aten_##name##_Tensor_Scalar_out, name##_op, PT_FORM_SCALAR)
+#define SHIFT(name, expression)                                             \
+    PT_BINARY_I64(name, expression)                                         \
+    static const pt_binary name##_op = {                                    \
+        NULL, NULL, NULL, name##_i64, PT_RULE_NUMBER, false, false};        \
+    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_ORDER_TENSORS) \
+    PT_BINARY_KERNEL(aten_##name##_Tensor_Scalar_out, name##_op, PT_ORDER_SCALAR)
 
 SHIFT(bitwise_left_shift, IS_FAR(64) ? 0 : (int64_t)((uint64_t)x << y))
 SHIFT(bitwise_right_shift, x >> (IS_FAR(63) ? 63 : y))

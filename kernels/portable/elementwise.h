@@ -73,27 +73,28 @@ typedef struct pt_binary {
 } pt_binary;
 
 // Where the operands stand among the arguments; the output is always the last.
-typedef enum pt_form {
-    PT_FORM_TENSORS,       // self, other, out
-    PT_FORM_TENSORS_ALPHA, // self, other, alpha, out: other * alpha is the second operand
-    PT_FORM_TENSORS_MODE,  // self, other, a mode, out
-    PT_FORM_SCALAR,        // self, number, out
-    PT_FORM_SCALAR_ALPHA,  // self, number, alpha, out
-    PT_FORM_SCALAR_MODE,   // self, number, a mode, out
-    PT_FORM_SCALAR_FIRST,  // number, self, out: the number is the first operand
-    PT_FORM_REVERSED,      // self, number, alpha, out: the operands are number, self * alpha
-} pt_form;
+typedef enum pt_operand_order {
+    PT_ORDER_TENSORS,       // self, other, out
+    PT_ORDER_TENSORS_ALPHA, // self, other, alpha, out: other * alpha is the second operand
+    PT_ORDER_TENSORS_MODE,  // self, other, a mode, out
+    PT_ORDER_SCALAR,        // self, number, out
+    PT_ORDER_SCALAR_ALPHA,  // self, number, alpha, out
+    PT_ORDER_SCALAR_MODE,   // self, number, a mode, out
+    PT_ORDER_SCALAR_FIRST,  // number, self, out: the number is the first operand
+    PT_ORDER_REVERSED,      // self, number, alpha, out: the operands are number, self * alpha
+} pt_operand_order;
 
 PT_MUST_USE int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op,
-                                pt_form form);
-PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
+                                pt_operand_order order);
+PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op,
+                              pt_operand_order order);
 
-#define PT_BINARY_KERNEL(symbol, op, form)                         \
+#define PT_BINARY_KERNEL(symbol, op, order)                        \
     static int symbol##_check(pt_context *c, const pt_ref *args) { \
-        return pt_binary_check(c, args, &op, form);                \
+        return pt_binary_check(c, args, &op, order);               \
     }                                                              \
     static int symbol##_run(pt_context *c, const pt_ref *args) {   \
-        return pt_binary_run(c, args, &op, form);                  \
+        return pt_binary_run(c, args, &op, order);                 \
     }                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 

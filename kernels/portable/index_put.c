@@ -12,9 +12,9 @@ static uint32_t index_put_larger(uint32_t a, uint32_t b) {
 
 // Values are broadcast to what the indices pick.
 static int index_put_check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
-                                  const pt_picks *p) {
+                                  const pt_index_selection *p) {
     int32_t sizes[2 * PT_MAX_RANK];
-    uint32_t rank = pt_picked_sizes(p, self, sizes);
+    uint32_t rank = pt_selected_sizes(p, self, sizes);
     uint32_t max = index_put_larger(
         p->largest, index_put_larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
     PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), max));
@@ -28,14 +28,14 @@ static int index_put_check_values(pt_context *c, const pt_tensor *self, const pt
 
 static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
-    pt_picks p;
+    pt_index_selection p;
     if (values.dtype != self->dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "values must have self's dtype");
     }
     if (pt_get_bool(c, args[INDEX_PUT_ACCUMULATE]) && !pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not added");
     }
-    PT_TRY(pt_read_picks(c, self, args[INDEX_PUT_INDICES], &p));
+    PT_TRY(pt_read_selection(c, self, args[INDEX_PUT_INDICES], &p));
     PT_TRY(pt_check_copy(c, self, self));
     return p.has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, &p);
 }
@@ -67,21 +67,21 @@ static int add_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_ten
 
 // Puts the value at position `at` of the broadcast indices.
 static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
-                      const pt_tensor *values, const pt_picks *p, int32_t at) {
+                      const pt_tensor *values, const pt_index_selection *p, int32_t at) {
     pt_walk w;
     int32_t strides[2 * PT_MAX_RANK];
     int32_t *to = w.strides[2]; // of an operand that the walk does not have
     uint32_t kept = 0;
     pt_strides(self, to);
-    broadcast_strides(values, pt_picked_sizes(p, self, strides), strides);
+    broadcast_strides(values, pt_selected_sizes(p, self, strides), strides);
     w.operands = 2;
-    w.offset[0] = pt_pick(c, p, args[INDEX_PUT_INDICES], self, to, at);
-    w.offset[1] = pt_picked_offset(p, strides, at);
+    w.offset[0] = pt_select_offset(c, p, args[INDEX_PUT_INDICES], self, to, at);
+    w.offset[1] = pt_selected_offset(p, strides, at);
     for (uint32_t d = 0; d < self->rank; d++) {
         if ((p->dims >> d & 1) == 0) {
             w.sizes[kept] = self->sizes[d];
             w.strides[0][kept] = to[d];
-            w.strides[1][kept] = strides[pt_picked_dim(p, kept)];
+            w.strides[1][kept] = strides[pt_selected_dim(p, kept)];
             kept++;
         }
     }
@@ -91,17 +91,19 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
 }
 
 // Finds faults in the indices before anything is written.
-static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
+static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                    pt_index_selection *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
-    PT_TRY(pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p));
+    PT_TRY(pt_find_selection(c, self, args[INDEX_PUT_INDICES], self, p));
     return !p->has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, p);
 }
 
 enum { POSITION = 32 }; // steps of a position of the indices beside its elements
-static int index_put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
+static int index_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                     const pt_index_selection *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     int32_t sizes[2 * PT_MAX_RANK];
-    uint32_t rank = pt_picked_sizes(p, self, sizes);
+    uint32_t rank = pt_selected_sizes(p, self, sizes);
     if (pt_product(sizes, rank) == 0) {
         return PT_ERROR_OK;
     }
@@ -120,7 +122,7 @@ static int index_put_in_place_check(pt_context *c, const pt_ref *args) {
 
 static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
-    pt_picks p;
+    pt_index_selection p;
     PT_TRY(find_put(c, args, &self, &p));
     return index_put(c, args, &self, &p);
 }
@@ -138,7 +140,7 @@ static int index_put_check(pt_context *c, const pt_ref *args) {
 static int index_put_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
-    pt_picks p;
+    pt_index_selection p;
     PT_TRY(find_put(c, args, &out, &p));
     PT_TRY(pt_copy_broadcast(c, &out, &self));
     return index_put(c, args, &out, &p);

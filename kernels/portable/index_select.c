@@ -50,10 +50,10 @@ static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask
 }
 
 // With `running`, masks are read, to the scratch that is asked for without.
-static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool running,
-                      pt_picks *p) {
+static int read_selection(pt_context *c, const pt_tensor *self, pt_ref list, bool running,
+                          pt_index_selection *p) {
     uint32_t n = pt_list_length(c, list), dim = 0, first = 0, end = 0, count = 0, n_offsets = 0;
-    *p = (pt_picks){0};
+    *p = (pt_index_selection){0};
     for (uint32_t i = 0; i < n; i++) {
         pt_ref item = pt_list_item(c, list, i);
         if (pt_is_none(item)) {
@@ -64,7 +64,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         PT_TRY(index_select_check_index(c, self, &index, dim));
         uint32_t dims = 1, elements = (uint32_t)pt_numel(&index);
         int32_t one = 1; // fits any size
-        pt_tensor picked = index;
+        pt_tensor selected = index;
         if (is_mask(&index)) {
             dims = index.rank;
             const uint32_t first_offset = n_offsets;
@@ -74,16 +74,16 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
             }
             if (running) {
                 void *scratch;
-                PT_TRY(pt_take_scratch(c, n_offsets * (uint32_t)sizeof(int32_t), &scratch));
+                PT_TRY(pt_get_scratch(c, n_offsets * (uint32_t)sizeof(int32_t), &scratch));
                 int32_t *offsets = (int32_t *)scratch + first_offset;
                 PT_TRY(find_true(c, self, &index, dim, offsets));
                 one = *offsets;
                 p->offsets = scratch;
             }
-            picked = (pt_tensor){.sizes = &one, .rank = 1};
+            selected = (pt_tensor){.sizes = &one, .rank = 1};
             p->has_masks = true;
         }
-        if (!pt_broadcast(p->sizes, &p->rank, &picked)) {
+        if (!pt_broadcast(p->sizes, &p->rank, &selected)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the indices do not broadcast");
         }
         p->largest = elements > p->largest ? elements : p->largest;
@@ -93,15 +93,15 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         end = dim += dims;
     }
     p->before = end - first == count ? first : 0;
-    pt_ask_scratch(c, running ? 0 : n_offsets * (uint32_t)sizeof(int32_t));
+    pt_request_scratch(c, running ? 0 : n_offsets * (uint32_t)sizeof(int32_t));
     if (dim > self->rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "more indices than dims");
     }
     return count ? PT_ERROR_OK : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no index");
 }
 
-int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p) {
-    return read_picks(c, self, list, false, p);
+int pt_read_selection(pt_context *c, const pt_tensor *self, pt_ref list, pt_index_selection *p) {
+    return read_selection(c, self, list, false, p);
 }
 
 static int index_select_check_range(pt_context *c, const pt_tensor *index, int32_t size) {
@@ -116,9 +116,9 @@ static int index_select_check_range(pt_context *c, const pt_tensor *index, int32
     return PT_ERROR_OK;
 }
 
-int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_tensor *out,
-                  pt_picks *p) {
-    PT_TRY(read_picks(c, self, list, true, p));
+int pt_find_selection(pt_context *c, const pt_tensor *self, pt_ref list, const pt_tensor *out,
+                      pt_index_selection *p) {
+    PT_TRY(read_selection(c, self, list, true, p));
     uint32_t n = pt_list_length(c, list), dim = 0;
     for (uint32_t i = 0; i < n; i++) {
         pt_ref item = pt_list_item(c, list, i);
@@ -135,15 +135,15 @@ int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list, const pt_te
     return PT_ERROR_OK;
 }
 
-uint32_t pt_picked_dim(const pt_picks *p, uint32_t kept) {
+uint32_t pt_selected_dim(const pt_index_selection *p, uint32_t kept) {
     return kept < p->before ? kept : kept + p->rank;
 }
 
-uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *sizes) {
+uint32_t pt_selected_sizes(const pt_index_selection *p, const pt_tensor *self, int32_t *sizes) {
     uint32_t kept = 0;
     for (uint32_t d = 0; d < self->rank; d++) {
         if ((p->dims >> d & 1) == 0) {
-            sizes[pt_picked_dim(p, kept++)] = self->sizes[d];
+            sizes[pt_selected_dim(p, kept++)] = self->sizes[d];
         }
     }
     for (uint32_t i = 0; i < p->rank; i++) {
@@ -153,8 +153,8 @@ uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *size
 }
 
 // The element of an index of these sizes that position `at` of the broadcast ones means.
-static int32_t index_select_element_at(const pt_picks *p, uint32_t rank, const int32_t *sizes,
-                                       int32_t at) {
+static int32_t index_select_element_at(const pt_index_selection *p, uint32_t rank,
+                                       const int32_t *sizes, int32_t at) {
     int32_t element = 0, stride = 1;
     for (uint32_t i = p->rank; i-- > p->rank - rank;) {
         int32_t own = sizes[i - (p->rank - rank)];
@@ -165,8 +165,8 @@ static int32_t index_select_element_at(const pt_picks *p, uint32_t rank, const i
     return element;
 }
 
-int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_tensor *self,
-                const int32_t *strides, int32_t at) {
+int32_t pt_select_offset(const pt_context *c, const pt_index_selection *p, pt_ref list,
+                         const pt_tensor *self, const int32_t *strides, int32_t at) {
     uint32_t n = pt_list_length(c, list), dim = 0;
     const int32_t *offsets = p->offsets;
     int32_t offset = 0;
@@ -191,7 +191,7 @@ int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_te
     return offset;
 }
 
-int32_t pt_picked_offset(const pt_picks *p, const int32_t *strides, int32_t at) {
+int32_t pt_selected_offset(const pt_index_selection *p, const int32_t *strides, int32_t at) {
     int32_t offset = 0;
     for (uint32_t i = p->rank; i-- > 0;) {
         offset += at % p->sizes[i] * strides[p->before + i];

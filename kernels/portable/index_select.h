@@ -7,7 +7,7 @@
 
 #include "portable/dtype_access.h"
 
-typedef struct pt_picks {
+typedef struct pt_index_selection {
     uint32_t dims;              // bit d: dim d of self is indexed
     uint32_t before;            // dims of self in the result before those of the indices
     uint32_t largest;           // elements of the largest index
@@ -15,24 +15,25 @@ typedef struct pt_picks {
     int32_t sizes[PT_MAX_RANK]; // of the indices, broadcast
     bool has_masks;             // in a check the sizes are not known
     const int32_t *offsets;     // of what masks pick, for each behind their number
-} pt_picks;
+} pt_index_selection;
 
 // For a check: reads the list of indices, and asks for scratch for `offsets`.
-PT_MUST_USE int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p);
+PT_MUST_USE int pt_read_selection(pt_context *c, const pt_tensor *self, pt_ref list,
+                                  pt_index_selection *p);
 // For a run: the same with the sizes of what masks pick. All indices lie within their dims, and
 // stay so while `out` is written.
-PT_MUST_USE int pt_find_picks(pt_context *c, const pt_tensor *self, pt_ref list,
-                              const pt_tensor *out, pt_picks *p);
+PT_MUST_USE int pt_find_selection(pt_context *c, const pt_tensor *self, pt_ref list,
+                                  const pt_tensor *out, pt_index_selection *p);
 // The sizes of the result; returns its rank, which may be above PT_MAX_RANK. `sizes` has room for
 // twice as many.
-uint32_t pt_picked_sizes(const pt_picks *p, const pt_tensor *self, int32_t *sizes);
+uint32_t pt_selected_sizes(const pt_index_selection *p, const pt_tensor *self, int32_t *sizes);
 // The position in the result of the dim of self that `kept` dims without an index precede.
-uint32_t pt_picked_dim(const pt_picks *p, uint32_t kept);
+uint32_t pt_selected_dim(const pt_index_selection *p, uint32_t kept);
 // Where the elements that position `at` of the broadcast indices picks begin, by the strides of
 // self.
-int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_tensor *self,
-                const int32_t *strides, int32_t at);
+int32_t pt_select_offset(const pt_context *c, const pt_index_selection *p, pt_ref list,
+                         const pt_tensor *self, const int32_t *strides, int32_t at);
 // Where they begin in the result, by its strides.
-int32_t pt_picked_offset(const pt_picks *p, const int32_t *strides, int32_t at);
+int32_t pt_selected_offset(const pt_index_selection *p, const int32_t *strides, int32_t at);
 
 #endif

@@ -237,7 +237,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "beta and alpha of integer matrices are integers");
     }
-    pt_ask_scratch(c, addmm_scratch(t[0].dtype, sizes[0], sizes[1]));
+    pt_request_scratch(c, addmm_scratch(t[0].dtype, sizes[0], sizes[1]));
     PT_TRY(pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes));
     return pt_note_variant(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
@@ -346,7 +346,7 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     if (pt_is_half(a.dtype)) {
         const addmm v = {self.data, out, step, row_step, alpha, beta};
         void *scratch;
-        PT_TRY(pt_take_scratch(c, addmm_scratch(a.dtype, m, n), &scratch));
+        PT_TRY(pt_get_scratch(c, addmm_scratch(a.dtype, m, n), &scratch));
         return run_half_addmm(c, &a, &b, &v, scratch);
     }
     PT_TRY(matrix_multiply(c, a.data, b.data, out, a.dtype, m, a.sizes[1], n));

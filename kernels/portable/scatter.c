@@ -184,7 +184,7 @@ static int check_reduce(pt_context *c, const pt_ref *args) {
     if (by == BY_MEAN && self.dtype == PT_DTYPE_BOOL) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there is no mean of bools");
     }
-    pt_ask_scratch(c, reduce_scratch(&self, by));
+    pt_request_scratch(c, reduce_scratch(&self, by));
     return scatter_check_scatter(c, own, &source);
 }
 
@@ -220,7 +220,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
     }
     const int32_t n = pt_numel(&out);
     void *scratch;
-    PT_TRY(pt_take_scratch(c, reduce_scratch(&out, by), &scratch));
+    PT_TRY(pt_get_scratch(c, reduce_scratch(&out, by), &scratch));
     int32_t *const counts = scratch;
     pt_tensor result = out; // where the elements are reduced
     if (is_wide(&out, by)) {

@@ -57,7 +57,7 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     }
     PT_TRY(softmax_check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
     uint32_t axis = axis_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
-    pt_ask_scratch(c, softmax_scratch(&in, axis));
+    pt_request_scratch(c, softmax_scratch(&in, axis));
     uint32_t position = 0;
     while (position < in.rank && in.dim_order[position] != axis) {
         position++;
@@ -241,7 +241,7 @@ static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args
         return PT_ERROR_OK;
     }
     uint32_t axis = axis_of(&s.in, pt_get_int(c, args[SOFTMAX_DIM]));
-    PT_TRY(pt_take_scratch(c, softmax_scratch(&s.in, axis), &scratch));
+    PT_TRY(pt_get_scratch(c, softmax_scratch(&s.in, axis), &scratch));
     s.buffer = scratch;
     pt_lanes all = pt_lanes_of(&s.in, axis);
     if (!pt_same_dim_order(&s.in, &s.out)) {

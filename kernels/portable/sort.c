@@ -249,18 +249,18 @@ static uint32_t indices_scratch(int32_t n) {
 }
 
 // Asks for scratch for n indices.
-static int ask_for_indices(pt_context *c, int32_t n) {
+static int request_indices(pt_context *c, int32_t n) {
     if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
     }
-    pt_ask_scratch(c, indices_scratch(n));
+    pt_request_scratch(c, indices_scratch(n));
     return PT_ERROR_OK;
 }
 
 // For a run: a heap with room for the n indices that its check asked for.
 static int take_indices(pt_context *c, int32_t n, heap *h) {
     void *scratch;
-    PT_TRY(pt_take_scratch(c, indices_scratch(n), &scratch));
+    PT_TRY(pt_get_scratch(c, indices_scratch(n), &scratch));
     *h = (heap){scratch, 1, n};
     return PT_ERROR_OK;
 }
@@ -289,16 +289,16 @@ static int32_t topk_scratch(int32_t n, int32_t k) {
     return k > n / MANY ? n : 0;
 }
 
-static int ask_for_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int32_t k,
+static int request_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int32_t k,
                         pt_ref values) {
     const int32_t n = length_along(self, dim);
     if (c->checking != PT_CHECK_BOUNDS) {
-        return ask_for_indices(c, topk_scratch(n, k));
+        return request_indices(c, topk_scratch(n, k));
     }
     // A k that is computed has no value yet: the output bounds it. Of fewer elements it may be more
     // than few.
     const uint32_t max = pt_capacity(c, values);
-    return ask_for_indices(c, max > (uint32_t)n / MANY ? n : (int32_t)max * MANY);
+    return request_indices(c, max > (uint32_t)n / MANY ? n : (int32_t)max * MANY);
 }
 
 static int check_topk(pt_context *c, const pt_ref *args) {
@@ -310,7 +310,7 @@ static int check_topk(pt_context *c, const pt_ref *args) {
     }
     int64_t k = pt_get_int(c, args[TOPK_K]);
     const int32_t kept = self.rank ? (int32_t)k : 1;
-    PT_TRY(ask_for_topk(c, &self, dim, kept, args[TOPK_VALUES]));
+    PT_TRY(request_topk(c, &self, dim, kept, args[TOPK_VALUES]));
     if (k < 0 || k > length_along(&self, dim)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "k is not within the size of the dim");
     }
@@ -525,7 +525,7 @@ static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, i
     k = median ? median_of(size) : k;
     // A k that is computed has no value yet where bounds are checked.
     const int64_t max = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
-    PT_TRY(ask_for_indices(c, max < 0 ? 0 : max > size ? size : (int32_t)max));
+    PT_TRY(request_indices(c, max < 0 ? 0 : max > size ? size : (int32_t)max));
     if (median && size == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
@@ -581,7 +581,7 @@ static int check_median(pt_context *c, const pt_ref *args) {
     if (pt_numel(&self) == 0 && !pt_is_floating(self.dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
     }
-    PT_TRY(ask_for_indices(c, median_of(pt_numel(&self))));
+    PT_TRY(request_indices(c, median_of(pt_numel(&self))));
     return pt_expect_sizes(c, args[MEDIAN_OUT], 0, NULL);
 }
 
@@ -651,7 +651,7 @@ static int check_mode(pt_context *c, const pt_ref *args) {
     uint32_t dim;
     PT_TRY(check_kth(c, &self, &args[MODE_DIM], 0, true));
     PT_TRY(pt_read_dim(c, pt_get_int(c, args[MODE_DIM]), self.rank, &dim));
-    return ask_for_indices(c, length_along(&self, dim));
+    return request_indices(c, length_along(&self, dim));
 }
 
 static int run_mode(pt_context *c, const pt_ref *args) {
@@ -683,7 +683,7 @@ static int check_unique(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the output must have 1 dim, the others must be int64");
     }
-    PT_TRY(ask_for_indices(c, n));
+    PT_TRY(request_indices(c, n));
     if (!pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS])) {
         PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT2], 1, &none));
     }

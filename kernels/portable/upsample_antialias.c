@@ -49,7 +49,7 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
     if (in.sizes[2] == 0 || in.sizes[3] == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have height and width");
     }
-    pt_ask_scratch(c, antialias_scratch(&in));
+    pt_request_scratch(c, antialias_scratch(&in));
     int64_t size[2] = {0, 0};
     if (pt_list_ints(c, args[UPSAMPLE_BILINEAR2D_AA_OUTPUT_SIZE], 2, size) != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "two sizes are needed");
@@ -231,7 +231,7 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     void *scratch;
-    PT_TRY(pt_take_scratch(c, antialias_scratch(&in), &scratch));
+    PT_TRY(pt_get_scratch(c, antialias_scratch(&in), &scratch));
     float *weights = scratch;
     void (*const weigh_axis)(axis *, int32_t) = in.dtype == PT_DTYPE_BYTE ? round_weights : weigh;
     resizing r = {.in = &in, .out = &out};

@@ -33,7 +33,7 @@ static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt
     if (scales.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
     }
-    pt_ask_scratch(c, mixed_scratch(&in, &scales));
+    pt_request_scratch(c, mixed_scratch(&in, &scales));
     return PT_ERROR_OK;
 }
 
@@ -75,7 +75,7 @@ static int mixed_run_mm(pt_context *c, const pt_ref *args) {
     }
     int32_t terms = weight.sizes[0], columns = weight.sizes[1], to = 0;
     void *scratch;
-    PT_TRY(pt_take_scratch(c, mixed_scratch(&in, &scale), &scratch));
+    PT_TRY(pt_get_scratch(c, mixed_scratch(&in, &scale), &scratch));
     float *buffer = scratch;
     const float *scales = as_floats(&scale, 0, terms, buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
@@ -156,7 +156,7 @@ static int mixed_run_linear(pt_context *c, const pt_ref *args) {
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
     int32_t group = size_of_group(&weight, &scales), to = 0;
     void *scratch;
-    PT_TRY(pt_take_scratch(c, mixed_scratch(&in, &scales), &scratch));
+    PT_TRY(pt_get_scratch(c, mixed_scratch(&in, &scales), &scratch));
     float *buffer = scratch;
     const float *scale = as_floats(&scales, 0, pt_numel(&scales), buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {

@@ -2,32 +2,32 @@
 #include "board.h"
 #include <string.h>
 
-#define ARENA(name, size, place)                 \
+#define ARENA(name, size, memory)                \
     __attribute__((section(".bss.arena_" #name), \
                    aligned(PT_ARENA_ALIGNMENT))) static uint8_t arena_##name[size];
 PT_BOARD_ARENAS(ARENA)
 
-#define ROW(name, size, place)  \
+#define ROW(name, size, memory) \
     {#name, arena_##name, size, \
-     "; the board has no more in arena " #name ", which is in its memory " #place, 0},
+     "; the board has no more in arena " #name ", which is in its memory " #memory, 0},
 static arena arenas[] = {PT_BOARD_ARENAS(ROW)};
 
 arena *arena_find(const char *name) {
     for (uint32_t i = 0; i < sizeof(arenas) / sizeof(*arenas); i++) {
-        const char *known = arenas[i].name, *wanted = name;
-        while (*known && *known == *wanted) {
-            known++;
+        const char *listed = arenas[i].name, *wanted = name;
+        while (*listed && *listed == *wanted) {
+            listed++;
             wanted++;
         }
-        if (*known == *wanted) {
+        if (*listed == *wanted) {
             return &arenas[i];
         }
     }
     return NULL;
 }
 
-int arena_take(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_span *taken,
-               pt_error *error) {
+int arena_allocate(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_span *span,
+                   pt_error *error) {
     uint32_t start = (from->used + 15) & ~15u;
     uint32_t left = from->size > start ? from->size - start : 0;
     if (size > left) {
@@ -36,6 +36,6 @@ int arena_take(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_sp
         return error->code;
     }
     from->used = start + size;
-    *taken = (pt_span){from->data + start, size, false};
+    *span = (pt_span){from->data + start, size, false};
     return PT_ERROR_OK;
 }

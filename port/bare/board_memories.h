@@ -16,7 +16,7 @@ typedef struct arena {
 // NULL where the board has none of this name.
 arena *arena_find(const char *name);
 // The next bytes, at a multiple of 16. MemoryAllocationFailed.
-int arena_take(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_span *taken,
-               pt_error *error);
+int arena_allocate(arena *from, uint32_t size, uint8_t subject, int32_t index, pt_span *span,
+                   pt_error *error);
 
 #endif

@@ -72,7 +72,8 @@ static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t numbe
     PT_TRY(pt_method_meta_tensor(meta, &item, &info, error));
     if (may_change(meta, value, &info, error)) {
         if (one->copy.size < data.size) {
-            PT_TRY(arena_take(from, data.size, PT_SUBJECT_INPUT, (int32_t)i, &one->copy, error));
+            PT_TRY(
+                arena_allocate(from, data.size, PT_SUBJECT_INPUT, (int32_t)i, &one->copy, error));
         }
         memcpy(one->copy.data, data.data, data.size);
         data = (pt_span){one->copy.data, data.size, false};
@@ -85,7 +86,7 @@ static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t numbe
     return PT_ERROR_OK;
 }
 
-int inputs_prepare(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error) {
+int inputs_set_up(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error) {
     n_inputs = pt_method_meta_count(meta, PT_INPUTS);
     if (n_inputs > MOST) {
         *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,

@@ -7,7 +7,7 @@
 // Gets the inputs of execution `number` ready to be set. Tensors that the method may change in
 // place are copied into memory of `from`, once. MemoryAllocationFailed, OutOfResources, and the
 // errors of the program.
-int inputs_prepare(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error);
+int inputs_set_up(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error);
 int inputs_set(pt_method *method, pt_error *error);
 
 #endif

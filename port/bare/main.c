@@ -98,13 +98,13 @@ static int bare_main_take_memories(pt_error *error) {
     memories.n_planned = n < PT_MEMORIES ? n : PT_MEMORIES;
     for (uint32_t i = 0; i < memories.n_planned; i++) {
         uint32_t size = (uint32_t)setting_number(name_of("planned", (int32_t)i, 0).text);
-        PT_TRY(arena_take(planned_arena(i), size, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
-                          &planned[i], error));
+        PT_TRY(arena_allocate(planned_arena(i), size, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
+                              &planned[i], error));
     }
-    PT_TRY(arena_take(arena_find("pool"), (uint32_t)setting_number("pool_size"), PT_SUBJECT_POOL,
-                      PT_NO_INDEX, &memories.pool, error));
-    return arena_take(arena_find("temp"), (uint32_t)setting_number("temp_size"), PT_SUBJECT_TEMP,
-                      PT_NO_INDEX, &memories.temp, error);
+    PT_TRY(arena_allocate(arena_find("pool"), (uint32_t)setting_number("pool_size"),
+                          PT_SUBJECT_POOL, PT_NO_INDEX, &memories.pool, error));
+    return arena_allocate(arena_find("temp"), (uint32_t)setting_number("temp_size"),
+                          PT_SUBJECT_TEMP, PT_NO_INDEX, &memories.temp, error);
 }
 
 static int take_events(pt_error *error) {
@@ -114,7 +114,8 @@ static int take_events(pt_error *error) {
     uint32_t size = (pt_method_meta_count(&meta, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
     options.clock = pt_counter_instructions;
     options.clock_mask = UINT64_MAX;
-    return arena_take(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events, error);
+    return arena_allocate(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events,
+                          error);
 }
 
 static int bare_main_set_up(pt_error *error) {
@@ -126,8 +127,8 @@ static int bare_main_set_up(pt_error *error) {
     PT_TRY(open_data(error));
     at = OF_METHOD;
     PT_TRY(bare_main_take_memories(error));
-    PT_TRY(inputs_prepare(&meta, 0, common, error));
-    PT_TRY(outputs_prepare(&meta, common, error));
+    PT_TRY(inputs_set_up(&meta, 0, common, error));
+    PT_TRY(outputs_set_up(&meta, common, error));
     return take_events(error);
 }
 
@@ -168,7 +169,7 @@ static int bare_main_run(pt_error *error) {
 static int run_further(pt_error *error) {
     uint32_t n = (uint32_t)setting_number("further");
     for (uint32_t k = 1; k <= n; k++) {
-        PT_TRY(inputs_prepare(&meta, k, common, error));
+        PT_TRY(inputs_set_up(&meta, k, common, error));
         PT_TRY(inputs_set(&method, error));
         PT_TRY(pt_execute(&method, error));
         PT_TRY(outputs_get(&method, error));

@@ -40,7 +40,7 @@ static int bare_outputs_add(uint8_t subject, int32_t index, pt_text name, uint32
     unplanned *one = &memories[n_memories];
     *one = (unplanned){.name = name, .output = (uint32_t)index};
     attribute = name;
-    PT_TRY(arena_take(from, nbytes, subject, index, &one->memory, error));
+    PT_TRY(arena_allocate(from, nbytes, subject, index, &one->memory, error));
     n_memories++;
     return PT_ERROR_OK;
 }
@@ -102,7 +102,7 @@ static int prepare_attribute(const pt_method_meta *meta, uint32_t i, arena *from
     return PT_ERROR_OK;
 }
 
-int outputs_prepare(const pt_method_meta *meta, arena *from, pt_error *error) {
+int outputs_set_up(const pt_method_meta *meta, arena *from, pt_error *error) {
     n_outputs = pt_method_meta_count(meta, PT_OUTPUTS);
     if (n_outputs > MOST) {
         return bare_outputs_refuse(PT_SUBJECT_OUTPUT, MOST, error);

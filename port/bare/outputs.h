@@ -6,7 +6,7 @@
 
 // Takes memory for outputs and mutable buffers that the program leaves unplanned. OutOfResources,
 // MemoryAllocationFailed, what the program is refused for.
-int outputs_prepare(const pt_method_meta *meta, arena *from, pt_error *error);
+int outputs_set_up(const pt_method_meta *meta, arena *from, pt_error *error);
 int outputs_attach(pt_method *method, pt_error *error);
 // Reads all of them.
 int outputs_get(const pt_method *method, pt_error *error);

@@ -84,9 +84,9 @@ static pt_text take_line(pt_text *text) {
     while (line.length < text->length && line.data[line.length] != '\n') {
         line.length++;
     }
-    uint32_t taken = line.length + (line.length < text->length);
-    text->data += taken;
-    text->length -= taken;
+    uint32_t used = line.length + (line.length < text->length);
+    text->data += used;
+    text->length -= used;
     return line;
 }
 

@@ -57,9 +57,9 @@ static void put_hex(const char *name, uint32_t value) {
 }
 
 static void put_exception_name(uint32_t number) {
-    const size_t known = sizeof(exception_names) / sizeof(exception_names[0]);
+    const size_t count = sizeof(exception_names) / sizeof(exception_names[0]);
     put_string("\r\npicotorch: fault: ");
-    if (number < known && exception_names[number] != NULL) {
+    if (number < count && exception_names[number] != NULL) {
         put_string(exception_names[number]);
     } else {
         put_hex("unexpected exception 0x", number);

@@ -12,12 +12,12 @@ int mp_hal_stdin_rx_chr(void) {
     return pt_uart_read();
 }
 
-uintptr_t mp_hal_stdio_poll(uintptr_t asked) {
+uintptr_t mp_hal_stdio_poll(uintptr_t poll_flags) {
     uintptr_t ready = MP_STREAM_POLL_WR;
     if (pt_uart_can_read()) {
         ready |= MP_STREAM_POLL_RD;
     }
-    return asked & ready;
+    return poll_flags & ready;
 }
 
 mp_uint_t mp_hal_ticks_ms(void) {

@@ -280,17 +280,17 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     method *self = MP_OBJ_TO_PTR(args[SELF]);
     pt_need_stack(self->owner);
     pt_method_meta meta = pt_get_method_meta(args[PROGRAM], args[PLAN]);
-    pt_delegates asked = delegates;
+    pt_delegates own_delegates = delegates;
     given g = {
-        .options = {.delegates = PT_HAS_PROGRAMS ? &asked : NULL,
+        .options = {.delegates = PT_HAS_PROGRAMS ? &own_delegates : NULL,
                     .clock = PT_HAS_TRACER ? pt_ticks : NULL,
                     .clock_mask = PT_TICKS_MASK},
     };
     pt_error error;
     g.options.prepare = mp_obj_is_true(args[PREPARE]);
-    asked.owner = &g;
-    asked.max_delegates = self->max_delegates;
-    asked.max_arguments = self->max_arguments;
+    own_delegates.owner = &g;
+    own_delegates.max_delegates = self->max_delegates;
+    own_delegates.max_arguments = self->max_arguments;
     if (self->m.state == PT_UNLOADED) { // else it is an error, and all stays as it is
         size_t n;
         mp_obj_t *buffers;
@@ -308,7 +308,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         mp_method_take_memories(self, args, &g);
     }
     int code = pt_load(&self->m, &meta, &g.memories, &g.options, &error);
-    if (PT_HAS_PROGRAMS && self->m.delegates == &asked) {
+    if (PT_HAS_PROGRAMS && self->m.delegates == &own_delegates) {
         self->m.delegates = &delegates;
     }
     pt_finish(self, code, &error);

@@ -62,9 +62,9 @@ def at(c, reference):
 
 def fill(c, index, byte):
     """Fill the place of an instruction; its bytes."""
-    if not c.places:
+    if not c.idle_scratch:
         return 0
-    place = ffi.cast("pt_temp_place *", at(c, c.places))[index]
+    place = ffi.cast("pt_idle_scratch *", at(c, c.idle_scratch))[index]
     if place.bytes:
         ffi.memmove(at(c, place.to), bytes([byte]) * place.bytes, place.bytes)
     return place.bytes

@@ -407,7 +407,7 @@ class _Method:
         return at
 
     def _write_places(self) -> int:
-        """Position of the pt_temp_place of each instruction; 0 for none."""
+        """Position of the pt_idle_scratch of each instruction; 0 for none."""
         rows = [struct.pack("<II", make_ref(memory, position), size)
                 for memory, position, size in self._temp.places]
         return self._tables.add(b"".join(rows)) if rows else 0

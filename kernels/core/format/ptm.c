@@ -27,9 +27,9 @@ static bool is_this_version(const void *data, uint32_t size) {
     return size >= 4 && id[3] == PT_PTM_MAGIC >> 24;
 }
 
-void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]) {
-    const uint32_t *word = (const uint32_t *)(const void *)(image->data + start),
-                   *last = (const uint32_t *)(const void *)(image->data + end);
+void pt_sum_ptm(const pt_program *ptm, uint32_t start, uint32_t end, uint32_t sums[2]) {
+    const uint32_t *word = (const uint32_t *)(const void *)(ptm->data + start),
+                   *last = (const uint32_t *)(const void *)(ptm->data + end);
     uint32_t sum = 0, sum_of_sums = 0;
     for (; last - word >= 4; word += 4) {
         uint32_t a = sum + word[0], b = a + word[1], c = b + word[2];
@@ -44,23 +44,22 @@ void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t 
     sums[1] = sum_of_sums;
 }
 
-static int check_header(const pt_program *image, pt_error *error) {
-    const pt_ptm_header *header = pt_header_of(image);
-    if (image->size < sizeof(*header) + 4 || header->size > image->size) {
+static int check_header(const pt_program *ptm, pt_error *error) {
+    const pt_ptm_header *header = pt_header_of(ptm);
+    if (ptm->size < sizeof(*header) + 4 || header->size > ptm->size) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PTM, PT_NO_INDEX,
-                               image->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
-                                                                 : header->size,
-                               image->size, "the image is longer than its file");
+                               ptm->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
+                                                               : header->size,
+                               ptm->size, "the image is longer than its file");
     }
     bool fits = header->records >= METHODS + 4 && header->records <= header->size &&
                 header->records % 4 == 0 && header->size % 4 == 0;
     return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the image has");
 }
 
-int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+int pt_ptm_open(pt_program *ptm, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error) {
-    *image =
-        (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_ptm_format};
+    *ptm = (pt_program){.owner = ptm->owner, .data = data, .size = size, .format = &pt_ptm_format};
     if (!pt_begins_ptm(data, size)) {
         return damaged(error, "it does not begin with PTM: not an image");
     }
@@ -69,27 +68,27 @@ int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verificat
                          "is of another version; compile it again with this picotorch");
     }
     PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
-    PT_TRY(check_header(image, error));
-    const pt_ptm_header *header = pt_header_of(image);
-    image->size = header->size;
-    image->tables = header->records;
-    image->plans = METHODS;
-    image->verification = (uint8_t)verification;
+    PT_TRY(check_header(ptm, error));
+    const pt_ptm_header *header = pt_header_of(ptm);
+    ptm->size = header->size;
+    ptm->tables = header->records;
+    ptm->plans = METHODS;
+    ptm->verification = (uint8_t)verification;
     if (!PT_HAS_CHECKS || verification == PT_VERIFY_MINIMAL) {
         return PT_ERROR_OK;
     }
     uint32_t sums[2];
-    pt_sum_ptm(image, SUMMED, header->records, sums);
+    pt_sum_ptm(ptm, SUMMED, header->records, sums);
     if (memcmp(sums, header->sums, sizeof(sums)) != 0) {
         return damaged(error, "its checksum is wrong: it is damaged");
     }
-    return pt_walk_ptm(image, error);
+    return pt_walk_ptm(ptm, error);
 }
 
-int pt_ptm_check_data(const pt_program *image, pt_error *error) {
-    const pt_ptm_header *header = pt_header_of(image);
+int pt_ptm_check_data(const pt_program *ptm, pt_error *error) {
+    const pt_ptm_header *header = pt_header_of(ptm);
     uint32_t sums[2];
-    pt_sum_ptm(image, header->records, header->size, sums);
+    pt_sum_ptm(ptm, header->records, header->size, sums);
     return memcmp(sums, header->data_sums, sizeof(sums)) == 0
                ? PT_ERROR_OK
                : damaged(error, "the checksum of its data is wrong: it is damaged");
@@ -101,7 +100,7 @@ int pt_ptm_check_data(const pt_program *image, pt_error *error) {
 enum { MEASURED = 8 };
 
 typedef struct walk {
-    const pt_program *image;
+    const pt_program *ptm;
     const pt_ptm_method *method;
     const pt_method_record *record;
     const pt_value *values; // n_records
@@ -144,7 +143,7 @@ static bool is_table(const walk *w, pt_ref ref, uint64_t bytes) {
 }
 
 static const void *ptm_at(const walk *w, uint32_t position) {
-    return w->image->data + position;
+    return w->ptm->data + position;
 }
 
 static bool ptm_is_vector(const walk *w, uint32_t position, uint32_t item) {
@@ -229,7 +228,7 @@ static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
 }
 
 // Where `bytes` bytes of a tensor may lie; nothing has to be anywhere.
-static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
+static bool has_valid_location(const walk *w, const pt_value *value, uint32_t bytes) {
     uint32_t memory = value->data >> PT_REF_OFFSET_BITS, offset = pt_offset_of(value->data);
     bool is_constant = value->flags & PT_VALUE_CONSTANT;
     if (value->data == 0) {
@@ -237,8 +236,8 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
     }
     if (is_constant || memory == PT_MEMORY_PROGRAM) {
         return is_constant && memory == PT_MEMORY_PROGRAM &&
-               (offset > 0 || pt_header_of(w->image)->core & PT_PTM_OWN_CORE) &&
-               lies_in(offset, bytes, w->image->size) && !pt_misplaced(offset, value->type);
+               (offset > 0 || pt_header_of(w->ptm)->core & PT_PTM_OWN_CORE) &&
+               lies_in(offset, bytes, w->ptm->size) && !pt_misplaced(offset, value->type);
     }
     if (memory < PT_MEMORY_PLANNED) {
         return false;
@@ -291,7 +290,7 @@ static int ptm_check_tensor(walk *w, const pt_value *value) {
             w->bytes[i] = bytes;
         }
     }
-    return has_place(w, value, bytes)
+    return has_valid_location(w, value, bytes)
                ? PT_ERROR_OK
                : ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
 }
@@ -309,10 +308,10 @@ static bool is_list(walk *w, const pt_value *list) {
     uint8_t type = list->type - PT_VALUE_OTHER;
     for (; item != end; item++) {
         const pt_value *value = value_at(w, *item);
-        bool known = value && (type == PT_TYPE_INT_LIST
+        bool valid = value && (type == PT_TYPE_INT_LIST
                                    ? ptm_is_number(value)
                                    : value->type < PT_VALUE_OTHER && !is_left_out(value));
-        if (!known && (*item || type != PT_TYPE_OPTIONAL_TENSOR_LIST)) {
+        if (!valid && (*item || type != PT_TYPE_OPTIONAL_TENSOR_LIST)) {
             return false;
         }
     }
@@ -382,12 +381,12 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
     uint32_t n = instruction->n_args;
     uint32_t op = instruction->op;
     bool is_call = pt_op(instruction) == PT_OP_KERNEL_CALL || op == PT_OP_DYNAMIC_CALL;
-    bool known = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
+    bool valid = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
                  (op == PT_OP_MOVE && n == 2);
-    if (!known) {
+    if (!valid) {
         return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of an unknown kind");
     }
-    if (is_call && instruction->kernel >= pt_header_of(w->image)->operators) {
+    if (is_call && instruction->kernel >= pt_header_of(w->ptm)->operators) {
         return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i,
                        "calls an operator that does not exist");
     }
@@ -467,7 +466,7 @@ static int check_instructions(walk *w) {
 // They stand in the order of their values, each of which has one.
 static ONCE int check_names(const walk *w) {
     const void *items;
-    uint32_t n = pt_vector(w->image, w->method->attributes, &items);
+    uint32_t n = pt_vector(w->ptm, w->method->attributes, &items);
     const pt_ptm_attribute *attribute = items;
     for (uint32_t i = 0; i < n; i++, attribute++) {
         if (!ptm_is_vector(w, attribute->name, 1)) {
@@ -482,19 +481,19 @@ static ONCE int check_names(const walk *w) {
 
 // True for `bytes` bytes of planned memory; nothing has to be anywhere.
 static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
-    pt_value place = {.data = to, .type = PT_DTYPE_BYTE};
+    pt_value idle = {.data = to, .type = PT_DTYPE_BYTE};
     return to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
-           has_place(w, &place, bytes);
+           has_valid_location(w, &idle, bytes);
 }
 
-static ONCE int ptm_check_places(walk *w) {
-    uint32_t n = w->record->n_instructions, position = w->method->places;
-    if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_temp_place), w->tables)) {
+static ONCE int ptm_check_idle_scratch(walk *w) {
+    uint32_t n = w->record->n_instructions, position = w->method->idle_scratch;
+    if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_idle_scratch), w->tables)) {
         return damaged(w->error, "a part lies outside the image");
     }
-    const pt_temp_place *place = ptm_at(w, position);
-    for (n = position ? n : 0; n > 0; n--, place++) {
-        if (pt_offset_of(place->to) % PT_ALIGNMENT || !is_planned(w, place->to, place->bytes)) {
+    const pt_idle_scratch *idle = ptm_at(w, position);
+    for (n = position ? n : 0; n > 0; n--, idle++) {
+        if (pt_offset_of(idle->to) % PT_ALIGNMENT || !is_planned(w, idle->to, idle->bytes)) {
             return damaged(w->error, "temp memory lies outside its planned buffer");
         }
     }
@@ -503,13 +502,13 @@ static ONCE int ptm_check_places(walk *w) {
 
 static ONCE int check_initial(walk *w) {
     const void *items;
-    uint32_t n = pt_vector(w->image, w->method->initial, &items);
+    uint32_t n = pt_vector(w->ptm, w->method->initial, &items);
     const pt_ptm_initial *initial = items;
     for (uint32_t i = 0; i < n; i++, initial++) {
         w->copied += initial->bytes;
         bool fits = is_planned(w, initial->to, initial->bytes) &&
                     (initial->position == PT_PTM_ZEROS ||
-                     lies_in(initial->position, initial->bytes, w->image->size));
+                     lies_in(initial->position, initial->bytes, w->ptm->size));
         if (!fits || w->copied > PT_MEMORY_LIMIT) {
             return damaged(w->error, "an initial value lies outside its memory");
         }
@@ -517,14 +516,14 @@ static ONCE int check_initial(walk *w) {
     return PT_ERROR_OK;
 }
 
-int pt_walk_ptm(const pt_program *image, pt_error *error) {
-    walk w = {.image = image, .tables = image->tables, .error = error};
+int pt_walk_ptm(const pt_program *ptm, pt_error *error) {
+    walk w = {.ptm = ptm, .tables = ptm->tables, .error = error};
     if (!ptm_is_vector(&w, METHODS, 4)) {
         return damaged(error, "a part lies outside the image");
     }
     const void *items;
-    uint32_t n = pt_vector(image, METHODS, &items);
-    if (n == 0 || n != pt_header_of(image)->n_methods) {
+    uint32_t n = pt_vector(ptm, METHODS, &items);
+    if (n == 0 || n != pt_header_of(ptm)->n_methods) {
         return damaged(error, n ? "it has another number of methods than its header states"
                                 : "no method in it");
     }
@@ -538,7 +537,7 @@ int pt_walk_ptm(const pt_program *image, pt_error *error) {
         PT_TRY(ptm_check_values(&w));
         PT_TRY(check_instructions(&w));
         PT_TRY(check_names(&w));
-        PT_TRY(ptm_check_places(&w));
+        PT_TRY(ptm_check_idle_scratch(&w));
         PT_TRY(check_initial(&w));
     }
     return PT_ERROR_OK;

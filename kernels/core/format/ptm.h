@@ -12,7 +12,7 @@
 // many, and its items.
 //
 // Two things of the kernels belong to the version, too: the shortcuts in the records of their calls
-// (pt_note_variant), and the layout of what they pack for each core (pt_ask_packed). An image
+// (pt_note_variant), and the layout of what they pack for each core (pt_request_packed). An image
 // with others is refused or gives wrong outputs: PT_PTM_MAGIC changes with them.
 // tests/core/image.lock has those of the fixtures.
 #ifndef PT_CORE_PTM_H
@@ -56,8 +56,8 @@ typedef struct pt_ptm_method {
     uint32_t initial;    // vector of pt_ptm_initial
     uint32_t changing;   // position of what is copied to the pool
     uint32_t changing_bytes;
-    uint32_t n_external; // memories of tensors outside the planned memory
-    uint32_t places;     // position of the pt_temp_place of each instruction; 0 for none
+    uint32_t n_external;   // memories of tensors outside the planned memory
+    uint32_t idle_scratch; // position of the pt_idle_scratch of each instruction; 0 for none
 } pt_ptm_method;
 
 typedef struct pt_ptm_attribute {
@@ -75,8 +75,8 @@ typedef struct pt_ptm_initial {
     uint32_t bytes;
 } pt_ptm_initial;
 
-static inline const pt_ptm_header *pt_header_of(const pt_program *image) {
-    return (const pt_ptm_header *)(const void *)image->data;
+static inline const pt_ptm_header *pt_header_of(const pt_program *ptm) {
+    return (const pt_ptm_header *)(const void *)ptm->data;
 }
 
 static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *meta) {
@@ -84,8 +84,8 @@ static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *meta) 
 }
 
 // The length and the items of a vector in a checked image.
-static inline uint32_t pt_vector(const pt_program *image, uint32_t position, const void **items) {
-    const uint32_t *vector = (const uint32_t *)(const void *)(image->data + position);
+static inline uint32_t pt_vector(const pt_program *ptm, uint32_t position, const void **items) {
+    const uint32_t *vector = (const uint32_t *)(const void *)(ptm->data + position);
     *items = vector + 1;
     return *vector;
 }
@@ -93,9 +93,9 @@ static inline uint32_t pt_vector(const pt_program *image, uint32_t position, con
 // True for an image of any version.
 bool pt_begins_ptm(const void *data, uint32_t size);
 // Adds up the words between two positions.
-void pt_sum_ptm(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);
+void pt_sum_ptm(const pt_program *ptm, uint32_t start, uint32_t end, uint32_t sums[2]);
 // Checks all records: every number in them that means a position, an index or a size.
-int pt_walk_ptm(const pt_program *image, pt_error *error);
+int pt_walk_ptm(const pt_program *ptm, pt_error *error);
 
 int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error);

@@ -8,9 +8,9 @@ static const void *ptm_method_at(const pt_method_meta *meta, uint32_t position) 
     return meta->program->data + position;
 }
 
-static pt_text text_at(const pt_program *image, uint32_t position) {
+static pt_text text_at(const pt_program *ptm, uint32_t position) {
     const void *characters;
-    uint32_t length = pt_vector(image, position, &characters);
+    uint32_t length = pt_vector(ptm, position, &characters);
     return (pt_text){characters, length};
 }
 
@@ -28,12 +28,12 @@ static pt_text ptm_method_name_of(const pt_method_meta *meta) {
     return text_at(meta->program, pt_ptm_method_of(meta)->name);
 }
 
-static int find_at(pt_method_meta *meta, const pt_program *image, uint32_t i, pt_error *error) {
+static int find_at(pt_method_meta *meta, const pt_program *ptm, uint32_t i, pt_error *error) {
     const void *positions;
     (void)error;
-    pt_vector(image, image->plans, &positions);
-    *meta = (pt_method_meta){
-        .program = image, .index = i, .position = ((const uint32_t *)positions)[i]};
+    pt_vector(ptm, ptm->plans, &positions);
+    *meta =
+        (pt_method_meta){.program = ptm, .index = i, .position = ((const uint32_t *)positions)[i]};
     const pt_ptm_method *method = pt_ptm_method_of(meta);
     meta->values = method->values;
     meta->inputs = method->inputs;
@@ -43,11 +43,11 @@ static int find_at(pt_method_meta *meta, const pt_program *image, uint32_t i, pt
     return PT_ERROR_OK;
 }
 
-static int ptm_method_find(pt_method_meta *meta, const pt_program *image, const char *name,
+static int ptm_method_find(pt_method_meta *meta, const pt_program *ptm, const char *name,
                            uint32_t length, pt_error *error) {
-    uint32_t n = pt_program_methods(image);
+    uint32_t n = pt_program_methods(ptm);
     for (uint32_t i = 0; i < n; i++) {
-        PT_TRY(find_at(meta, image, i, error));
+        PT_TRY(find_at(meta, ptm, i, error));
         if (pt_text_is(ptm_method_name_of(meta), name, length)) {
             return PT_ERROR_OK;
         }
@@ -273,9 +273,9 @@ static int describe_operator(const pt_method_meta *meta, uint32_t i, pt_text *na
     const void *items;
     pt_vector(meta->program, meta->operators, &items);
     uint32_t found = ((const uint32_t *)items)[i];
-    const char *known = pt_operator_name(found);
-    *name = (pt_text){known, 0};
-    while (known[name->length]) {
+    const char *text = pt_operator_name(found);
+    *name = (pt_text){text, 0};
+    while (text[name->length]) {
         name->length++;
     }
     *overload = (pt_text){"", 0};

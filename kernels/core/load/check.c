@@ -171,10 +171,10 @@ static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
 }
 
 static int check_condition(pt_context *c, pt_ref condition) {
-    bool known =
+    bool is_boolean =
         pt_has_kind(c, condition, 'B') ||
         (pt_has_kind(c, condition, 'T') && pt_get_tensor(c, condition).dtype == PT_DTYPE_BOOL);
-    return known
+    return is_boolean
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is not a bool or a bool tensor");
 }
@@ -250,7 +250,7 @@ static bool has_packed(const pt_context *c, uint32_t bytes) {
            bytes <= size - at;
 }
 
-void *pt_ask_packed(pt_context *c, uint32_t bytes) {
+void *pt_request_packed(pt_context *c, uint32_t bytes) {
     if (!c->packs || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
         return NULL;
     }

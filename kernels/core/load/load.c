@@ -105,7 +105,7 @@ int pt_load(pt_method *m, const pt_method_meta *meta, const pt_memories *memorie
                                                  PT_NO_INDEX, "unload it first")
                                      : pt_report_busy(m, error);
     }
-    pt_prepare_method(m, meta, memories, options->delegates);
+    pt_set_up_method(m, meta, memories, options->delegates);
 #if PT_HAS_ANY_CORE
     m->c.preferring_core = options->core;
 #endif

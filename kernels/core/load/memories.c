@@ -64,10 +64,10 @@ bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_re
 }
 
 static __attribute__((noinline)) bool is_over(const pt_context *c, pt_ref tensor,
-                                              const pt_value *value, const pt_temp_place *place) {
-    return (value->data ^ place->to) >> PT_REF_OFFSET_BITS == 0 &&
-           value->data < place->to + (place->bytes + 3) / 4 &&
-           place->to < value->data + words_of(c, tensor, value);
+                                              const pt_value *value, const pt_idle_scratch *idle) {
+    return (value->data ^ idle->to) >> PT_REF_OFFSET_BITS == 0 &&
+           value->data < idle->to + (idle->bytes + 3) / 4 &&
+           idle->to < value->data + words_of(c, tensor, value);
 }
 
 static bool memories_is_tensor_list(uint8_t type) {
@@ -75,21 +75,21 @@ static bool memories_is_tensor_list(uint8_t type) {
            type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
 }
 
-bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_temp_place *place) {
+bool pt_is_idle(const pt_context *c, const pt_instruction *call, const pt_idle_scratch *idle) {
     for (uint32_t i = 0; i < call->n_args; i++) {
         pt_ref arg = call->args[i];
         if (!pt_is_record(arg)) {
             continue;
         }
         const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
-        if (value->type < PT_VALUE_OTHER && is_over(c, arg, value, place)) {
+        if (value->type < PT_VALUE_OTHER && is_over(c, arg, value, idle)) {
             return false;
         }
         uint32_t n = memories_is_tensor_list(value->type) ? pt_list_length(c, arg) : 0;
         for (uint32_t k = 0; k < n; k++) {
             pt_ref item = pt_list_item(c, arg, k);
             value = pt_tensor_record(c, item);
-            if (value && is_over(c, item, value, place)) {
+            if (value && is_over(c, item, value, idle)) {
                 return false;
             }
         }
@@ -254,7 +254,7 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
     return PT_ERROR_OK;
 }
 
-int pt_take_pool(pt_method *m, uint64_t end, pt_error *error) {
+int pt_reserve_pool(pt_method *m, uint64_t end, pt_error *error) {
     uint32_t start = pt_is_ptm(&m->c) ? 0 : m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
     if (end > size) {
         uint64_t requested = end - start;

@@ -21,6 +21,6 @@ int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subj
 // Pool and planned buffers: as many and as large as the method declares.
 int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error);
 // Takes the pool up to offset `end`. MemoryAllocationFailed, NotSupported.
-int pt_take_pool(pt_method *m, uint64_t end, pt_error *error);
+int pt_reserve_pool(pt_method *m, uint64_t end, pt_error *error);
 
 #endif

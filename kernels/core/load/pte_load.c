@@ -273,7 +273,7 @@ static NOT_INLINED int find_delegates(loader *l) {
         pt_report(l->error, code, PT_SUBJECT_MISSING_BACKEND, PT_NO_INDEX,
                   "no backend of this name; export without partitioner or register it");
         if (delegates) {
-            code = pt_take_code(l->error, delegates->find(l->m, i, l->error));
+            code = pt_set_error_code(l->error, delegates->find(l->m, i, l->error));
         }
         PT_TRY(code);
     }
@@ -298,7 +298,7 @@ static int allocate(loader *l) {
     end += l->list_bytes;
     l->instruction_at = (uint32_t)end;
     end += l->instruction_bytes;
-    PT_TRY(pt_take_pool(l->m, end, l->error));
+    PT_TRY(pt_reserve_pool(l->m, end, l->error));
     l->m->records_end = l->m->end;
     return PT_ERROR_OK;
 }
@@ -454,13 +454,13 @@ static NOT_INLINED int write_values(loader *l) {
     uint32_t at = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint32_t size = l->c->memory_size[PT_MEMORY_POOL];
     uint32_t capacity = size > at ? (size - at) / sizeof(pt_value) : 0;
-    pt_value no_room, *value;
+    pt_value dropped, *value;
     for (uint32_t i = 0, table; i < l->values.n; i++) {
         if (!(table = pt_tensor_at(&l->r, &l->values, i))) {
             continue;
         }
         bool fits = l->n_tensors++ < capacity;
-        value = fits ? (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at) : &no_room;
+        value = fits ? (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at) : &dropped;
         PT_TRY(write_tensor(l, i, table, value));
         at += sizeof(*value);
     }
@@ -825,7 +825,7 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
         pt_delegate_info info;
         PT_TRY(pt_method_meta_delegate(&m->meta, i, &info, error));
         pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
-        PT_TRY(pt_take_code(error, m->delegates->init(m, i, error)));
+        PT_TRY(pt_set_error_code(error, m->delegates->init(m, i, error)));
         m->n_ready++;
     }
     return PT_ERROR_OK;
@@ -837,7 +837,7 @@ static int pte_load_pack(pt_method *m, pt_error *error) {
     uint32_t needed = pt_packed_bytes(&m->c);
     if (needed) {
         uint32_t at = (m->records_end + 7) & ~7u;
-        PT_TRY(pt_take_pool(m, (uint64_t)at + needed, error));
+        PT_TRY(pt_reserve_pool(m, (uint64_t)at + needed, error));
         pt_pack_weights(&m->c, at);
     }
     return PT_ERROR_OK;

@@ -12,9 +12,9 @@ int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, 
     uint32_t memory = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID);
     uint32_t offset = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
     uint32_t high = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH);
-    bool known = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
+    bool valid = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
     memory += PT_MEMORY_PLANNED - 1;
-    if (!known || offset > m->c.memory_size[memory] ||
+    if (!valid || offset > m->c.memory_size[memory] ||
         t->nbytes > m->c.memory_size[memory] - offset) {
         return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)value,
                          "lies outside the planned buffers");

@@ -13,7 +13,7 @@ static void bind_ptm(pt_method *m) {
     pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes, which are its own
     c->records = data;
     c->method = method->record;
-    c->places = method->places ? pt_make_ref(PT_MEMORY_PTM, method->places) : 0;
+    c->idle_scratch = method->idle_scratch ? pt_make_ref(PT_MEMORY_PTM, method->idle_scratch) : 0;
     m->n_planned = (uint8_t)pt_method_meta_count(&m->meta, PT_PLANNED_BUFFERS);
     m->first_external = (uint8_t)(PT_MEMORY_PLANNED + m->n_planned);
     m->end_external = (uint8_t)(m->first_external + method->n_external);
@@ -50,7 +50,7 @@ static int take_pool(pt_method *m, pt_error *error) {
     c->pool_before = m->end < size ? m->end : size; // what needs nothing has room in a full pool
     c->memory[PT_MEMORY_POOL] += c->pool_before;
     c->memory_size[PT_MEMORY_POOL] -= c->pool_before;
-    PT_TRY(pt_take_pool(m, bytes, error));
+    PT_TRY(pt_reserve_pool(m, bytes, error));
     m->end += c->pool_before;
     m->records_end = m->end;
     c->is_static = bytes == 0;
@@ -96,11 +96,11 @@ static int check_views(const pt_context *c, pt_error *error) {
 
 // Checks that temp memory in planned memory is apart from the tensors of its call: some kernels
 // read addresses from it.
-static int ptm_load_check_places(const pt_context *c, pt_error *error) {
-    const pt_temp_place *place = (const pt_temp_place *)(const void *)pt_at(c, c->places);
+static int ptm_load_check_idle_scratch(const pt_context *c, pt_error *error) {
+    const pt_idle_scratch *idle = (const pt_idle_scratch *)(const void *)pt_at(c, c->idle_scratch);
     const pt_instruction *at = pt_first_instruction(c);
-    for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, place++) {
-        if (pt_op(at) == PT_OP_KERNEL_CALL && place->bytes > 0 && !pt_is_idle(c, at, place)) {
+    for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, idle++) {
+        if (pt_op(at) == PT_OP_KERNEL_CALL && idle->bytes > 0 && !pt_is_idle(c, at, idle)) {
             return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION, (int32_t)i,
                              "has temp memory over its tensors");
         }
@@ -114,7 +114,7 @@ static int check_calls(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     PT_TRY(pt_check_calls(m, c->packed != 0, error));
     PT_TRY(check_views(c, error));
-    PT_TRY(c->places ? ptm_load_check_places(c, error) : PT_ERROR_OK);
+    PT_TRY(c->idle_scratch ? ptm_load_check_idle_scratch(c, error) : PT_ERROR_OK);
     return c->packed == 0 || c->packed_needed == count_packed(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,

@@ -177,27 +177,27 @@ const pt_kernel *pt_operator_kernel(uint32_t number) {
 }
 
 // Orders what `known` (terminated) begins with against `text`, and goes behind it.
-static int compare_start(const char **known, const char *text, uint32_t length) {
-    const char *at = *known;
+static int compare_start(const char **listed, const char *text, uint32_t length) {
+    const char *at = *listed;
     for (const char *end = text + length; text != end; text++, at++) {
         if (*at != *text || !*at) { // the text itself may have a zero character
             return *at ? (unsigned char)*at - (unsigned char)*text : -1;
         }
     }
-    *known = at;
+    *listed = at;
     return 0;
 }
 
 // Orders `known` against name.overload, or name alone where there is no overload.
-static int compare(const char *known, const char *name, uint32_t name_length, const char *overload,
+static int compare(const char *listed, const char *name, uint32_t name_length, const char *overload,
                    uint32_t overload_length) {
     static const char dot[] = ".";
-    int order = compare_start(&known, name, name_length);
+    int order = compare_start(&listed, name, name_length);
     if (order == 0 && overload_length > 0) {
-        order = compare_start(&known, dot, 1);
-        order = order ? order : compare_start(&known, overload, overload_length);
+        order = compare_start(&listed, dot, 1);
+        order = order ? order : compare_start(&listed, overload, overload_length);
     }
-    return order ? order : (unsigned char)*known;
+    return order ? order : (unsigned char)*listed;
 }
 
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,

@@ -117,12 +117,12 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
 // places do not pay for it.
 static __attribute__((noinline, cold)) int call_in_place(pt_context *c,
                                                          const pt_instruction *instruction) {
-    const pt_temp_place *place = pt_place_of(c);
+    const pt_idle_scratch *idle = pt_idle_scratch_of(c);
     uint8_t *temp = c->scratch;
     const uint32_t size = c->scratch_size;
-    if (place->bytes > size) {
-        c->scratch = pt_at(c, place->to);
-        c->scratch_size = place->bytes;
+    if (idle->bytes > size) {
+        c->scratch = pt_at(c, idle->to);
+        c->scratch_size = idle->bytes;
     }
     int error = pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
     c->scratch = temp;
@@ -136,7 +136,7 @@ static inline int run_next(pt_context *c) {
     if (pt_op(instruction) != PT_OP_KERNEL_CALL) {
         return run_other(c, instruction);
     }
-    int error = PT_HAS_PTM && c->places
+    int error = PT_HAS_PTM && c->idle_scratch
                     ? call_in_place(c, instruction)
                     : pt_operator_kernel(instruction->kernel)->run(c, instruction->args);
     if (error == PT_ERROR_OK) {

@@ -51,9 +51,9 @@ static int inputs_refuse(const target *t, const char *what) {
     return pt_report(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, what);
 }
 
-static int refuse_size(const target *t, uint32_t wanted, uint32_t given, const char *what) {
-    return pt_report_bytes(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, wanted, given,
-                           what);
+static int refuse_size(const target *t, uint32_t wanted, uint32_t buffer, const char *what) {
+    return pt_report_bytes(t->error, PT_ERROR_INVALID_ARGUMENT, t->subject, t->index, wanted,
+                           buffer, what);
 }
 
 static const pt_value *inputs_record_of(const target *t) {
@@ -95,41 +95,41 @@ static int find_target(target *t) {
     return PT_ERROR_OK;
 }
 
-static int check_dtype(const target *t, const pt_input_buffer *given) {
-    bool is_same = !given->has_shape || given->dtype == t->info.dtype;
-    return is_same && pt_accepts(t->info.dtype, given->typecode)
+static int check_dtype(const target *t, const pt_input_buffer *buffer) {
+    bool is_same = !buffer->has_shape || buffer->dtype == t->info.dtype;
+    return is_same && pt_accepts(t->info.dtype, buffer->typecode)
                ? PT_ERROR_OK
                : inputs_refuse(t, "has another dtype than the program; give its dtype");
 }
 
 // Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
-static uint32_t bytes_of(const pt_input_buffer *given) {
-    uint64_t bytes = pt_element_size(given->dtype);
-    bytes *= pt_product(given->sizes, given->rank);
+static uint32_t bytes_of(const pt_input_buffer *buffer) {
+    uint64_t bytes = pt_element_size(buffer->dtype);
+    bytes *= pt_product(buffer->sizes, buffer->rank);
     return bytes > INT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-static int inputs_check_shape(const target *t, const pt_input_buffer *given) {
-    if (!given->has_shape) {
-        return given->data.size == t->info.nbytes
+static int inputs_check_shape(const target *t, const pt_input_buffer *buffer) {
+    if (!buffer->has_shape) {
+        return buffer->data.size == t->info.nbytes
                    ? PT_ERROR_OK
-                   : refuse_size(t, t->info.nbytes, given->data.size,
+                   : refuse_size(t, t->info.nbytes, buffer->data.size,
                                  "; give as many bytes as the program's sizes take");
     }
-    if (bytes_of(given) != given->data.size) {
+    if (bytes_of(buffer) != buffer->data.size) {
         return inputs_refuse(t, "its sizes have changed since; get the output again");
     }
-    if (given->rank == t->info.rank && given->rank > 0 && given->dim_order &&
-        memcmp(given->dim_order, t->info.dim_order, given->rank) != 0) {
+    if (buffer->rank == t->info.rank && buffer->rank > 0 && buffer->dim_order &&
+        memcmp(buffer->dim_order, t->info.dim_order, buffer->rank) != 0) {
         return inputs_refuse(t, "has another dim order than the program");
     }
     return PT_ERROR_OK;
 }
 
-static int resize(const target *t, const pt_input_buffer *given) {
+static int resize(const target *t, const pt_input_buffer *buffer) {
     pt_context *c = &t->m->c;
-    int code = given->has_shape ? pt_resize_tensor(c, t->ref, given->rank, given->sizes)
-                                : pt_resize_tensor(c, t->ref, t->info.rank, t->info.sizes);
+    int code = buffer->has_shape ? pt_resize_tensor(c, t->ref, buffer->rank, buffer->sizes)
+                                 : pt_resize_tensor(c, t->ref, t->info.rank, t->info.sizes);
     if (code != PT_ERROR_OK) {
         pt_report(t->error, code, t->subject, t->index, c->reason);
     }
@@ -144,12 +144,12 @@ static int check_shared(const target *t, uint32_t shared) {
 }
 
 // Makes what is given the memory of a tensor outside the planned memory.
-static void inputs_bind(const target *t, pt_input_buffer *given) {
+static void inputs_bind(const target *t, pt_input_buffer *buffer) {
     pt_method *m = t->m;
     uint32_t memory = inputs_memory_of(t);
-    pt_bind(&m->c, memory, given->data.data, given->data.size);
+    pt_bind(&m->c, memory, buffer->data.data, buffer->data.size);
     m->has_memory |= 1u << memory;
-    given->memory = (uint8_t)memory;
+    buffer->memory = (uint8_t)memory;
 }
 
 // ---- inputs
@@ -157,10 +157,10 @@ static void inputs_bind(const target *t, pt_input_buffer *given) {
 // A buffer that becomes the memory of an input, and of its views. Only if no instruction writes to
 // it, it may be read-only or part of the program; else the instruction may give it any size up to
 // the bound.
-static int check_input_memory(const target *t, const pt_input_buffer *given, uint32_t memory) {
+static int check_input_memory(const target *t, const pt_input_buffer *buffer, uint32_t memory) {
     const pt_method *m = t->m;
     const pt_context *c = &m->c;
-    const pt_span *data = &given->data;
+    const pt_span *data = &buffer->data;
     PT_TRY(pt_check_alignment(data, t->subject, t->index, t->error));
     uint32_t shared = pt_find_overlap(c, data->data, data->size, 0, m->first_external);
     bool written = pt_is_written(c, memory);
@@ -188,27 +188,28 @@ static void mark_set(pt_method *m, uint32_t i) {
 }
 
 // Checks all before anything changes.
-static int set_tensor(target *t, pt_input_buffer *given) {
+static int set_tensor(target *t, pt_input_buffer *buffer) {
     pt_context *c = &t->m->c;
-    PT_TRY(pt_check_address(&given->data, t->subject, t->index, t->error));
-    PT_TRY(check_dtype(t, given));
-    PT_TRY(inputs_check_shape(t, given));
+    PT_TRY(pt_check_address(&buffer->data, t->subject, t->index, t->error));
+    PT_TRY(check_dtype(t, buffer));
+    PT_TRY(inputs_check_shape(t, buffer));
     uint32_t memory = inputs_memory_of(t);
     if (pt_is_constant_memory(t->m, memory)) {
         return inputs_refuse(t, "is constant in the program");
     }
     if (memory < t->m->first_external) {
-        PT_TRY(resize(t, given));
-        uint8_t *to = given->data.size > 0 ? pt_at(c, inputs_record_of(t)->data) : given->data.data;
-        if (to != given->data.data) { // else the input is written in place
-            memmove(to, given->data.data, given->data.size);
+        PT_TRY(resize(t, buffer));
+        uint8_t *to =
+            buffer->data.size > 0 ? pt_at(c, inputs_record_of(t)->data) : buffer->data.data;
+        if (to != buffer->data.data) { // else the input is written in place
+            memmove(to, buffer->data.data, buffer->data.size);
         }
         return PT_ERROR_OK;
     }
-    PT_TRY(check_input_memory(t, given, memory));
-    PT_TRY(resize(t, given));
+    PT_TRY(check_input_memory(t, buffer, memory));
+    PT_TRY(resize(t, buffer));
     t->m->is_ready = false;
-    inputs_bind(t, given);
+    inputs_bind(t, buffer);
     pt_clear_oversized(c, memory);
     return PT_ERROR_OK;
 }
@@ -224,20 +225,20 @@ static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
                            "cannot be set between steps; reset the execution first");
 }
 
-int pt_give_input(pt_method *m, uint32_t i, pt_input_buffer *given, pt_error *error) {
+int pt_give_input(pt_method *m, uint32_t i, pt_input_buffer *buffer, pt_error *error) {
     target t;
-    given->memory = PT_MEMORY_NONE;
+    buffer->memory = PT_MEMORY_NONE;
     PT_TRY(start_input(&t, m, i, error));
     PT_TRY(find_target(&t));
-    PT_TRY(set_tensor(&t, given));
+    PT_TRY(set_tensor(&t, buffer));
     mark_set(m, i);
     pt_update_ready(m);
     return PT_ERROR_OK;
 }
 
 int pt_set_input(pt_method *m, uint32_t i, void *data, uint32_t size, pt_error *error) {
-    pt_input_buffer given = {.data = {data, size, false}};
-    return pt_give_input(m, i, &given, error);
+    pt_input_buffer buffer = {.data = {data, size, false}};
+    return pt_give_input(m, i, &buffer, error);
 }
 
 // Compares as ExecuTorch compares a constant input.
@@ -289,11 +290,11 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_evalue *value, pt_e
 
 // Makes a buffer the memory of a tensor that the program leaves unplanned; it has at least the
 // bytes of the program's sizes.
-static int give_memory(target *t, pt_input_buffer *given, const char *is_planned) {
+static int set_memory(target *t, pt_input_buffer *buffer, const char *is_planned) {
     pt_method *m = t->m;
-    PT_TRY(check_dtype(t, given));
-    if (given->data.size < t->info.nbytes) {
-        return refuse_size(t, t->info.nbytes, given->data.size,
+    PT_TRY(check_dtype(t, buffer));
+    if (buffer->data.size < t->info.nbytes) {
+        return refuse_size(t, t->info.nbytes, buffer->data.size,
                            "; give as many bytes as the program's sizes take");
     }
     if (t->info.nbytes == 0) {
@@ -304,36 +305,36 @@ static int give_memory(target *t, pt_input_buffer *given, const char *is_planned
         return pt_report(t->error, PT_ERROR_INVALID_STATE, t->subject, t->index, is_planned);
     }
     uint32_t needed = pt_memory_needed(&m->c, memory, true);
-    if (given->data.size < needed) {
-        return refuse_size(t, needed, given->data.size,
+    if (buffer->data.size < needed) {
+        return refuse_size(t, needed, buffer->data.size,
                            "it is a view; give as many bytes as its source has");
     }
-    PT_TRY(pt_check_memory(&given->data, t->subject, t->index, t->error));
+    PT_TRY(pt_check_memory(&buffer->data, t->subject, t->index, t->error));
     PT_TRY(check_shared(
-        t, pt_find_overlap(&m->c, given->data.data, given->data.size, 0, m->first_external)));
+        t, pt_find_overlap(&m->c, buffer->data.data, buffer->data.size, 0, m->first_external)));
     m->is_ready = false; // until it is known to lie apart from the others
-    inputs_bind(t, given);
+    inputs_bind(t, buffer);
     pt_update_ready(m);
     return PT_ERROR_OK;
 }
 
-int pt_set_output(pt_method *m, uint32_t i, pt_input_buffer *given, pt_error *error) {
+int pt_set_output(pt_method *m, uint32_t i, pt_input_buffer *buffer, pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_OUTPUT, .index = (int32_t)i, .error = error};
-    given->memory = PT_MEMORY_NONE;
+    buffer->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     PT_TRY(pt_value_index(&m->meta, PT_OUTPUTS, i, &t.value, error));
     PT_TRY(find_target(&t));
-    return give_memory(&t, given, "has planned memory; get the output instead");
+    return set_memory(&t, buffer, "has planned memory; get the output instead");
 }
 
-int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_input_buffer *given,
+int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_input_buffer *buffer,
                      pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_ATTRIBUTE, .index = PT_NO_INDEX, .error = error};
-    given->memory = PT_MEMORY_NONE;
+    buffer->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     PT_TRY(pt_find_attribute(&m->meta, name, length, &t.value, error));
     PT_TRY(find_target(&t));
-    return give_memory(&t, given, "has planned memory; get the attribute and write there");
+    return set_memory(&t, buffer, "has planned memory; get the attribute and write there");
 }

@@ -22,7 +22,7 @@ int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *er
     return code;
 }
 
-int pt_take_code(pt_error *error, int code) {
+int pt_set_error_code(pt_error *error, int code) {
     code = code == (uint8_t)code ? code : PT_ERROR_INTERNAL;
     error->code = (uint8_t)code;
     return code;
@@ -73,11 +73,11 @@ static int method_call_delegate(pt_context *c, uint32_t position) {
     int code = m->delegates->execute(m, call->kernel, m->error);
     m->n_call = 0;
     m->failed_delegate = code != PT_ERROR_OK;
-    return pt_take_code(m->error, code);
+    return pt_set_error_code(m->error, code);
 }
 
-void pt_prepare_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
-                       const pt_delegates *delegates) {
+void pt_set_up_method(pt_method *m, const pt_method_meta *meta, const pt_memories *memories,
+                      const pt_delegates *delegates) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
     m->meta = *meta; // which may be this itself
@@ -320,6 +320,6 @@ int pt_allocate_temp(pt_method *m, uint32_t size, uint32_t alignment, void **dat
 
 int pt_ask_temp(pt_method *m, uint32_t size, pt_error *error) {
     PT_TRY(check_allocation(size, 1, error));
-    pt_ask_scratch(&m->c, size);
+    pt_request_scratch(&m->c, size);
     return PT_ERROR_OK;
 }

@@ -212,20 +212,21 @@ uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at) {
     return 4 + 4u * t.rank;
 }
 
-__attribute__((noinline)) bool pt_lacks_place(const pt_context *c, uint32_t bytes) {
-    return !c->places || c->checking != PT_CHECK_STATIC || bytes > pt_place_of(c)->bytes;
+__attribute__((noinline)) bool pt_lacks_idle_scratch(const pt_context *c, uint32_t bytes) {
+    return !c->idle_scratch || c->checking != PT_CHECK_STATIC ||
+           bytes > pt_idle_scratch_of(c)->bytes;
 }
 
 static uint32_t max_of(const pt_context *c, uint32_t max, uint32_t bytes) {
-    return bytes > max && (!PT_HAS_PTM || pt_lacks_place(c, bytes)) ? bytes : max;
+    return bytes > max && (!PT_HAS_PTM || pt_lacks_idle_scratch(c, bytes)) ? bytes : max;
 }
 
-void pt_ask_scratch(pt_context *c, uint32_t bytes) {
+void pt_request_scratch(pt_context *c, uint32_t bytes) {
     c->min_scratch = max_of(c, c->min_scratch, bytes);
     c->scratch_needed = max_of(c, c->scratch_needed, bytes);
 }
 
-int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
+int pt_get_scratch(pt_context *c, uint32_t bytes, void **scratch) {
     if (bytes > c->scratch_size) {
         return pt_fail(c, PT_ERROR_INTERNAL, "needs more temp memory than its check asked for");
     }
@@ -236,7 +237,7 @@ int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch) {
 // Images with packed weights leave plain ones out, by which kernels do without.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
     if (PT_HAS_PTM && c->packed && pt_is_ptm(c)) {
-        pt_ask_scratch(c, bytes);
+        pt_request_scratch(c, bytes);
         return;
     }
     c->scratch_needed = max_of(c, c->scratch_needed, bytes);

@@ -75,7 +75,7 @@ typedef struct product {
 #define PT_SCALE 0x1p600
 #include "extra/complex/complex_parts.inc"
 
-static bool is_known(const pt_tensor *t) {
+static bool is_supported(const pt_tensor *t) {
     return pt_dtype_in(t->dtype, PT_DTYPES_ALL | PT_DTYPES_COMPLEX);
 }
 
@@ -108,25 +108,25 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
 
 enum { OTHER_IS_NUMBER = 1, HAS_ALPHA = 2, REVERSED = 4, NEGATIVE = 8 };
 
-static pt_ref out_of_two(const pt_ref *args, uint32_t form) {
-    return args[form & HAS_ALPHA ? ADD_OUT : MUL_OUT];
+static pt_ref out_of_two(const pt_ref *args, uint32_t flags) {
+    return args[flags & HAS_ALPHA ? ADD_OUT : MUL_OUT];
 }
 
-static bool two_are_complex(const pt_context *c, const pt_ref *args, uint32_t form) {
-    return is_complex(c, args[MUL_SELF]) || is_complex(c, out_of_two(args, form)) ||
-           (!(form & OTHER_IS_NUMBER) && is_complex(c, args[MUL_OTHER]));
+static bool two_are_complex(const pt_context *c, const pt_ref *args, uint32_t flags) {
+    return is_complex(c, args[MUL_SELF]) || is_complex(c, out_of_two(args, flags)) ||
+           (!(flags & OTHER_IS_NUMBER) && is_complex(c, args[MUL_OTHER]));
 }
 
 static void complex_get_operands(const pt_context *c, const pt_ref *args, operation op,
-                                 uint32_t form, operands *o, pt_number *element) {
+                                 uint32_t flags, operands *o, pt_number *element) {
     o->op = op;
-    o->out = pt_get_tensor(c, out_of_two(args, form));
+    o->out = pt_get_tensor(c, out_of_two(args, flags));
     o->a = pt_get_tensor(c, args[MUL_SELF]);
-    o->alpha = form & HAS_ALPHA ? pt_get_double(c, args[ADD_ALPHA]) : 1;
-    o->alpha = form & NEGATIVE ? -o->alpha : o->alpha;
+    o->alpha = flags & HAS_ALPHA ? pt_get_double(c, args[ADD_ALPHA]) : 1;
+    o->alpha = flags & NEGATIVE ? -o->alpha : o->alpha;
     pt_tensor part = o->a;
     part.dtype = part_of(&o->a);
-    if (form & OTHER_IS_NUMBER) {
+    if (flags & OTHER_IS_NUMBER) {
         const pt_scalar s = pt_get_scalar(c, args[MUL_OTHER]);
         o->part = pt_compute_dtype(pt_promote_scalar(part.dtype, s), PT_RULE_FLOATING);
         o->b = pt_number_tensor(element, s, o->part);
@@ -136,20 +136,20 @@ static void complex_get_operands(const pt_context *c, const pt_ref *args, operat
         other.dtype = part_of(&o->b);
         o->part = pt_compute_dtype(pt_promote_tensors(&part, &other), PT_RULE_FLOATING);
     }
-    if (form & REVERSED) {
+    if (flags & REVERSED) {
         const pt_tensor number = o->b;
         o->b = o->a;
         o->a = number;
     }
 }
 
-static int check_two(pt_context *c, const pt_ref *args, operation op, uint32_t form) {
+static int check_two(pt_context *c, const pt_ref *args, operation op, uint32_t flags) {
     operands o;
     pt_number element;
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
-    complex_get_operands(c, args, op, form, &o, &element);
-    if (!is_known(&o.a) || !is_known(&o.b) || !is_known(&o.out) ||
+    complex_get_operands(c, args, op, flags, &o, &element);
+    if (!is_supported(&o.a) || !is_supported(&o.b) || !is_supported(&o.out) ||
         (!pt_is_complex(o.a.dtype) && !pt_is_complex(o.b.dtype)) ||
         (is_predicate(op) && pt_is_complex(o.out.dtype))) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
@@ -160,13 +160,13 @@ static int check_two(pt_context *c, const pt_ref *args, operation op, uint32_t f
     if (!pt_broadcast(sizes, &rank, &o.a) || !pt_broadcast(sizes, &rank, &o.b)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
     }
-    return pt_expect_sizes(c, out_of_two(args, form), rank, sizes);
+    return pt_expect_sizes(c, out_of_two(args, flags), rank, sizes);
 }
 
-static int run_two(pt_context *c, const pt_ref *args, operation op, uint32_t form) {
+static int run_two(pt_context *c, const pt_ref *args, operation op, uint32_t flags) {
     operands o;
     pt_number element;
-    complex_get_operands(c, args, op, form, &o, &element);
+    complex_get_operands(c, args, op, flags, &o, &element);
     if (pt_numel(&o.out) == 0) {
         return PT_ERROR_OK;
     }
@@ -174,11 +174,11 @@ static int run_two(pt_context *c, const pt_ref *args, operation op, uint32_t for
 }
 
 // A result that is no truth value is complex where an operand is.
-#define OF_TWO(symbol, real, op, form)                                       \
-    COMPLEX_KERNEL(symbol, real, two_are_complex(c, args, form),             \
-                   is_predicate(op) ? two_are_complex(c, args, form)         \
-                                    : is_complex(c, out_of_two(args, form)), \
-                   check_two(c, args, op, form), run_two(c, args, op, form))
+#define OF_TWO(symbol, real, op, flags)                                       \
+    COMPLEX_KERNEL(symbol, real, two_are_complex(c, args, flags),             \
+                   is_predicate(op) ? two_are_complex(c, args, flags)         \
+                                    : is_complex(c, out_of_two(args, flags)), \
+                   check_two(c, args, op, flags), run_two(c, args, op, flags))
 
 OF_TWO(complex_add_out, pt_aten_add_out, ADD, HAS_ALPHA)
 OF_TWO(complex_add_Scalar_out, pt_aten_add_Scalar_out, ADD, HAS_ALPHA | OTHER_IS_NUMBER)
@@ -199,7 +199,7 @@ OF_TWO(complex_ne_Scalar_out, pt_aten_ne_Scalar_out, DIFFER, OTHER_IS_NUMBER)
 
 static int check_one(pt_context *c, operation op, pt_ref in_arg, pt_ref out_arg) {
     const pt_tensor in = pt_get_tensor(c, in_arg), out = pt_get_tensor(c, out_arg);
-    if (!is_known(&in) || !is_known(&out) || (op != CONVERT && !pt_is_complex(in.dtype))) {
+    if (!is_supported(&in) || !is_supported(&out) || (op != CONVERT && !pt_is_complex(in.dtype))) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
     const uint32_t real = op == NEGATE ? 0

@@ -31,12 +31,12 @@ static int check_nms(pt_context *c, const pt_ref *args) {
     if (out.rank != 1 || out.dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must be int64 of 1 dim");
     }
-    pt_ask_scratch(c, nms_scratch(&scores));
+    pt_request_scratch(c, nms_scratch(&scores));
     return PT_ERROR_OK;
 }
 
 // As torchvision compares: a NaN among them is not taken, or the first of the two.
-static float regions_larger(float a, float b) {
+static float detection_larger(float a, float b) {
     return a < b ? b : a;
 }
 
@@ -50,8 +50,8 @@ static float area(const float *box) {
 
 // Intersection over union.
 static float regions_overlap(const float *a, const float *b) {
-    const float width = regions_larger(0, smaller(a[2], b[2]) - regions_larger(a[0], b[0]));
-    const float height = regions_larger(0, smaller(a[3], b[3]) - regions_larger(a[1], b[1]));
+    const float width = detection_larger(0, smaller(a[2], b[2]) - detection_larger(a[0], b[0]));
+    const float height = detection_larger(0, smaller(a[3], b[3]) - detection_larger(a[1], b[1]));
     const float both = width * height;
     return both / (area(a) + area(b) - both);
 }
@@ -62,7 +62,7 @@ static int run_nms(pt_context *c, const pt_ref *args) {
     const double max = pt_get_double(c, args[NMS_IOU_THRESHOLD]);
     int32_t left = scores.sizes[0], kept = 0;
     void *scratch;
-    PT_TRY(pt_take_scratch(c, nms_scratch(&scores), &scratch));
+    PT_TRY(pt_get_scratch(c, nms_scratch(&scores), &scratch));
     int64_t *const order = scratch;
     PT_TRY(pt_order(c, &scores, true, order));
     while (kept < left) { // those behind the first that stay move up
@@ -125,15 +125,15 @@ typedef struct sample {
 
 enum { MAX_SAMPLES = 1 << 15 }; // of a bin, in each direction
 
-static int regions_read_axis(pt_context *c, const pt_ref *args, float from, float to, int32_t bins,
-                             axis *a) {
+static int detection_read_axis(pt_context *c, const pt_ref *args, float from, float to,
+                               int32_t bins, axis *a) {
     const float scale = (float)pt_get_double(c, args[ROI_ALIGN_SPATIAL_SCALE]);
     const bool aligned = pt_get_bool(c, args[ROI_ALIGN_ALIGNED]);
     const float offset = aligned ? 0.5f : 0.0f;
     const int64_t ratio = pt_get_int(c, args[ROI_ALIGN_SAMPLING_RATIO]);
     a->start = from * scale - offset;
     float size = to * scale - offset - a->start;
-    size = aligned ? size : regions_larger(size, 1);
+    size = aligned ? size : detection_larger(size, 1);
     a->bin = size / (float)bins;
     const float samples = ratio > 0 ? (float)ratio : a->bin;
     if (!(samples <= MAX_SAMPLES)) {
@@ -199,8 +199,8 @@ static int run_roi_align(pt_context *c, const pt_ref *args) {
                            "a region is in an image that is not there");
         }
         const float *image = (const float *)input.data + (int32_t)roi[0] * input.sizes[1] * pixels;
-        PT_TRY(regions_read_axis(c, args, roi[2], roi[4], bins[0], &axes[0]));
-        PT_TRY(regions_read_axis(c, args, roi[1], roi[3], bins[1], &axes[1]));
+        PT_TRY(detection_read_axis(c, args, roi[2], roi[4], bins[0], &axes[0]));
+        PT_TRY(detection_read_axis(c, args, roi[1], roi[3], bins[1], &axes[1]));
         for (int32_t i = 0; i < input.sizes[1]; i++, image += pixels) {
             for (int32_t bin[2] = {0, 0}; bin[0] < bins[0]; bin[0]++) {
                 for (bin[1] = 0; bin[1] < bins[1]; bin[1]++) {

@@ -153,7 +153,7 @@ static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *s
     if (bytes > UINT32_MAX) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the transform is too large");
     }
-    pt_ask_scratch(c, (uint32_t)bytes);
+    pt_request_scratch(c, (uint32_t)bytes);
     return PT_ERROR_OK;
 }
 
@@ -179,7 +179,7 @@ NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
     void *scratch = NULL;
     PT_TRY(read_call(c, args, p->kind, f));
     if (pt_numel(&f->out) > 0) {
-        PT_TRY(pt_take_scratch(c, (uint32_t)fft_scratch(c, args, f), &scratch));
+        PT_TRY(pt_get_scratch(c, (uint32_t)fft_scratch(c, args, f), &scratch));
         read_scale(c, args, f, p);
     }
     p->scratch = scratch;

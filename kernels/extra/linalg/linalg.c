@@ -96,16 +96,16 @@ uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints) {
     return bytes > PT_MEMORY_LIMIT ? UINT32_MAX : (uint32_t)bytes;
 }
 
-int pt_ask_matrices(pt_context *c, uint32_t bytes) {
+int pt_request_matrices(pt_context *c, uint32_t bytes) {
     if (bytes > PT_MEMORY_LIMIT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a matrix is too large");
     }
-    pt_ask_scratch(c, bytes);
+    pt_request_scratch(c, bytes);
     return PT_ERROR_OK;
 }
 
-int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b, int32_t i,
-                 int32_t value, const char *reason) {
+int pt_set_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b, int32_t i,
+                int32_t value, const char *reason) {
     if (raises && value != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, reason);
     }

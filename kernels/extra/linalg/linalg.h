@@ -51,17 +51,17 @@ PT_MUST_USE int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
 // Expects an int32 for each matrix, which is not 0 where one failed.
 PT_MUST_USE int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
 // Bytes of scratch for `reals` numbers of `size` bytes and `ints` of int32; more than
-// PT_MEMORY_LIMIT where they are too many, which pt_ask_matrices refuses.
+// PT_MEMORY_LIMIT where they are too many, which pt_request_matrices refuses.
 uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints);
-PT_MUST_USE int pt_ask_matrices(pt_context *c, uint32_t bytes);
+PT_MUST_USE int pt_request_matrices(pt_context *c, uint32_t bytes);
 // Counts the work that each matrix takes beside its elements.
 PT_MUST_USE static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);
 }
 // For a run: stores the info of matrix i. If it is not 0 and the caller wants an error (`raises`),
 // gives that instead.
-PT_MUST_USE int pt_give_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b,
-                             int32_t i, int32_t value, const char *reason);
+PT_MUST_USE int pt_set_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b,
+                            int32_t i, int32_t value, const char *reason);
 
 #define PT_REASON_FIT "the operands do not fit together"
 #define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"

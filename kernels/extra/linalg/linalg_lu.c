@@ -19,15 +19,15 @@ static uint32_t factor_scratch(uint32_t size, int64_t rows, int64_t columns) {
     return pt_matrix_scratch(size, rows * columns + rows, rows < columns ? rows : columns);
 }
 
-static int ask_for_factors(pt_context *c, const pt_tensor *a) {
+static int request_factors(pt_context *c, const pt_tensor *a) {
     const int32_t *inner = a->sizes + a->rank - 2;
-    return pt_ask_matrices(c, factor_scratch(pt_element_size(a->dtype), inner[0], inner[1]));
+    return pt_request_matrices(c, factor_scratch(pt_element_size(a->dtype), inner[0], inner[1]));
 }
 
 // Refuses what is not square, and asks for what its factors take.
 static int check_factored(pt_context *c, const pt_tensor *a) {
     PT_TRY(pt_check_square(c, a));
-    return ask_for_factors(c, a);
+    return request_factors(c, a);
 }
 
 // Expects LU and pivots.
@@ -121,7 +121,7 @@ static int lu_factor_check(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "factors without pivoting");
     }
     const pt_batch b = pt_batch_of(&a, 2);
-    PT_TRY(ask_for_factors(c, &a));
+    PT_TRY(request_factors(c, &a));
     PT_TRY(
         expect_factors(c, &a, &b, args[LINALG_LU_FACTOR_EX_LU], args[LINALG_LU_FACTOR_EX_PIVOTS]));
     return pt_expect_info(c, args[LINALG_LU_FACTOR_EX_INFO], &b);

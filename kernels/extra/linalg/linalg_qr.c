@@ -26,7 +26,7 @@ static int qr_check(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     const int32_t rows = a.sizes[a.rank - 2], columns = a.sizes[a.rank - 1];
     const int32_t fewer = rows < columns ? rows : columns, inner = complete ? rows : fewer;
-    PT_TRY(pt_ask_matrices(c, qr_scratch(&a)));
+    PT_TRY(pt_request_matrices(c, qr_scratch(&a)));
     PT_TRY(has_q(c, args) ? pt_expect_matrices(c, args[LINALG_QR_Q], a.dtype, &b, rows, inner)
                           : pt_expect_none(c, args[LINALG_QR_Q], a.dtype));
     return pt_expect_matrices(c, args[LINALG_QR_R], a.dtype, &b, inner, columns);

@@ -41,7 +41,7 @@ static int svd_check(pt_context *c, const pt_ref *args) {
     decomposition d;
     PT_TRY(read_decomposition(c, args, &d));
     const pt_tensor *const a = &d.a;
-    PT_TRY(pt_ask_matrices(c, svd_scratch(&d)));
+    PT_TRY(pt_request_matrices(c, svd_scratch(&d)));
     PT_TRY(pt_expect_matrices(c, args[LINALG_SVD_S], a->dtype, &d.batch, d.columns, PT_NO_COLUMNS));
     if (!d.has_vectors) {
         PT_TRY(pt_expect_none(c, args[LINALG_SVD_U], a->dtype));

@@ -31,7 +31,7 @@ static int eigh_check(pt_context *c, const pt_ref *args) {
     const pt_batch b = pt_batch_of(&a, 2);
     const int32_t n = a.sizes[a.rank - 1];
     const bool has_vectors = pt_get_bool(c, args[LINALG_EIGH_COMPUTE_V]);
-    PT_TRY(pt_ask_matrices(c, eigh_scratch(&a, has_vectors)));
+    PT_TRY(pt_request_matrices(c, eigh_scratch(&a, has_vectors)));
     PT_TRY(pt_expect_matrices(c, args[LINALG_EIGH_EIGENVALUES], a.dtype, &b, n, PT_NO_COLUMNS));
     return has_vectors ? pt_expect_matrices(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype, &b, n, n)
                        : pt_expect_none(c, args[LINALG_EIGH_EIGENVECTORS], a.dtype);

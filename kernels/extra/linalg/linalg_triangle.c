@@ -18,7 +18,7 @@ static int triangular_check(pt_context *c, const pt_ref *args) {
     }
     pt_batch batch = pt_batch_of(&a, 2);
     PT_TRY(pt_join_batch(c, &batch, &b, 2));
-    PT_TRY(pt_ask_matrices(c, triangular_scratch(&a)));
+    PT_TRY(pt_request_matrices(c, triangular_scratch(&a)));
     return pt_expect_matrices(c, args[LINALG_SOLVE_TRIANGULAR_OUT], a.dtype, &batch,
                               b.sizes[b.rank - 2], b.sizes[b.rank - 1]);
 }

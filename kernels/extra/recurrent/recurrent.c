@@ -105,7 +105,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     for (uint32_t i = 0; i < k->states; i++) {
         PT_TRY(pt_expect_sizes(c, args[k->output + 1 + i], 2, state));
     }
-    pt_ask_scratch(c, layer_scratch(k, batch, hidden));
+    pt_request_scratch(c, layer_scratch(k, batch, hidden));
     const int32_t steps = input.sizes[batch_first ? 1 : 0];
     if (steps > MAX_EMPTY_STEPS && steps > pt_numel(&input)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input has too many steps without elements");
@@ -232,7 +232,7 @@ static int run_layer(pt_context *c, const pt_ref *args, const kind *k) {
     float *h = begin_state(c, args[k->first_state], args[k->output + 1]);
     float *cell = k->states < 2 ? NULL : begin_state(c, args[LSTM_CX], args[LSTM_C_N]);
     void *scratch;
-    PT_TRY(pt_take_scratch(c, layer_scratch(k, batch, hidden), &scratch));
+    PT_TRY(pt_get_scratch(c, layer_scratch(k, batch, hidden), &scratch));
     float *x = scratch;
     const int32_t rows = k->gates * hidden;
     float *y = x + batch * rows;

@@ -42,7 +42,7 @@ static int check_volume(pt_context *c, const pt_ref *args) {
     }
     int32_t sizes[5];
     PT_TRY(pt_check_convolution(c, args, sizes));
-    pt_ask_scratch(c, volume_scratch(c, args, sizes));
+    pt_request_scratch(c, volume_scratch(c, args, sizes));
     return PT_ERROR_OK;
 }
 
@@ -53,7 +53,7 @@ NOINLINE static int read_volume(pt_context *c, const pt_ref *args, volume *u) {
     pt_aten_convolution *v = &u->taps;
     void *scratch;
     const uint32_t bytes = volume_scratch(c, args, pt_get_tensor(c, args[CONVOLUTION_OUT]).sizes);
-    PT_TRY(pt_take_scratch(c, bytes, &scratch));
+    PT_TRY(pt_get_scratch(c, bytes, &scratch));
     u->images = 0;
     if (!pt_read_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]), v)) {
         return PT_ERROR_OK;

@@ -76,10 +76,10 @@ typedef struct pt_tracer {
 // ---- context
 
 // Planned memory that is idle while an instruction runs, at a multiple of 8.
-typedef struct pt_temp_place {
+typedef struct pt_idle_scratch {
     pt_ref to;
     uint32_t bytes;
-} pt_temp_place;
+} pt_idle_scratch;
 
 // Loading looks at no more items of lists of ints, of all instructions together: many may name one
 // long list.
@@ -164,7 +164,7 @@ typedef struct pt_context {
     int (*poll)(struct pt_context *c);
     int32_t poll_budget; // steps until it is asked
     void *owner;         // of this context, for call_delegate and poll
-    pt_ref places;       // of an image: pt_temp_place[n_instructions]; 0 for none
+    pt_ref idle_scratch; // of an image: pt_idle_scratch[n_instructions]; 0 for none
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -324,19 +324,19 @@ PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const
 // them, only behind this.
 PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
-void pt_ask_scratch(pt_context *c, uint32_t bytes);
+void pt_request_scratch(pt_context *c, uint32_t bytes);
 // For a run: *scratch becomes the `bytes` of scratch that its check asked for. The same function of
 // a kernel computes them for both; a run that needs more than its check asked for ends here.
-PT_MUST_USE int pt_take_scratch(pt_context *c, uint32_t bytes, void **scratch);
+PT_MUST_USE int pt_get_scratch(pt_context *c, uint32_t bytes, void **scratch);
 // For a check: the kernel uses them where c->scratch_size says that they are there, and else does
 // without, which takes longer.
 void pt_use_scratch(pt_context *c, uint32_t bytes);
 // True for a check whose call finds less than `bytes` in idle planned memory.
-bool pt_lacks_place(const pt_context *c, uint32_t bytes);
+bool pt_lacks_idle_scratch(const pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch the kernel would be at its best, on the core of
 // pt_prefers_for; more than these it does not take. A run looks at c->scratch_size.
 static inline void pt_prefer_scratch(pt_context *c, uint32_t bytes) {
-    if (bytes > c->preferred_scratch && (!PT_HAS_PTM || pt_lacks_place(c, bytes))) {
+    if (bytes > c->preferred_scratch && (!PT_HAS_PTM || pt_lacks_idle_scratch(c, bytes))) {
         c->preferred_scratch = bytes;
     }
 }
@@ -353,7 +353,7 @@ static inline uint8_t pt_prefers_for(const pt_context *c) {
 // For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
 // another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
 // them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
-void *pt_ask_packed(pt_context *c, uint32_t bytes);
+void *pt_request_packed(pt_context *c, uint32_t bytes);
 
 // A run reads packed constants, or the arguments that they were made from.
 typedef enum pt_packed_use {

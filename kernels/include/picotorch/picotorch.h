@@ -129,11 +129,11 @@ int pt_program_open(pt_program *program, const void *data, uint32_t size,
 
 // Opens an image, a method that `picotorch compile` wrote for one core (.ptm). The errors are the
 // same.
-int pt_ptm_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+int pt_ptm_open(pt_program *ptm, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error);
 
 // Compares the checksum of an image's constants, which pt_ptm_open does not read. InvalidProgram.
-int pt_ptm_check_data(const pt_program *image, pt_error *error);
+int pt_ptm_check_data(const pt_program *ptm, pt_error *error);
 
 // Opens a .pte file or an image, by its first bytes. NotSupported for a kind that this build leaves
 // out.

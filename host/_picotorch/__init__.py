@@ -672,7 +672,7 @@ class Method(_Caller):
                     "planned": spans, "n_planned": len(planned_memories),
                     "temp": scratch.span if scratch else {},
                     "data": data, "n_data": len(files)}
-        options = {"prepare": self._flag(prepare), "core": self.core, "delegates": self._delegates,
+        options = {"pack_weights": self._flag(prepare), "core": self.core, "delegates": self._delegates,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
                    "events": tracer.span if tracer else {}}
         self._structs = program, files, spans, data
@@ -716,7 +716,7 @@ class Method(_Caller):
         temp memory that were needed so far, and those with which the core's kernels are at their
         best."""
         usage = lib.pt_get_usage(self._m)
-        return usage.pool, usage.prepared, usage.temp, usage.preferred_temp
+        return usage.pool, usage.packed, usage.temp, usage.preferred_temp
 
     def wide_forms(self) -> int:
         """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP

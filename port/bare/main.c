@@ -119,9 +119,9 @@ static int take_events(pt_error *error) {
 }
 
 static int bare_main_set_up(pt_error *error) {
-    pt_text prepare = {"", 0};
-    setting_find("prepare", &prepare);
-    options.prepare = take_start(&prepare, "pool");
+    pt_text packing = {"", 0};
+    setting_find("prepare", &packing);
+    options.pack_weights = take_start(&packing, "pool");
     common = arena_find("planned");
     PT_TRY(open_program(error));
     PT_TRY(open_data(error));
@@ -185,7 +185,7 @@ static void report_memories(void) {
     pt_usage usage = pt_get_usage(&method);
     tell("pool_used", usage.pool);
     tell("pool_size", memories.pool.size);
-    tell("prepared", usage.prepared);
+    tell("prepared", usage.packed);
     tell("temp_used", usage.temp);
     tell("temp_size", memories.temp.size);
     for (uint32_t i = 0; i < memories.n_planned; i++) {
@@ -198,7 +198,7 @@ static void report_memories(void) {
         report_text(n.text);
         tell("_size", planned[i].size);
     }
-    uint32_t left_out = setting_number("whole_pool") ? 0 : usage.prepared;
+    uint32_t left_out = setting_number("whole_pool") ? 0 : usage.packed;
     pt_write_file("pool", memories.pool.data, usage.pool - left_out);
 }
 

@@ -287,7 +287,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
                     .clock_mask = PT_TICKS_MASK},
     };
     pt_error error;
-    g.options.prepare = mp_obj_is_true(args[PREPARE]);
+    g.options.pack_weights = mp_obj_is_true(args[PREPARE]);
     own_delegates.owner = &g;
     own_delegates.max_delegates = self->max_delegates;
     own_delegates.max_arguments = self->max_arguments;
@@ -392,7 +392,7 @@ static mp_obj_t method_seed(mp_obj_t self, mp_obj_t seed) {
 
 static mp_obj_t method_usage(mp_obj_t self) {
     pt_usage usage = pt_get_usage(&((method *)MP_OBJ_TO_PTR(self))->m);
-    mp_obj_t items[] = {pt_small_int(usage.pool), pt_small_int(usage.prepared),
+    mp_obj_t items[] = {pt_small_int(usage.pool), pt_small_int(usage.packed),
                         pt_small_int(usage.temp), pt_small_int(usage.preferred_temp)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }

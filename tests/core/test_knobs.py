@@ -63,7 +63,7 @@ int main(int n, char **paths) {
         pt_method_meta plan;
         pt_span spans[32] = {{0}};
         pt_memories memories = {.planned = spans};
-        const pt_options options = {.prepare = PREPARE};
+        const pt_options options = {.pack_weights = PREPARE};
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
         code = code ? code : pt_method_meta_find(&plan, &opened, "forward", 7, &error);
         const uint32_t inputs = code ? 0 : pt_method_meta_count(&plan, PT_INPUTS);

@@ -850,13 +850,13 @@ static int pte_load(pt_method *m, const pt_memories *memories, const pt_options 
 #if PT_HAS_ANY_CORE
     m->c.core = options->core == PT_CORE_V7M ? PT_CORE_PLAIN : options->core;
 #endif
-    if (!PT_HAS_PACKING && options->prepare) {
+    if (!PT_HAS_PACKING && options->pack_weights) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
                          "this build packs no weights; load without prepare or build without "
                          "PT_NO_PACKING");
     }
     PT_TRY(write_records(m, memories, error));
-    PT_TRY(pt_check_calls(m, options->prepare, error));
+    PT_TRY(pt_check_calls(m, options->pack_weights, error));
     PT_TRY(PT_HAS_PACKING ? pte_load_pack(m, error) : PT_ERROR_OK);
     PT_TRY(init_delegates(m, error));
     pt_record_of(&m->c)->scratch = m->c.scratch_needed;

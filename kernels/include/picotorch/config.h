@@ -8,9 +8,9 @@
 //   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
 //   PT_NO_TRACER    nothing is measured
 //   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
-//   PT_NO_PACKING   it packs no weights: pt_options.prepare is refused. A build for images only is
-//   one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed for any
-//   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
+//   PT_NO_PACKING   it packs no weights: pt_options.pack_weights is refused. A build for images
+//   only is one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed
+//   for any PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
 //                   convolutions do not have that form of arch/conv_variants.h: smaller, and slower
 //   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
 //

@@ -15,7 +15,7 @@
 //                                       .planned = buffers,
 //                                       .n_planned = 1,
 //                                       .temp = {temp, sizeof(temp), false}};
-//         const pt_options options = {.prepare = false};
+//         const pt_options options = {.pack_weights = false};
 //         PT_TRY(pt_program_open(&program, model, size, PT_VERIFY_STRICT, error));
 //         PT_TRY(pt_method_meta_find(&meta, &program, "forward", 7, error));
 //         PT_TRY(pt_load(&method, &meta, &memories, &options, error));
@@ -373,8 +373,8 @@ typedef struct pt_delegates {
 
 // Options of pt_load. Zeros are good defaults.
 typedef struct pt_options {
-    bool prepare; // pack constant weights into the pool once, for a faster run; not with
-                  // PT_NO_PACKING
+    bool pack_weights; // pack constant weights into the pool once, for a faster run; not with
+                       // PT_NO_PACKING
     uint8_t core; // PT_CORE_...: the core to pack for, and whose temp memory pt_usage reports. For
                   // builds with PT_ANY_CORE; others use their own
     const pt_delegates *delegates; // NULL: none
@@ -506,9 +506,9 @@ int pt_moved_memory(const pt_method *method, uint32_t memory, pt_error *error);
 
 // Bytes that a loaded method uses.
 typedef struct pt_usage {
-    uint32_t pool;     // of the pool, from pool_used on
-    uint32_t prepared; // of these: packed weights, at the end
-    uint32_t temp;     // of temp memory; some kernels run with less, and take longer
+    uint32_t pool;   // of the pool, from pool_used on
+    uint32_t packed; // of these: packed weights, at the end
+    uint32_t temp;   // of temp memory; some kernels run with less, and take longer
     // Temp memory with which the kernels are fastest: `temp` or more. More than this is not used.
     // Of an image that was opened with PT_VERIFY_MINIMAL it is `temp`.
     uint32_t preferred_temp;

@@ -466,7 +466,7 @@ static void read_all(const pt_method *m) {
     }
     pt_usage usage = pt_get_usage(m);
     look_at(usage.pool);
-    look_at(usage.prepared);
+    look_at(usage.packed);
     look_at(usage.temp);
 }
 
@@ -704,7 +704,7 @@ static void use_method(const pt_method_meta *meta, pt_data *const *data, uint32_
                               init_backend,
                               execute_backend,
                               destroy_backend};
-    pt_options options = {.prepare = round == 1,
+    pt_options options = {.pack_weights = round == 1,
                           .core = pt_method_meta_count(meta, PT_VALUES) % 4,
                           .delegates = &delegates};
     if (round == 1) {

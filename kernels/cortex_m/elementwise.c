@@ -329,18 +329,18 @@ static int div_run(pt_context *c, const pt_ref *args) {
     int32_t b_zero_point = (int32_t)pt_get_int(c, args[QUANTIZED_DIV_OTHER_ZERO_POINT]);
     float zero_point = (float)pt_get_int(c, args[QUANTIZED_DIV_OUTPUT_ZERO_POINT]);
     float scale = (float)pt_get_double(c, args[QUANTIZED_DIV_OUTPUT_SCALE]);
-    bool wide = a.dtype == PT_DTYPE_SHORT;
-    float max = wide ? INT16_MAX : INT8_MAX, min = -max - 1;
+    bool is_int16 = a.dtype == PT_DTYPE_SHORT;
+    float max = is_int16 ? INT16_MAX : INT8_MAX, min = -max - 1;
     for (int32_t i = 0, n = pt_numel(&a); i < n; i++) {
         PT_TRY(pt_count_work(c, 1));
-        int32_t x = wide ? ((int16_t *)a.data)[i] : ((int8_t *)a.data)[i];
-        int32_t y = wide ? ((int16_t *)b.data)[i] : ((int8_t *)b.data)[i];
+        int32_t x = is_int16 ? ((int16_t *)a.data)[i] : ((int8_t *)a.data)[i];
+        int32_t y = is_int16 ? ((int16_t *)b.data)[i] : ((int8_t *)b.data)[i];
         x -= a_zero_point;
         y -= b_zero_point;
         float quotient = y ? (float)x / (float)y : 0;
         float result = pt_rintf(quotient * scale) + zero_point;
         result = result < min ? min : result > max ? max : result;
-        if (wide) {
+        if (is_int16) {
             ((int16_t *)out.data)[i] = (int16_t)result;
         } else {
             ((int8_t *)out.data)[i] = (int8_t)result;

@@ -17,13 +17,13 @@ typedef struct ratio {
 static float antialias_scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in,
                                 int32_t out, ratio *r) {
     const pt_ref factor = args[UPSAMPLE_BILINEAR2D_AA_SCALES_H + d];
-    const double given = pt_is_none(factor) ? 0 : pt_get_double(c, factor);
+    const double scale_factor = pt_is_none(factor) ? 0 : pt_get_double(c, factor);
     *r = (ratio){in, out};
     if (in != out) {
         if (pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_AA_ALIGN_CORNERS])) {
             *r = out > 1 ? (ratio){in - 1, out - 1} : (ratio){0, 1};
-        } else if (given > 0) {
-            return (float)(1 / given);
+        } else if (scale_factor > 0) {
+            return (float)(1 / scale_factor);
         }
     }
     return (float)((double)r->in / r->out);

@@ -7,7 +7,7 @@ enum { MOST = 64 };
 typedef struct input {
     bool is_tensor;
     bool is_constant;
-    pt_input_buffer given;
+    pt_input_buffer buffer;
     pt_evalue constant;
     pt_span copy;
     int32_t sizes[PT_MAX_RANK];
@@ -20,17 +20,17 @@ static uint32_t n_inputs;
 static pt_evalue constant_of(pt_text text) {
     pt_evalue item = {0};
     item.type = PT_TYPE_NULL;
-    if (take_start(&text, "str:")) {
+    if (skip_prefix(&text, "str:")) {
         item.type = PT_TYPE_STRING;
         item.text = text;
-    } else if (take_start(&text, "int:")) {
+    } else if (skip_prefix(&text, "int:")) {
         item.type = PT_TYPE_INT;
-    } else if (take_start(&text, "bool:")) {
+    } else if (skip_prefix(&text, "bool:")) {
         item.type = PT_TYPE_BOOL;
-    } else if (take_start(&text, "double:")) {
+    } else if (skip_prefix(&text, "double:")) {
         item.type = PT_TYPE_DOUBLE;
     }
-    item.number = (pt_scalar){.type = item.type, .as.i = take_number(&text)};
+    item.number = (pt_scalar){.type = item.type, .as.i = parse_number(&text)};
     return item;
 }
 
@@ -51,14 +51,14 @@ static bool may_change(const pt_method_meta *meta, uint32_t value, const pt_tens
 static void read_sizes(input *one, pt_text text, const pt_tensor_info *info) {
     uint32_t rank = 0;
     while (text.length && rank < PT_MAX_RANK) {
-        one->sizes[rank++] = (int32_t)take_number(&text);
-        take_start(&text, ",");
+        one->sizes[rank++] = (int32_t)parse_number(&text);
+        skip_prefix(&text, ",");
     }
-    one->given.has_shape = true;
-    one->given.rank = (uint8_t)rank;
-    one->given.sizes = one->sizes;
-    one->given.dtype = info->dtype;
-    one->given.dim_order = info->dim_order;
+    one->buffer.has_shape = true;
+    one->buffer.rank = (uint8_t)rank;
+    one->buffer.sizes = one->sizes;
+    one->buffer.dtype = info->dtype;
+    one->buffer.dim_order = info->dim_order;
 }
 
 static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t number, pt_span data,
@@ -79,7 +79,7 @@ static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t numbe
         data = (pt_span){one->copy.data, data.size, false};
     }
     one->is_tensor = true;
-    one->given = (pt_input_buffer){.data = data};
+    one->buffer = (pt_input_buffer){.data = data};
     if (setting_find(name_of("sizes", (int32_t)i, number).text, &sizes)) {
         read_sizes(one, sizes, &info);
     }
@@ -116,7 +116,7 @@ int inputs_set(pt_method *method, pt_error *error) {
     for (uint32_t i = 0; i < n_inputs; i++) {
         input *one = &inputs[i];
         if (one->is_tensor) {
-            PT_TRY(pt_give_input(method, i, &one->given, error));
+            PT_TRY(pt_give_input(method, i, &one->buffer, error));
         } else if (one->is_constant) {
             PT_TRY(pt_set_constant_input(method, i, &one->constant, error));
         }

@@ -121,7 +121,7 @@ static int take_events(pt_error *error) {
 static int bare_main_set_up(pt_error *error) {
     pt_text packing = {"", 0};
     setting_find("prepare", &packing);
-    options.pack_weights = take_start(&packing, "pool");
+    options.pack_weights = skip_prefix(&packing, "pool");
     common = arena_find("planned");
     PT_TRY(open_program(error));
     PT_TRY(open_data(error));
@@ -183,20 +183,20 @@ static int run_further(pt_error *error) {
 
 static void report_memories(void) {
     pt_usage usage = pt_get_usage(&method);
-    tell("pool_used", usage.pool);
-    tell("pool_size", memories.pool.size);
-    tell("prepared", usage.packed);
-    tell("temp_used", usage.temp);
-    tell("temp_size", memories.temp.size);
+    report_number("pool_used", usage.pool);
+    report_number("pool_size", memories.pool.size);
+    report_number("prepared", usage.packed);
+    report_number("temp_used", usage.temp);
+    report_number("temp_size", memories.temp.size);
     for (uint32_t i = 0; i < memories.n_planned; i++) {
         pt_error error;
         uint32_t size = 0;
         name n = name_of("planned", (int32_t)i, 0);
         pt_method_meta_buffer(&meta, i, &size, &error);
         report_text(n.text);
-        tell("_used", size);
+        report_number("_used", size);
         report_text(n.text);
-        tell("_size", planned[i].size);
+        report_number("_size", planned[i].size);
     }
     uint32_t left_out = setting_number("whole_pool") ? 0 : usage.packed;
     pt_write_file("pool", memories.pool.data, usage.pool - left_out);
@@ -205,16 +205,16 @@ static void report_memories(void) {
 static int bare_main_report_run(int code, pt_error *error) {
     pt_error none;
     for (uint32_t i = 0; i < (code ? SET_INPUTS : (uint32_t)PHASES); i++) {
-        tell(phases[i], instructions[i]);
+        report_number(phases[i], instructions[i]);
     }
-    tell("stack_load", stack_load);
+    report_number("stack_load", stack_load);
     if (!pt_check_loaded(&method, &none)) {
         report_memories();
     }
     if (code) {
         return code;
     }
-    tell("stack_execute", stack_execute);
+    report_number("stack_execute", stack_execute);
     if (options.events.data) {
         pt_write_file("events", options.events.data, options.events.size);
     }
@@ -241,13 +241,13 @@ static void report_missing(void) {
 }
 
 static void report_error(const pt_error *error) {
-    tell("code", error->code);
-    tell("stage", at);
-    tell("subject", error->subject);
-    tell("index", error->index);
-    tell("argument", error->argument);
-    tell("requested", error->requested == PT_NO_BYTES ? -1 : (int64_t)error->requested);
-    tell("available", error->available == PT_NO_BYTES ? -1 : (int64_t)error->available);
+    report_number("code", error->code);
+    report_number("stage", at);
+    report_number("subject", error->subject);
+    report_number("index", error->index);
+    report_number("argument", error->argument);
+    report_number("requested", error->requested == PT_NO_BYTES ? -1 : (int64_t)error->requested);
+    report_number("available", error->available == PT_NO_BYTES ? -1 : (int64_t)error->available);
     report_text("what=");
     report_text(error->what ? error->what : "");
     report_text("\n");
@@ -282,7 +282,7 @@ int main(void) {
         if (code == PT_ERROR_OK) {
             code = run_further(&error);
         }
-        tell("executed", executed);
+        report_number("executed", executed);
     }
     if (code) {
         report_error(&error);

@@ -119,11 +119,11 @@ int outputs_set_up(const pt_method_meta *meta, arena *from, pt_error *error) {
 
 int outputs_attach(pt_method *method, pt_error *error) {
     for (uint32_t i = 0; i < n_memories; i++) {
-        pt_input_buffer given = {.data = memories[i].memory};
+        pt_input_buffer buffer = {.data = memories[i].memory};
         attribute = memories[i].name;
         PT_TRY(attribute.length
-                   ? pt_set_attribute(method, attribute.data, attribute.length, &given, error)
-                   : pt_set_output(method, memories[i].output, &given, error));
+                   ? pt_set_attribute(method, attribute.data, attribute.length, &buffer, error)
+                   : pt_set_output(method, memories[i].output, &buffer, error));
     }
     return PT_ERROR_OK;
 }

@@ -48,7 +48,7 @@ void report_hex(int64_t number) {
     }
 }
 
-void tell(const char *key, int64_t number) {
+void report_number(const char *key, int64_t number) {
     report_text(key);
     run_report_put('=');
     report_hex(number);

@@ -10,7 +10,7 @@ void report_text(const char *text);
 void report_hex(int64_t number);
 void report_digits(const void *data, uint32_t size); // two for each byte
 // A line with a number.
-void tell(const char *key, int64_t number);
+void report_number(const char *key, int64_t number);
 void report_end(void);
 
 #endif

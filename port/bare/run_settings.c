@@ -66,7 +66,7 @@ bool section_find(const char *wanted, pt_span *found) {
     return false;
 }
 
-bool take_start(pt_text *text, const char *start) {
+bool skip_prefix(pt_text *text, const char *start) {
     uint32_t n = 0;
     while (start[n]) {
         if (n == text->length || text->data[n] != start[n]) {
@@ -94,15 +94,15 @@ bool setting_find(const char *key, pt_text *value) {
     pt_text left = {settings.data, settings.size};
     while (left.length) {
         *value = take_line(&left);
-        if (take_start(value, key) && take_start(value, "=")) {
+        if (skip_prefix(value, key) && skip_prefix(value, "=")) {
             return true;
         }
     }
     return false;
 }
 
-int64_t take_number(pt_text *text) {
-    bool is_negative = take_start(text, "-");
+int64_t parse_number(pt_text *text) {
+    bool is_negative = skip_prefix(text, "-");
     uint64_t number = 0;
     for (; text->length && *text->data >= '0' && *text->data <= '9'; text->length--) {
         number = 10 * number + (uint64_t)(*text->data++ - '0');
@@ -112,5 +112,5 @@ int64_t take_number(pt_text *text) {
 
 int64_t setting_number(const char *key) {
     pt_text value;
-    return setting_find(key, &value) ? take_number(&value) : 0;
+    return setting_find(key, &value) ? parse_number(&value) : 0;
 }

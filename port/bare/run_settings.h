@@ -23,8 +23,8 @@ bool setting_find(const char *key, pt_text *value);
 // 0 where it is not there.
 int64_t setting_number(const char *key);
 // The decimal number that a text begins with, which is taken off.
-int64_t take_number(pt_text *text);
+int64_t parse_number(pt_text *text);
 // True when the text begins with `start`, which is taken off.
-bool take_start(pt_text *text, const char *start);
+bool skip_prefix(pt_text *text, const char *start);
 
 #endif

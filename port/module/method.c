@@ -12,13 +12,13 @@ enum {
 // ---- memories that move
 
 // An argument of `load`: the owner of its delegates.
-typedef struct given {
+typedef struct load_arguments {
     pt_memories memories;
     pt_options options;
-} given;
+} load_arguments;
 
 // A memory as it was handed over to `load`, which takes some of them late.
-static pt_span given_to_load(const given *g, uint32_t memory) {
+static pt_span span_for_load(const load_arguments *g, uint32_t memory) {
     const pt_memories *m = &g->memories;
     if (memory >= TEMP) {
         return memory == TEMP ? m->temp : g->options.events;
@@ -37,7 +37,7 @@ static pt_span given_to_load(const given *g, uint32_t memory) {
 static pt_span span_of(const method *self, uint32_t memory) {
     const pt_context *c = &self->m.c;
     if (PT_HAS_PROGRAMS && self->m.state == PT_LOADING) {
-        return given_to_load(self->m.delegates->owner, memory);
+        return span_for_load(self->m.delegates->owner, memory);
     }
     if (memory == EVENTS) {
         return (pt_span){c->tracer.events, pt_events_size(c), false};
@@ -233,14 +233,14 @@ enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, 
        LOAD_ARGUMENTS };
 // clang-format on
 
-static pt_span mp_method_take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
+static pt_span mp_method_bind(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
                               int32_t index) {
     pt_memory found = pt_memory_of(self->owner, buffer, subject, index);
     pt_keep(self, memory, found.anchor, found.is_resizable);
     return found.span;
 }
 
-static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
+static void bind_files(method *self, mp_obj_t files, pt_memories *memories) {
     uint32_t first = PT_MEMORY_PLANNED + memories->n_planned;
     size_t n;
     mp_obj_t *items;
@@ -256,21 +256,21 @@ static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
 }
 
 // All but the planned buffers.
-static void mp_method_take_memories(method *self, const mp_obj_t *args, given *g) {
+static void mp_method_bind_memories(method *self, const mp_obj_t *args, load_arguments *g) {
     pt_memories *memories = &g->memories;
-    memories->pool = mp_method_take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
+    memories->pool = mp_method_bind(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
     memories->pool.size = MIN(memories->pool.size, pt_clamp(args[POOL_SIZE]));
     memories->pool_used = pt_clamp(args[USED]);
     if (PT_HAS_PROGRAMS && args[FILES] != mp_const_none) {
-        take_files(self, args[FILES], memories);
+        bind_files(self, args[FILES], memories);
     }
     if (args[TEMP_MEMORY] != mp_const_none) {
         memories->temp =
-            mp_method_take(self, args[TEMP_MEMORY], TEMP, PT_SUBJECT_TEMP, PT_NO_INDEX);
+            mp_method_bind(self, args[TEMP_MEMORY], TEMP, PT_SUBJECT_TEMP, PT_NO_INDEX);
     }
     if (PT_HAS_TRACER && args[EVENT_MEMORY] != mp_const_none) {
         pt_span events =
-            mp_method_take(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
+            mp_method_bind(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
         events.data = events.size ? events.data : self; // NULL: nothing would be measured
         g->options.events = events;
     }
@@ -281,7 +281,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     pt_need_stack(self->owner);
     pt_method_meta meta = pt_get_method_meta(args[PROGRAM], args[PLAN]);
     pt_delegates own_delegates = delegates;
-    given g = {
+    load_arguments g = {
         .options = {.delegates = PT_HAS_PROGRAMS ? &own_delegates : NULL,
                     .clock = PT_HAS_TRACER ? pt_ticks : NULL,
                     .clock_mask = PT_TICKS_MASK},
@@ -302,10 +302,10 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         release(self);
         make_room(self, PT_MEMORY_PLANNED + n);
         for (size_t i = 0; i < n; i++) {
-            planned[i] = mp_method_take(self, buffers[i], PT_MEMORY_PLANNED + i,
+            planned[i] = mp_method_bind(self, buffers[i], PT_MEMORY_PLANNED + i,
                                         PT_SUBJECT_PLANNED_BUFFER, (int32_t)i);
         }
-        mp_method_take_memories(self, args, &g);
+        mp_method_bind_memories(self, args, &g);
     }
     int code = pt_load(&self->m, &meta, &g.memories, &g.options, &error);
     if (PT_HAS_PROGRAMS && self->m.delegates == &own_delegates) {

@@ -3,19 +3,19 @@
 #include "py/smallint.h"
 #include <string.h>
 
-// ---- what is given
+// ---- buffers and Tensors as inputs
 
-typedef struct given {
+typedef struct input_source {
     pt_input_buffer c;
     pt_memory memory;
-} given;
+} input_source;
 
 static pt_span attribute_at(mp_obj_t tensor, qstr name) {
     pt_memory memory;
     return pt_find_memory(mp_load_attr(tensor, name), &memory) ? memory.span : (pt_span){0};
 }
 
-static void take_shape(mp_obj_t tensor, pt_input_buffer *into) {
+static void read_shape(mp_obj_t tensor, pt_input_buffer *into) {
     pt_span sizes = attribute_at(tensor, MP_QSTR_sizes_view);
     pt_span order = attribute_at(tensor, MP_QSTR_dim_order_view);
     if (order.size > UINT8_MAX || sizes.size != order.size * sizeof(int32_t) ||
@@ -30,7 +30,7 @@ static void take_shape(mp_obj_t tensor, pt_input_buffer *into) {
 }
 
 // The data of a Tensor. Of one that from_blob made it is a view of `buffer`, which may be resized.
-static pt_memory take_data(const method *self, mp_obj_t tensor, uint8_t subject, int32_t index) {
+static pt_memory read_data(const method *self, mp_obj_t tensor, uint8_t subject, int32_t index) {
     pt_memory whole,
         data = pt_memory_of(self->owner, mp_load_attr(tensor, MP_QSTR_data), subject, index);
     if (pt_find_memory(mp_load_attr(tensor, MP_QSTR_buffer), &whole) && whole.is_resizable) {
@@ -51,8 +51,8 @@ static bool has(mp_obj_t object, qstr name) {
 }
 
 // A buffer, or a Tensor. False for what is neither.
-static bool mp_tensors_take(const method *self, mp_obj_t value, uint8_t subject, int32_t index,
-                            given *into) {
+static bool mp_tensors_read(const method *self, mp_obj_t value, uint8_t subject, int32_t index,
+                            input_source *into) {
     mp_buffer_info_t buffer;
     into->c = (pt_input_buffer){0};
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
@@ -61,15 +61,16 @@ static bool mp_tensors_take(const method *self, mp_obj_t value, uint8_t subject,
         if (!has(value, MP_QSTR_data) || !has(value, MP_QSTR_sizes_view)) {
             return false;
         }
-        into->memory = take_data(self, value, subject, index);
-        take_shape(value, &into->c);
+        into->memory = read_data(self, value, subject, index);
+        read_shape(value, &into->c);
     }
     into->c.data = into->memory.span;
     into->c.typecode = into->memory.typecode;
     return true;
 }
 
-static mp_obj_t mp_tensors_finish(method *self, int code, const pt_error *error, const given *g) {
+static mp_obj_t mp_tensors_finish(method *self, int code, const pt_error *error,
+                                  const input_source *g) {
     pt_finish(self, code, error);
     if (g->c.memory) {
         pt_keep(self, g->c.memory, g->memory.anchor, g->memory.is_resizable);
@@ -101,8 +102,8 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
     method *self = pt_get_method(self_in);
     uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
-    given g;
-    if (!mp_obj_is_str(value) && mp_tensors_take(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
+    input_source g;
+    if (!mp_obj_is_str(value) && mp_tensors_read(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
         return mp_tensors_finish(self, pt_give_input(&self->m, i, &g.c, &error), &error, &g);
     }
     pt_evalue item = item_of(self->owner, value);
@@ -111,8 +112,8 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
 }
 
 static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, int32_t index,
-                        given *into) {
-    if (!mp_tensors_take(self, buffer, subject, index, into)) {
+                        input_source *into) {
+    if (!mp_tensors_read(self, buffer, subject, index, into)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
                   "is a tensor; give its data");
     }
@@ -122,7 +123,7 @@ mp_obj_t pt_method_set_output(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t i_in) 
     method *self = pt_get_method(self_in);
     uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
-    given g;
+    input_source g;
     take_memory(self, buffer, PT_SUBJECT_OUTPUT, (int32_t)i, &g);
     return mp_tensors_finish(self, pt_set_output(&self->m, i, &g.c, &error), &error, &g);
 }
@@ -131,7 +132,7 @@ mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t nam
     method *self = pt_get_method(self_in);
     pt_text name = pt_text_of(self->owner, name_in);
     pt_error error;
-    given g;
+    input_source g;
     take_memory(self, buffer, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, &g);
     int code = pt_set_attribute(&self->m, name.data, name.length, &g.c, &error);
     return mp_tensors_finish(self, code, &error, &g);

@@ -38,8 +38,8 @@ MULTIPLY_TAPS(neon, )
 int32_t pt_multiply_taps(const pt_pixel_taps *taps, int32_t offset, const pt_channels *output,
                          int32_t n, int8_t *out) {
 #if defined(PT_X86)
-    const bool wide = pt_vectors() == PT_VECTORS_UPPER;
-    multiply_function *multiply = wide ? multiply_taps_avx2 : multiply_taps_sse2;
+    const bool has_avx2 = pt_vectors() == PT_VECTORS_UPPER;
+    multiply_function *multiply = has_avx2 ? multiply_taps_avx2 : multiply_taps_sse2;
 #else
     multiply_function *multiply = multiply_taps_neon;
 #endif

@@ -220,9 +220,9 @@ static int complex_run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref ou
         return PT_ERROR_OK;
     }
     // A conversion keeps all bits that the output has
-    const bool wide =
+    const bool is_double =
         part_of(&in) == PT_DTYPE_DOUBLE || (op == CONVERT && part_of(&out) == PT_DTYPE_DOUBLE);
-    return wide ? walk_one_f64(c, op, &out, &in) : walk_one_f32(c, op, &out, &in);
+    return is_double ? walk_one_f64(c, op, &out, &in) : walk_one_f32(c, op, &out, &in);
 }
 
 #define OF_ONE(symbol, real, op, in, out)                                                  \
@@ -345,9 +345,9 @@ static int run_product(pt_context *c, const pt_ref *args, uint32_t rank) {
     if (pt_numel(&p.out) == 0) {
         return PT_ERROR_OK;
     }
-    const bool wide = part_of(&p.a) == PT_DTYPE_DOUBLE;
+    const bool is_double = part_of(&p.a) == PT_DTYPE_DOUBLE;
     for (int32_t batch = rank == 3 ? p.out.sizes[0] : 1; batch > 0; batch--) {
-        PT_TRY(wide ? multiply_f64(c, &p) : multiply_f32(c, &p));
+        PT_TRY(is_double ? multiply_f64(c, &p) : multiply_f32(c, &p));
         p.a_at += p.m * p.k;
         p.b_at += p.k * p.n;
         p.out_at += p.m * p.n;

@@ -223,10 +223,10 @@ NOINLINE int run_float64(pt_context *c, pass *p, uint32_t dim, const pt_tensor *
 #define TWICE static inline __attribute__((always_inline))
 
 TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, const pt_tensor *in,
-                    const bool wide) {
+                    const bool is_double) {
     const pt_tensor *whole = p->kind == FFT_FORTH ? out : in;
-    return wide && whole->dtype == PT_DTYPE_COMPLEX_DOUBLE ? run_float64(c, p, dim, out, in)
-                                                           : run_float32(c, p, dim, out, in);
+    return is_double && whole->dtype == PT_DTYPE_COMPLEX_DOUBLE ? run_float64(c, p, dim, out, in)
+                                                                : run_float32(c, p, dim, out, in);
 }
 
 // The kernel of an operator, and that of a build with float64: see PT_EXTENDED_OPERATOR in
@@ -244,11 +244,11 @@ TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, 
 // ---- complex to complex, as a whole or the passes over `n_dims` dims
 
 TWICE int run_dims(pt_context *c, const fft *f, pass p, uint32_t n_dims, const pt_tensor *out,
-                   const pt_tensor *in, const bool wide) {
+                   const pt_tensor *in, const bool is_double) {
     const int32_t divide = p.divide;
     for (uint32_t i = 0; i < n_dims; i++) {
         p.divide = i == 0 ? divide : 0;
-        PT_TRY(run_along(c, &p, f->dims[i], out, i == 0 ? in : out, wide));
+        PT_TRY(run_along(c, &p, f->dims[i], out, i == 0 ? in : out, is_double));
     }
     return PT_ERROR_OK;
 }
@@ -259,11 +259,11 @@ static int c2c_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, f.in.sizes);
 }
 
-TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool wide) {
+TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
     PT_TRY(start_call(c, args, &f, &p));
-    return p.scratch ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide) : PT_ERROR_OK;
+    return p.scratch ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, is_double) : PT_ERROR_OK;
 }
 
 FFT_KERNELS(c2c)
@@ -281,16 +281,16 @@ static int r2c_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, sizes);
 }
 
-TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool wide) {
+TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
     PT_TRY(start_call(c, args, &f, &p));
     if (!p.scratch) {
         return PT_ERROR_OK;
     }
-    PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, wide));
+    PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, is_double));
     const pass others = {.kind = FFT_COMPLEX, .scratch = p.scratch};
-    return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, wide);
+    return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, is_double);
 }
 
 FFT_KERNELS(r2c)
@@ -316,7 +316,7 @@ static int c2r_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, sizes);
 }
 
-TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool wide) {
+TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_BACK, .inverse = true};
     PT_TRY(start_call(c, args, &f, &p));
@@ -327,9 +327,9 @@ TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool wide) {
     if (f.n_dims > 1) {
         const pass others = {.kind = FFT_COMPLEX, .inverse = true, .scratch = p.scratch};
         between.data = p.scratch + f.lines;
-        PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, wide));
+        PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, is_double));
     }
-    return run_along(c, &p, f.last, &f.out, &between, wide);
+    return run_along(c, &p, f.last, &f.out, &between, is_double);
 }
 
 FFT_KERNELS(c2r)

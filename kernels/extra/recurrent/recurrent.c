@@ -93,9 +93,9 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
     const int32_t batch = input.sizes[batch_first ? 0 : 1];
     const int32_t hidden = pt_get_tensor(c, args[GRU_WEIGHT_HH]).sizes[1];
     for (uint32_t i = 0; i < k->states; i++) {
-        const pt_ref given = args[k->first_state + i];
-        if (!pt_is_none(given)) {
-            const pt_tensor state = pt_get_tensor(c, given);
+        const pt_ref initial = args[k->first_state + i];
+        if (!pt_is_none(initial)) {
+            const pt_tensor state = pt_get_tensor(c, initial);
             if (!recurrent_is_matrix(&state, batch, hidden)) {
                 return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the state does not fit the layer");
             }
@@ -205,12 +205,12 @@ static void step_lstm(const float *x, const float *y, float *h, float *cell, int
     }
 }
 
-static float *begin_state(pt_context *c, pt_ref given, pt_ref state_arg) {
+static float *begin_state(pt_context *c, pt_ref initial, pt_ref state_arg) {
     const pt_tensor state = pt_get_tensor(c, state_arg);
-    if (pt_is_none(given)) {
+    if (pt_is_none(initial)) {
         memset(state.data, 0, pt_nbytes(&state));
     } else {
-        memmove(state.data, pt_get_data(c, given), pt_nbytes(&state));
+        memmove(state.data, pt_get_data(c, initial), pt_nbytes(&state));
     }
     return state.data;
 }

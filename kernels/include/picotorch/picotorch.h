@@ -441,15 +441,15 @@ typedef struct pt_input_buffer {
 // InvalidArgument for another number of bytes, dtype or index, NotSupported for sizes that the
 // input cannot take, InvalidState before pt_load, during an execution and between steps.
 int pt_set_input(pt_method *method, uint32_t i, void *data, uint32_t size, pt_error *error);
-int pt_give_input(pt_method *method, uint32_t i, pt_input_buffer *given, pt_error *error);
+int pt_give_input(pt_method *method, uint32_t i, pt_input_buffer *buffer, pt_error *error);
 // Sets an input that is not a tensor: a number, a string, or PT_TYPE_NULL. It has to be the value
 // that the program was exported with. InvalidArgument, InvalidState.
 int pt_set_constant_input(pt_method *method, uint32_t i, const pt_evalue *value, pt_error *error);
 // Set the memory of output i, or of the mutable buffer of a name, that the program leaves
 // unplanned. It is the caller's, and stays where it is while the method is loaded. InvalidArgument,
 // NotSupported, NotFound, InvalidState.
-int pt_set_output(pt_method *method, uint32_t i, pt_input_buffer *given, pt_error *error);
-int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_input_buffer *given,
+int pt_set_output(pt_method *method, uint32_t i, pt_input_buffer *buffer, pt_error *error);
+int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_input_buffer *buffer,
                      pt_error *error);
 
 // Returns the typecode of Python's array module for elements of a dtype. A dtype without one has

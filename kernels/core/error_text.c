@@ -1,12 +1,12 @@
-// The text of an error, for people. Nothing of the library calls it: a linker leaves it out where
-// the caller does not.
+// The text of an error, for people. No other part of the library calls it, so a linker drops it
+// where the caller does not use it.
 #include "core/generated/error_words.inc"
 #include <picotorch/picotorch.h>
 
 typedef struct writer {
     char *text;
     uint32_t size;   // bytes at text
-    uint32_t length; // of all that was written, what did not fit included
+    uint32_t length; // of the whole text, with the part that did not fit
 } writer;
 
 static void write_text(writer *w, const char *text) {
@@ -69,7 +69,7 @@ static void write_bytes(writer *w, const pt_error *error) {
     }
 }
 
-// Writes ": " in front of a part that follows another; the first begins at `start`.
+// Writes ": " before every part but the first, which begins at `start`.
 static void write_separator(writer *w, uint32_t start) {
     if (w->length > start) {
         write_text(w, ": ");

@@ -1,10 +1,10 @@
-// Errors: how the core fills a pt_error. Each function returns the code.
+// Functions that fill a pt_error. Each returns the code.
 #ifndef PT_CORE_REPORT_H
 #define PT_CORE_REPORT_H
 
 #include <picotorch/picotorch.h>
 
-// A build for which numbers are enough leaves the texts out, about 7 KB: PT_NO_TEXTS.
+// PT_NO_TEXTS omits the texts, about 7 KB.
 #ifdef PT_NO_TEXTS
 #define PT_TEXT(what)
 #define pt_report(error, code, subject, index, what) \

@@ -1,11 +1,11 @@
-// The formats of a program: a .pte file or an image.
+// The formats of a program: a .pte or a .ptm file.
 #ifndef PT_CORE_FORMAT_H
 #define PT_CORE_FORMAT_H
 
 #include <picotorch/picotorch.h>
 
-// The functions of picotorch.h on programs and methods, for one format. Their callers have
-// checked indexes, and that an item is a tensor. A program that only runs a method links pt_format
+// The functions of picotorch.h on programs and methods, for one format. Their callers have checked
+// the indexes, and that an item is a tensor. A program that only runs a method links pt_format
 // alone.
 typedef struct pt_format {
     uint8_t number; // of its description: PT_FORMAT_...
@@ -35,16 +35,16 @@ typedef struct pt_description {
     bool (*walk_next)(pt_instruction_walk *walk);
     int32_t (*walk_argument)(const pt_instruction_walk *walk, uint32_t k);
     int32_t (*walk_view)(const pt_instruction_walk *walk);
-    // Gives tensors, and numbers that instructions write, what they had after load.
+    // Resets tensors, and numbers that instructions write, to their values after load.
     int (*reset)(pt_method *m, pt_error *error);
 } pt_description;
 
-enum { PT_FORMAT_PTM, PT_FORMAT_PTE, PT_FORMAT_END }; // in which order they are looked for
+enum { PT_FORMAT_PTM, PT_FORMAT_PTE, PT_FORMAT_END }; // the order of the search
 
 extern const pt_format pt_pte_format, pt_ptm_format;
 extern const pt_description pt_pte_description, pt_ptm_description;
 
-// By number; NULL for a format that this build does not take. See registry.c.
+// The formats by number; NULL for a format that this build does not support. See registry.c.
 extern const pt_description *const pt_descriptions[];
 
 static inline const pt_description *pt_describe(const pt_program *program) {

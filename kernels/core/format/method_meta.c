@@ -1,5 +1,5 @@
-// A method as its program, a .pte file or an image, describes it: what it takes, gives and needs,
-// before it is loaded.
+// The description of a method in its program, a .pte or a .ptm file: inputs, outputs and memory
+// needs, before it is loaded.
 #include "core/format/format.h"
 #include "core/format/program.h"
 #include "core/report.h"

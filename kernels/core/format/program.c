@@ -10,7 +10,7 @@ static int pte_program_bad(pt_error *error, uint8_t subject, int32_t index, cons
 
 // ---- opening
 
-// The extended header, where the file has one.
+// Reads the extended header, if the file has one.
 static int pte_program_read_header(pt_program *p, pt_error *error) {
     pt_reader r = {p->data, p->size, false};
     uint32_t at = PT_EXTENDED_HEADER_POSITION;
@@ -59,7 +59,7 @@ bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, u
     return !r->bad && offset <= rest && length <= rest - offset;
 }
 
-// Position in the file, and size, of segment i; false when it lies outside.
+// Reads position and size of segment i; returns false if it lies outside the file.
 static bool pte_program_segment_at(const pt_program *p, pt_reader *r, uint32_t i,
                                    uint32_t *position, uint32_t *size) {
     uint32_t base = p->segment_base;
@@ -231,7 +231,7 @@ uint32_t pt_named_data_count(const pt_program *p) {
     return pt_length(&r, named_data(p, &r));
 }
 
-// The table of named data number i.
+// Returns the table of entry i of the named data.
 static int named_data_at(const pt_program *p, pt_reader *r, uint32_t i, pt_table *t,
                          pt_error *error) {
     uint32_t entries = named_data(p, r);

@@ -1,4 +1,4 @@
-// A .ptd file: tensors that a program leaves out, by their names.
+// A .ptd file: tensors outside the program, by their names.
 #include "core/format/ptd.h"
 #include "core/record.h"
 #include "core/report.h"
@@ -54,7 +54,8 @@ static int ptd_read_header(const pt_data *file, header *h, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Position and size of segment i, which lies in the `length` bytes behind the first one's start.
+// Reads position and size of segment i; all segments lie in the `length` bytes from the start of
+// the first.
 static bool ptd_segment_at(const pt_data *file, pt_reader *r, uint32_t i, uint32_t length,
                            uint32_t *position, uint32_t *size) {
     *position = file->segment_base;
@@ -73,7 +74,7 @@ static int ptd_check_segments(const pt_data *file, pt_reader *r, uint32_t length
     return PT_ERROR_OK;
 }
 
-// The table of key i.
+// Returns the table of key i.
 static pt_table entry_at(const pt_data *file, pt_reader *r, uint32_t i) {
     return pt_table_at(r, pt_table_item(r, file->named_data, i));
 }
@@ -197,7 +198,7 @@ pt_span pt_data_bytes(const pt_data *file, uint32_t i) {
 
 // ---- tensors
 
-// The layout of key i; without dtype where the key is not a tensor's.
+// Reads the layout of key i; the dtype is missing if the entry is no tensor.
 static pt_table layout_at(const pt_data *file, pt_reader *r, uint32_t i) {
     pt_table t = entry_at(file, r, i);
     return pt_table_at(r, pt_field_follow(r, &t, PT_SLOT_FLAT_TENSOR_NAMED_DATA_TENSOR_LAYOUT));
@@ -246,8 +247,8 @@ pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files) {
     return (pt_data_search){files, n_files, 0, 0};
 }
 
-// Number of a key, or -1. Starts behind the one that was found last: programs name them in the
-// order of the file.
+// Returns the number of a key, or -1. The search starts behind the last key found, since programs
+// use the keys in the order of the file.
 static int32_t find_next(pt_data_search *search, pt_data *file, pt_text key) {
     pt_reader r = reader_of(file);
     uint32_t n = pt_length(&r, file->named_data), i = file->next;
@@ -294,7 +295,7 @@ static int check_layout(const pt_data *file, uint32_t key, pt_reader *r, const p
     return f.bad ? ptd_outside(error) : PT_ERROR_OK;
 }
 
-// The first file that has the key.
+// Returns the first file with the key.
 static int find_key(pt_data_search *search, pt_text key, uint32_t value, uint32_t *file,
                     uint32_t *found, pt_error *error) {
     for (uint32_t i = 0; i < search->n_files; i++) {

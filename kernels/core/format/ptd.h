@@ -1,4 +1,4 @@
-// Tensors whose data lies in data files, for the loader.
+// Tensors in data files, for the loader.
 #ifndef PT_CORE_PTD_H
 #define PT_CORE_PTD_H
 
@@ -14,8 +14,8 @@ typedef struct pt_data_search {
 } pt_data_search;
 
 pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files);
-// File and position in it of the data of external tensor number `value`. `in_place`: it is used
-// where it lies. NotFound, InvalidExternalData, InvalidState.
+// Finds file and position of the data of external tensor `value`. `in_place`: kernels read the data
+// in the file. NotFound, InvalidExternalData, InvalidState.
 int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t, bool in_place,
                      uint32_t value, uint32_t *file, uint32_t *position, pt_error *error);
 

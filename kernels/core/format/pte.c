@@ -90,7 +90,7 @@ static uint32_t pte_count(const pt_method_meta *meta, pt_section what) {
 // ---- values
 
 static void read_number(pt_reader *r, pt_table *member, pt_evalue *item) {
-    // slot 0 is the only one that each of them has
+    // all of them have slot 0
     item->number.type = item->type;
     item->number.as.i =
         item->type == PT_TYPE_BOOL ? pt_field_u8(r, member, 0) != 0 : pt_field_i64(r, member, 0);
@@ -138,7 +138,7 @@ static int pte_find_item(const pt_method_meta *meta, uint32_t index, pt_evalue *
     pt_reader r = pt_program_reader(meta->program);
     pt_values values;
     pt_start_values(&values, &r, meta);
-    if (index >= values.n) { // the vector says that it has more than the file
+    if (index >= values.n) { // the vector is longer than the file
         return pt_report_outside(error);
     }
     read_item(&r, &values, index, item);
@@ -231,7 +231,7 @@ int pt_pte_operator(const pt_method_meta *meta, uint32_t i, pt_text *name, pt_te
     return PT_ERROR_OK;
 }
 
-// Where the processed data of a delegate lies.
+// Finds the processed data of a delegate.
 static int find_processed(const pt_method_meta *meta, pt_reader *r, uint32_t reference,
                           pt_delegate_info *info, pt_error *error) {
     pt_table t = pt_table_at(r, reference);
@@ -346,14 +346,14 @@ static int32_t pte_walk_view(const pt_instruction_walk *w) {
         number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
         return -1;
     }
-    // the program may name it once more behind them
+    // the program may repeat it behind them
     return n_args > 0 && n_args <= w->n_args ? pte_walk_argument(w, n_args - 1) : -1;
 }
 
 static bool begins(const void *data, uint32_t size) {
     (void)data;
     (void)size;
-    return true; // what is neither is refused as this
+    return true; // any other kind is refused as this one
 }
 
 const pt_format pt_pte_format = {

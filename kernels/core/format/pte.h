@@ -1,4 +1,4 @@
-// Common declarations of the parts of loading a .pte file.
+// Functions on .pte files that loading uses.
 #ifndef PT_CORE_PTE_H
 #define PT_CORE_PTE_H
 

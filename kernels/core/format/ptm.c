@@ -1,4 +1,4 @@
-// Opening an image, and checking its records.
+// Opening a .ptm file, and checking its records.
 #include "core/format/ptm.h"
 #include "core/format/format.h"
 #include "core/format/program.h"
@@ -96,7 +96,7 @@ int pt_ptm_check_data(const pt_program *ptm, pt_error *error) {
 
 // ---- checking the records of a method
 
-// The positions that a reference may have lie in `tables`, the first bytes of the image.
+// References point into `tables`, the first bytes of the file.
 enum { MEASURED = 8 };
 
 typedef struct walk {
@@ -112,10 +112,10 @@ typedef struct walk {
     pt_error *error;
     const pt_value *measured[MEASURED]; // static tensors, and their bytes
     uint32_t bytes[MEASURED];
-    uint32_t looked; // at records, instructions, items, which may lie over each other
+    uint32_t looked; // counts records, instructions and items, which may overlap
 } walk;
 
-// For what runs once for a method: small instead of fast.
+// Functions that run once for a method: optimized for size.
 #define ONCE __attribute__((noinline, cold))
 
 static bool lies_in(uint32_t at, uint64_t bytes, uint32_t size) {
@@ -137,7 +137,7 @@ static bool is_at(pt_ref ref, uint32_t memory) {
     return ref >> PT_REF_OFFSET_BITS == memory;
 }
 
-// True for `bytes` bytes of the image before its data.
+// True if `bytes` bytes at a position lie in the file before its data.
 static bool is_table(const walk *w, pt_ref ref, uint64_t bytes) {
     return is_at(ref, PT_MEMORY_PTM) && lies_in(pt_offset_of(ref), bytes, w->tables);
 }
@@ -154,7 +154,7 @@ static bool ptm_is_vector(const walk *w, uint32_t position, uint32_t item) {
     return item == 0 || (uint64_t)*vector * item <= w->tables - position - 4;
 }
 
-// The pt_value of a reference; NULL for none.
+// Returns the pt_value of a reference; NULL for none.
 static const pt_value *value_at(const walk *w, pt_ref ref) {
     enum { STEP = sizeof(pt_value) / 4 }; // references count words
     uint32_t from_first = ref - w->first_value;
@@ -200,7 +200,7 @@ static ONCE int check_method(walk *w) {
     if (!fits) {
         return damaged(w->error, "a part lies outside the image");
     }
-    // who describes instructions looks for the operator of each
+    // the description of instructions searches the operator of each
     if (!may_look(w, m->n_records) ||
         !may_look(w, r->n_instructions * ((uint64_t)*operators + 1))) {
         return refuse_many(w);
@@ -213,8 +213,8 @@ static ONCE int check_method(walk *w) {
 
 // ---- values
 
-// Where a tensor's sizes are, of a dynamic one behind its bound, which nothing else shares; NULL
-// where they are nowhere.
+// Returns a tensor's sizes; NULL if they lie outside the file. The sizes of a dynamic tensor follow
+// its bound, and no other tensor shares them.
 static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
     const pt_ptm_method *m = w->method;
     uint32_t offset = pt_offset_of(value->sizes);
@@ -227,7 +227,8 @@ static const int32_t *sizes_of(walk *w, const pt_value *value, uint32_t rank) {
     return is_own ? ptm_at(w, m->changing + offset) : NULL;
 }
 
-// Where `bytes` bytes of a tensor may lie; nothing has to be anywhere.
+// True if `bytes` bytes of a tensor's data lie in a memory that it may use; always true for 0
+// bytes.
 static bool has_valid_location(const walk *w, const pt_value *value, uint32_t bytes) {
     uint32_t memory = value->data >> PT_REF_OFFSET_BITS, offset = pt_offset_of(value->data);
     bool is_constant = value->flags & PT_VALUE_CONSTANT;
@@ -253,7 +254,7 @@ static bool has_valid_location(const walk *w, const pt_value *value, uint32_t by
 
 enum { SHAPE = PT_VALUE_RANK | PT_VALUE_CONTIGUOUS | PT_VALUE_DYNAMIC };
 
-// Bytes that a tensor may have; of a dynamic one those of its bound.
+// Returns the bytes of a tensor; of a dynamic tensor at its bound.
 static int ptm_measure(walk *w, const pt_value *value, uint32_t *max) {
     uint32_t rank = value->flags & PT_VALUE_RANK;
     const int32_t *sizes = sizes_of(w, value, rank);
@@ -276,7 +277,7 @@ static int ptm_measure(walk *w, const pt_value *value, uint32_t *max) {
                : ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
 }
 
-// Many tensors have the shape of one before: equal sizes are stored once.
+// Many tensors have the shape of an earlier one: equal sizes are stored once.
 static int ptm_check_tensor(walk *w, const pt_value *value) {
     uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
     const pt_value *one = w->measured[i];
@@ -299,7 +300,7 @@ static bool is_left_out(const pt_value *value) {
     return value->data == PT_DATA_LEFT_OUT && value->type < PT_VALUE_OTHER;
 }
 
-// A list whose items are references to records.
+// Checks a list whose items are references to records.
 static bool is_list(walk *w, const pt_value *list) {
     if (!is_table(w, list->data, 4 * (uint64_t)list->sizes) || !may_look(w, list->sizes)) {
         return false;
@@ -408,7 +409,7 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
     return PT_ERROR_OK;
 }
 
-// Position of the instruction behind one; 0 where it does not lie in the image.
+// Returns the position of the next instruction; 0 if it lies outside the file.
 static uint32_t skip(const walk *w, uint32_t position) {
     if (!lies_in(position, sizeof(pt_instruction), w->tables)) {
         return 0;
@@ -418,7 +419,7 @@ static uint32_t skip(const walk *w, uint32_t position) {
     return lies_in(position, bytes, w->tables) ? position + (uint32_t)bytes : 0;
 }
 
-// Checks that jumps lead to instructions: goes on from the last destination where it can.
+// Checks that jumps lead to instructions. The search continues from the last destination if it can.
 static int check_jumps(walk *w) {
     uint32_t first = pt_offset_of(w->record->instructions), n = w->record->n_instructions;
     uint32_t position = first, there = first, index = 0;
@@ -463,7 +464,7 @@ static int check_instructions(walk *w) {
 
 // ---- the rest
 
-// They stand in the order of their values, each of which has one.
+// Names are sorted by value, one for each value.
 static ONCE int check_names(const walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->ptm, w->method->attributes, &items);
@@ -479,7 +480,7 @@ static ONCE int check_names(const walk *w) {
     return PT_ERROR_OK;
 }
 
-// True for `bytes` bytes of planned memory; nothing has to be anywhere.
+// True if `bytes` bytes lie in planned memory; always true for 0 bytes.
 static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
     pt_value idle = {.data = to, .type = PT_DTYPE_BYTE};
     return to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&

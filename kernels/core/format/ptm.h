@@ -1,20 +1,20 @@
-// An image: methods as loading made them, stored ahead of time.
+// A .ptm file: methods as pt_load writes them, stored ahead of time.
 //
 //   pt_ptm_header | pt_ptm_method of each method, its records, and what these refer to | data
 //
 // A method's pt_method_record, the pt_value of its tensors, constant numbers, strings and lists,
-// and its instructions stay in the image: references to them have the memory PT_MEMORY_PTM. Data,
-// of constant tensors and of what kernels packed, follows: its references have PT_MEMORY_PROGRAM.
-// What instructions change (the pt_value of variables, bounds and sizes of dynamic tensors) is
-// copied to the pool at load, where it begins at offset 0 of PT_MEMORY_POOL: variables first, then
-// bound and sizes of each dynamic tensor, in the order of their records. All is little-endian
-// and at multiples of 4, positions count from the image's start, and a vector is a uint32_t, how
-// many, and its items.
+// and its instructions stay in the file: references to them have the memory PT_MEMORY_PTM. The data
+// of constant tensors and the packed weights follow: references to them have PT_MEMORY_PROGRAM.
+// Records that instructions change (the pt_value of variables, bounds and sizes of dynamic tensors)
+// are copied to the pool at load, to offset 0 of PT_MEMORY_POOL: variables first, then bound and
+// sizes of each dynamic tensor, in the order of their records. All fields are little-endian and at
+// multiples of 4, positions count from the start of the file, and a vector is a uint32_t, its
+// length, followed by its items.
 //
-// Two things of the kernels belong to the version, too: the shortcuts in the records of their calls
-// (pt_note_variant), and the layout of what they pack for each core (pt_request_packed). An image
-// with others is refused or gives wrong outputs: PT_PTM_MAGIC changes with them.
-// tests/core/image.lock has those of the fixtures.
+// The version also covers two properties of the kernels: the variants in the records of their calls
+// (pt_note_variant), and the layout of the weights that they pack for each core
+// (pt_request_packed). A file with other variants or layouts is refused or gives wrong outputs, so
+// PT_PTM_MAGIC changes with them. tests/core/image.lock lists both for the fixtures.
 #ifndef PT_CORE_PTM_H
 #define PT_CORE_PTM_H
 
@@ -24,12 +24,11 @@
 
 enum { PT_PTM_MAGIC = 0x354D5450 }; // "PTM5": the format's version
 
-// Bit of `core`: its loops read of some constants what is packed and nothing else, and the image
-// does without their bytes.
+// Bit of `core`: its loops read some constants only packed, and the file omits their plain bytes.
 enum { PT_PTM_OWN_CORE = 0x80 };
 
-// `data` of such a constant. The header lies there: what is read of it means nothing, but it is
-// there.
+// `data` of an omitted constant. The header lies there: reading it is valid, and the bytes mean
+// nothing.
 enum { PT_DATA_LEFT_OUT = PT_MEMORY_PROGRAM << PT_REF_OFFSET_BITS };
 
 typedef struct pt_ptm_header {
@@ -38,7 +37,7 @@ typedef struct pt_ptm_header {
     uint32_t records;      // bytes before the data
     uint32_t sums[2];      // of those from `operators` on
     uint32_t data_sums[2]; // of the data
-    uint16_t operators;    // that there were when it was written: their numbers are below this
+    uint16_t operators;    // known to the writer: operator numbers are below this
     uint8_t core;          // whose kernels packed: PT_CORE_..., PT_PTM_OWN_CORE
     uint8_t n_methods;
 } pt_ptm_header; // then a vector of positions: of a pt_ptm_method each
@@ -54,7 +53,7 @@ typedef struct pt_ptm_method {
     uint32_t planned;    // vector of int64_t: bytes; the first is reserved
     uint32_t attributes; // vector of pt_ptm_attribute, sorted by value
     uint32_t initial;    // vector of pt_ptm_initial
-    uint32_t changing;   // position of what is copied to the pool
+    uint32_t changing;   // position of the bytes that are copied to the pool
     uint32_t changing_bytes;
     uint32_t n_external;   // memories of tensors outside the planned memory
     uint32_t idle_scratch; // position of the pt_idle_scratch of each instruction; 0 for none
@@ -67,8 +66,8 @@ typedef struct pt_ptm_attribute {
 
 enum { PT_PTM_ZEROS = 0 }; // in place of a position
 
-// Bytes that planned memory has before the first run, where the method reads what it has not
-// written. A later one may lie over another.
+// Initial bytes of planned memory that the method reads before it writes them. An entry may overlap
+// an earlier one.
 typedef struct pt_ptm_initial {
     pt_ref to;
     uint32_t position; // or PT_PTM_ZEROS
@@ -83,18 +82,18 @@ static inline const pt_ptm_method *pt_ptm_method_of(const pt_method_meta *meta) 
     return (const pt_ptm_method *)(const void *)(meta->program->data + meta->position);
 }
 
-// The length and the items of a vector in a checked image.
+// Returns length and items of a vector in a checked file.
 static inline uint32_t pt_vector(const pt_program *ptm, uint32_t position, const void **items) {
     const uint32_t *vector = (const uint32_t *)(const void *)(ptm->data + position);
     *items = vector + 1;
     return *vector;
 }
 
-// True for an image of any version.
+// True for a .ptm file of any version.
 bool pt_begins_ptm(const void *data, uint32_t size);
 // Adds up the words between two positions.
 void pt_sum_ptm(const pt_program *ptm, uint32_t start, uint32_t end, uint32_t sums[2]);
-// Checks all records: every number in them that means a position, an index or a size.
+// Checks all records: every position, index and size in them.
 int pt_walk_ptm(const pt_program *ptm, pt_error *error);
 
 int pt_ptm_load(pt_method *m, const pt_memories *memories, const pt_options *options,

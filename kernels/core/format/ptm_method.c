@@ -1,4 +1,4 @@
-// Methods as an image, whose records were checked, describes them.
+// The description of a method in a .ptm file whose records were checked.
 #include "core/format/format.h"
 #include "core/format/program.h"
 #include "core/format/ptm.h"
@@ -61,7 +61,7 @@ static uint32_t ptm_method_count(const pt_method_meta *meta, pt_section what) {
 
 // ---- values
 
-// The record of value `index` among n of them; NULL for none.
+// Returns the record of value `index` among n records; NULL for none.
 static const pt_value *ptm_method_search(const pt_value *values, uint32_t n, uint32_t index) {
     uint32_t i = pt_search_values(values, n, index);
     return i < n && values[i].index == index ? &values[i] : NULL;
@@ -119,7 +119,7 @@ static int ptm_method_find_item(const pt_method_meta *meta, uint32_t index, pt_e
     return PT_ERROR_OK;
 }
 
-// A value of the image, or of those that change.
+// Returns a value in the file, or one that is copied to the pool.
 static const pt_value *value_of(const pt_method_meta *meta, pt_ref ref) {
     uint32_t offset = pt_offset_of(ref);
     bool changes = ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;

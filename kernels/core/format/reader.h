@@ -1,14 +1,13 @@
 // Reading a FlatBuffer: little-endian, every table and vector at a multiple of 4, every vtable at
 // one of 2.
 //
-// A pt_reader checks every position that it reads. Where one leads outside it gives 0 and sets
-// `bad`, which stays: who reads looks at it once, before anything is done with what was read.
-// Position 0, where no object can lie, stands for what the file leaves out: its fields are 0, its
-// length is 0.
+// A pt_reader checks every position that it reads. A position outside the file reads as 0 and sets
+// `bad`, which stays set: the caller tests it once, before it uses the values. Position 0, where no
+// object can lie, stands for a missing object: its fields are 0, its length is 0.
 //
-// The functions on pointers trust the file: they are for what was checked before.
+// The functions on pointers trust the file: they are for objects that were checked before.
 //
-// What is inline here is so where a file is compiled for speed; elsewhere reader.c has it once.
+// Functions here are inline in files compiled for speed; other files call those of reader.c.
 #ifndef PT_CORE_READER_H
 #define PT_CORE_READER_H
 
@@ -29,7 +28,7 @@ inline uint32_t pt_read_u32(const uint8_t *p) {
 
 // ---- trusting
 
-// Field `slot` of a table; NULL when the file leaves it out.
+// Returns field `slot` of a table; NULL for a missing field.
 inline const uint8_t *pt_table_field(const uint8_t *table, uint32_t slot) {
     const uint8_t *vtable = table - (int32_t)pt_read_u32(table);
     uint32_t entry = 4 + 2 * slot;
@@ -40,7 +39,7 @@ inline const uint8_t *pt_table_field(const uint8_t *table, uint32_t slot) {
     return offset ? table + offset : NULL;
 }
 
-// Follows the offset in field `slot`; NULL when the file leaves it out.
+// Follows the offset in field `slot`; NULL for a missing field.
 inline const uint8_t *pt_table_follow(const uint8_t *table, uint32_t slot) {
     const uint8_t *field = pt_table_field(table, slot);
     return field ? field + pt_read_u32(field) : NULL;
@@ -54,7 +53,7 @@ typedef struct pt_reader {
     bool bad;
 } pt_reader;
 
-// A table, opened: reading several of its fields looks for the vtable once.
+// An open table: its vtable is looked up once for several fields.
 typedef struct pt_table {
     uint32_t position;
     uint32_t vtable;
@@ -75,23 +74,23 @@ inline uint32_t pt_u32_at(pt_reader *r, uint32_t position) {
     return inside ? pt_read_u32(r->data + position) : pt_bad(r);
 }
 
-// Where an offset, which stands at a position, leads to: 4 bytes at least are there.
+// Returns the target of an offset that is stored at a position: at least 4 bytes lie there.
 inline uint32_t pt_offset_to(pt_reader *r, uint32_t position, uint32_t offset) {
     uint32_t last = r->size - 4;
     return offset <= last && position <= last - offset ? position + offset : pt_bad(r);
 }
 
-// Where the offset at a position leads to: 4 bytes at least are there.
+// Returns the target of the offset at a position: at least 4 bytes lie there.
 inline uint32_t pt_follow(pt_reader *r, uint32_t position) {
     return pt_offset_to(r, position, pt_u32_at(r, position));
 }
 
 int64_t pt_i64_at(pt_reader *r, uint32_t position);
 
-// The table at a position; 0: one without fields.
+// Opens the table at a position; 0: a table without fields.
 pt_table pt_table_at(pt_reader *r, uint32_t position);
 
-// Position of field `slot`; 0 when the file leaves it out. What is there is not checked.
+// Returns the position of field `slot`; 0 for a missing field. The field's value is not checked.
 inline uint32_t pt_field(const pt_reader *r, const pt_table *t, uint32_t slot) {
     if (slot >= t->n_slots) {
         return 0;
@@ -110,37 +109,38 @@ inline uint32_t pt_field_u32(pt_reader *r, const pt_table *t, uint32_t slot) {
     return position ? pt_u32_at(r, position) : 0;
 }
 
-// Position of the table, vector or string that a field leads to; 0 when the file leaves it out.
+// Returns the position of the table, vector or string that a field refers to; 0 for a missing
+// field.
 inline uint32_t pt_field_follow(pt_reader *r, const pt_table *t, uint32_t slot) {
     uint32_t position = pt_field(r, t, slot);
     return position ? pt_follow(r, position) : 0;
 }
 
-// Also of a u64: what is negative is above any limit.
+// Also reads a u64: a negative value is above any limit.
 int64_t pt_field_i64(pt_reader *r, const pt_table *t, uint32_t slot);
 // Follows the offset in a field of the table at a position.
 uint32_t pt_follow_slot(pt_reader *r, uint32_t table, uint32_t slot);
 
-// Items of a vector; 0 for one that the file leaves out.
+// Returns the length of a vector; 0 for a missing vector.
 inline uint32_t pt_length(pt_reader *r, uint32_t vector) {
     return vector ? pt_u32_at(r, vector) : 0;
 }
 
-// Position of item i, of `size` bytes: it lies inside.
+// Returns the position of item i, of `size` bytes, which lies in the file.
 uint32_t pt_evalue_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size);
 // Item i of a vector of i32, or of offsets to tables.
 int32_t pt_i32_item(pt_reader *r, uint32_t vector, uint32_t i);
 uint32_t pt_table_item(pt_reader *r, uint32_t vector, uint32_t i);
 
-// The `length` items of `size` bytes of a vector, which all lie in the file; NULL where there is
-// none.
+// Returns the items of a vector, of `size` bytes each, which all lie in the file; NULL for a
+// missing vector.
 inline const uint8_t *pt_evalues(pt_reader *r, uint32_t vector, uint32_t size, uint32_t *length) {
     uint32_t n = pt_length(r, vector);
     *length = n <= (r->size - vector - 4) / size ? n : pt_bad(r);
     return *length ? r->data + vector + 4 : NULL;
 }
 
-// The string at a position; "" for 0.
+// Returns the string at a position; "" for 0.
 pt_text pt_text_at(pt_reader *r, uint32_t position);
 
 #endif

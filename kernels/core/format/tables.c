@@ -1,4 +1,4 @@
-// Values and tensors as the tables of a program have them.
+// Values and tensors in the tables of a program.
 #include "core/format/program.h"
 #include "core/record.h"
 #include "core/report.h"
@@ -6,7 +6,7 @@
 
 // ---- tables, many of which have one vtable
 
-// A letter for each slot: b a byte, i 32 bits, o an offset, - what is not read.
+// A letter for each slot: b a byte, i 32 bits, o an offset, - a slot that is not read.
 static const char union_kinds[] = "bo", tensor_kinds[] = "bioo-io-bo", call_kinds[] = "ii";
 
 // Checks the vtable of the table at a position, and where its fields lie: `at` gets their offsets.
@@ -30,7 +30,7 @@ static uint32_t find_layout(pt_reader *r, pt_layout *l, uint16_t *at, const char
     return pt_bad(r);
 }
 
-// Goes to the table at a position; anything that is not a table has no fields, at 0.
+// Opens the table at a position; an object that is no table has no fields and position 0.
 static inline uint32_t tables_open(pt_reader *r, pt_pair_layout *l, const char *kinds,
                                    uint32_t position) {
     return pt_has_layout(r, &l->table, position)
@@ -60,7 +60,8 @@ uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t positio
 
 // ---- tensors
 
-// Rank, and PT_VALUE_CONTIGUOUS where the dims stand in order; -1 for no permutation of the dims.
+// Returns the rank, with PT_VALUE_CONTIGUOUS if the dims are in order; -1 if the dim order is no
+// permutation.
 static inline int read_dim_order(uint32_t rank, const uint8_t *order) {
     uint32_t seen = 0, in_order = 0;
     while (in_order < rank && order[in_order] == in_order) {
@@ -117,7 +118,8 @@ int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, ui
     return count_bytes(dtype, rank, sizes, PT_MEMORY_LIMIT, nbytes, error);
 }
 
-// The most bytes of a tensor. What kernels make has no more elements than it may have on a board.
+// Returns the maximum bytes of a tensor. A result of kernels has at most the elements that a board
+// allows.
 static uint32_t limit_of(const pt_tensor_table *t) {
     bool is_constant =
         !t->allocation && (t->constant || t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL);
@@ -149,7 +151,7 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error) {
-    // constants and others take turns
+    // constants and other tensors alternate
     pt_tensor_layout *l = &values->tensor;
     if (pt_has_layout(r, &values->other_tensor.table, position)) {
         l = &values->other_tensor;
@@ -185,7 +187,7 @@ void pt_read_instruction(pt_reader *r, pt_instruction_walk *w) {
     uint8_t kind = byte_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS_TYPE]);
     bool is_call = kind == PT_INSTRUCTION_KERNEL_CALL || kind == PT_INSTRUCTION_DELEGATE_CALL;
     at = pt_target_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS]);
-    // of each kind slot 0 is an i32, slot 1 another or the arguments
+    // in every kind slot 0 is an i32, slot 1 another i32 or the arguments
     at = at ? tables_open(r, &w->call, call_kinds, at) : 0;
     w->target = at ? (int32_t)word_of(r, at, w->call.at[0]) : 0;
     w->other = at && !is_call ? (int32_t)word_of(r, at, w->call.at[1]) : 0;

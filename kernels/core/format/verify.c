@@ -1,11 +1,11 @@
 // The structure of a FlatBuffer, checked against the schema before anything else reads it: every
 // field, vtable, vector and string lies inside the file, tables and vectors at a multiple of 4,
-// every union holds a known member. What is visited is bounded by the size of the file: tables and
-// vectors that are referred to more than once count each time, so that neither this check nor those
-// that read the file later can be made slow, or large, by a small file.
+// every union holds a known member. The number of visits is bounded by the size of the file: tables
+// and vectors count at each reference, so a small file can make neither this check nor a later
+// reader slow.
 //
-// The size of a table that its vtable states is not looked at: flatbuffers' Python builder, with
-// which ExecuTorch writes, lets tables of different sizes share a vtable.
+// The table size in a vtable is not checked: flatbuffers' Python builder, with which ExecuTorch
+// writes, lets tables of different sizes share a vtable.
 #include "core/format/reader.h"
 #include "core/record.h"
 
@@ -35,7 +35,7 @@ typedef struct verifier {
     const uint8_t *data;
     uint32_t size;
     uint32_t visits;   // left, of tables and of each 4 bytes of a vector
-    uint32_t position; // of what was found wrong
+    uint32_t position; // of the first fault
 } verifier;
 
 // True when `length` bytes at `position` are inside, and `position` is a multiple of `alignment`.
@@ -52,7 +52,8 @@ static bool visit(verifier *v, uint32_t count) {
     return true;
 }
 
-// Follows the offset at `position`; 0 (where no object can lie) when it leads outside.
+// Follows the offset at `position`; returns 0, where no object can lie, if the target is outside
+// the file.
 static inline uint32_t follow(verifier *v, uint32_t position) {
     if (!inside(v, position, 4, 4)) {
         return 0;
@@ -88,7 +89,7 @@ static bool verify_tables(verifier *v, uint32_t vector, uint32_t kind) {
     return true;
 }
 
-// The field at `position`; `type` is that of a union.
+// Verifies the field at `position`; `type` is the type of a union.
 static bool verify_field(verifier *v, schema_field field, uint32_t position, uint32_t type) {
     uint32_t target = follow(v, position);
     if (!target) {
@@ -109,7 +110,7 @@ static bool verify_field(verifier *v, schema_field field, uint32_t position, uin
     }
 }
 
-// A field that is there, at `position`; `type` is that of a union.
+// Verifies an existing field at `position`; `type` is the type of a union.
 static bool verify_present(verifier *v, schema_field field, uint32_t position, uint32_t *type) {
     if (field.kind == FIELD_SKIP) {
         return true;
@@ -124,7 +125,7 @@ static bool verify_present(verifier *v, schema_field field, uint32_t position, u
     return true;
 }
 
-// A table at a position that was followed to.
+// Verifies the table at a position that an offset refers to.
 static bool verify_table(verifier *v, uint32_t table, uint32_t kind) {
     uint32_t vtable = table - pt_read_u32(v->data + table);
     if (!visit(v, 1) || vtable > v->size || !inside(v, vtable, 4, 2)) {

@@ -1,10 +1,10 @@
-// Checking instruction records, at load and where they are dynamic, and packing what they asked
-// for.
+// Checks of instruction records, at load and before dynamic calls, and packing of the weights that
+// they request.
 #include "core/record.h"
 #include <string.h>
 
-// A list of ints in the program whose items loading may not read, because it has read too many. A
-// run meets only lists that loading has read.
+// True for a list of ints in the program beyond the number of items that loading may read. A run
+// sees only lists that loading has read.
 static bool is_long_list(pt_context *c, pt_ref arg) {
     return c->checking != PT_CHECK_RUN && arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_charge_list_items(c, arg);
@@ -30,7 +30,7 @@ int pt_check_kinds(pt_context *c, const pt_instruction *instruction) {
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         char letter = signature[i];
         pt_ref arg = instruction->args[i];
-        if (letter == 'T' && pt_tensor_record(c, arg)) { // most of them are
+        if (letter == 'T' && pt_tensor_record(c, arg)) { // the most frequent kind
             continue;
         }
         if (!letter) {
@@ -75,7 +75,7 @@ bool pt_is_variable(const pt_context *c, pt_ref arg) {
     return !pt_is_none(arg) && pt_has_kind(c, arg, 'N');
 }
 
-// True when what a check sees of the argument may be different in each run.
+// True if an argument's sizes or numbers may change from run to run.
 static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
     const pt_value *value = check_record(c, arg);
     if (!value || letter == 'N') {
@@ -149,7 +149,8 @@ static bool is_dynamic_call(const pt_context *c, const pt_instruction *instructi
     return false;
 }
 
-// At load. What a check of upper bounds says is of no account, only the scratch it asks for.
+// Checks an instruction at load. With upper bounds the result of the check is ignored; its scratch
+// request counts.
 static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
     if (!pt_operator_kernel(instruction->kernel)) {
         return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
@@ -213,7 +214,7 @@ int pt_check_instruction(pt_context *c, uint32_t position) {
     case PT_OP_NOTHING:
     case PT_OP_DELEGATE_CALL:
         return PT_ERROR_OK;
-    default: // a kernel's, with a shortcut or not
+    default: // a kernel call, with any variant
         return check_kernel_call(c, instruction);
     }
 }
@@ -232,7 +233,7 @@ int pt_check_method(pt_context *c) {
 
 // ---- packing
 
-// Bytes of the references to what is packed.
+// Returns the bytes of the references to packed weights.
 static uint32_t packed_table(uint32_t n_instructions) {
     return (n_instructions * (uint32_t)sizeof(pt_ref) + 7) & ~7u;
 }
@@ -242,7 +243,7 @@ uint32_t pt_packed_bytes(const pt_context *c) {
     return needed ? packed_table(pt_record_of(c)->n_instructions) + needed : 0;
 }
 
-// True when an image has these bytes for the instruction, at a multiple of 8.
+// True if the .ptm file has packed weights of this size for the instruction, at a multiple of 8.
 static bool has_packed(const pt_context *c, uint32_t bytes) {
     pt_ref ref = ((const pt_ref *)(const void *)pt_at(c, c->packed))[c->instruction];
     uint32_t at = pt_offset_of(ref), size = c->memory_size[PT_MEMORY_PROGRAM];
@@ -285,7 +286,7 @@ void pt_pack_weights(pt_context *c, uint32_t position) {
     m->packed = c->packed = pt_make_ref(PT_MEMORY_POOL, position);
     memset(table, 0, size);
     c->pack_at = table + size;
-    (void)pt_check_method(c); // what it has passed before
+    (void)pt_check_method(c); // it has passed before
     c->pack_at = NULL;
     pt_start(c);
 }

@@ -1,4 +1,4 @@
-// Loading a method, of a .pte file or an image: what both share.
+// Loading a method: the parts that .pte and .ptm files share.
 #include "core/format/format.h"
 #include "core/load/memories.h"
 #include "core/method.h"
@@ -6,7 +6,7 @@
 #include "core/report.h"
 #include <string.h>
 
-// The stack of a part of loading is free again when the next one, or a kernel's check, runs.
+// Not inlined, so that the stack frames of the steps of a load are not live together.
 #define NOT_INLINED __attribute__((noinline))
 
 // ---- memories
@@ -29,7 +29,7 @@ int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error)
     return PT_ERROR_OK;
 }
 
-// Takes the temp memory, once kernels and delegates have asked for theirs.
+// Binds the temp memory, after kernels and delegates have requested theirs.
 static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *error) {
     uint32_t needed = m->c.min_scratch;
     if (temp->data) {

@@ -1,10 +1,10 @@
-// Requirements of the caller's memories: large enough, aligned and apart; and which are written.
+// Checks of the caller's memories: size, alignment, overlaps, and which memories are written.
 #include "core/load/memories.h"
 #include "core/format/format.h"
 #include "core/record.h"
 #include "core/report.h"
 
-// In distances: the end of a memory may be that of the address space, which is 0.
+// Compares distances: the end of a memory may be the end of the address space, which is 0.
 static bool memories_overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
     return a_size > 0 && b_size > 0 &&
            ((uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size);
@@ -28,20 +28,20 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
-// Words that a tensor takes.
+// Returns the words of a tensor.
 static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *value) {
     return (pt_capacity(c, tensor) * pt_element_size(value->type) + 3) / 4;
 }
 
-// True where two tensors share bytes of a memory, one of them in a further memory of it perhaps.
+// True if two tensors share bytes of a memory, or of its further memories.
 static bool share_bytes(const pt_context *c, const pt_value *x, uint32_t x_words, const pt_value *y,
                         uint32_t y_words) {
     return c->memory[x->data >> PT_REF_OFFSET_BITS] && c->memory[y->data >> PT_REF_OFFSET_BITS] &&
            memories_overlap(pt_at(c, x->data), 4 * x_words, pt_at(c, y->data), 4 * y_words);
 }
 
-// In references, which tell before all memories are known: those share no bytes, but for further
-// ones.
+// Compares references, before all memories are bound: different memories share no bytes, except
+// further memories of one file.
 bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_ref *args) {
     const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[argument]);
     uint32_t words = words_of(c, args[argument], x);
@@ -117,7 +117,7 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
-        uint32_t letter = signature[i] & ~0x20u; // an output may be None
+        uint32_t letter = signature[i] & ~0x20u; // lower case: an output that may be None
         if (((letter == 'O' || letter == 'C' || letter == 'X') &&
              memories_memory_of(c, arg) == memory) ||
             (letter == 'W' && list_lies_in(c, arg, memory))) {
@@ -127,7 +127,7 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     return false;
 }
 
-// A delegate may write to any of its tensors: the program does not say to which.
+// A delegate may write to any of its tensors: the program does not state which.
 static bool delegate_writes_to(const pt_context *c, const pt_instruction *instruction,
                                uint32_t memory) {
     for (uint32_t i = 0; i + 1 < instruction->n_args; i++) {
@@ -154,7 +154,7 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
     case PT_OP_NOTHING:
     case PT_OP_JUMP_FALSE:
         return false;
-    default: // a kernel's, with a shortcut or not
+    default: // a kernel call, with any variant
         return kernel_writes_to(c, instruction, memory);
     }
 }

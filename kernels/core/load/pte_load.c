@@ -1,14 +1,14 @@
 // Loading a .pte file: from a program's tables to the records of a method in its pool.
 //
-// The layout of a loaded method, whose size is known before any of it is written but where numbers
+// The layout of a loaded method. Its size is known before it is written, except where numbers
 // change:
 //
 //   pt_method_record | pt_value of each tensor, by value index | pt_value of each variable, by
 //   value index | bound and sizes of each dynamic tensor | lists: pt_value and references |
 //   instructions
 //
-// What the kernels pack for a faster run, where that was asked for, follows at a multiple of 8.
-// Its size is the same on every machine; its bytes are not.
+// Packed weights, if requested, follow at a multiple of 8. Their size is the same on every machine;
+// their bytes are not.
 #include "core/format/program.h"
 #include "core/format/ptd.h"
 #include "core/format/pte.h"
@@ -27,7 +27,7 @@ enum {
     MAX_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
 
-// The stack of a part of loading is free again when the next one, or a kernel's check, runs.
+// Not inlined, so that the stack frames of the steps of a load are not live together.
 #define NOT_INLINED __attribute__((noinline))
 
 typedef struct loader {
@@ -40,7 +40,7 @@ typedef struct loader {
     pt_values values;
     uint32_t n_instructions;
     uint32_t n_tensors;
-    uint32_t n_variables; // until they are known: how often one is written
+    uint32_t n_variables; // first the number of writes, then of variables
     uint32_t size_bytes;
     uint64_t list_bytes;
     uint64_t instruction_bytes;
@@ -69,7 +69,7 @@ static int pte_load_outside(loader *l) {
 
 // ---- what there is
 
-// Number of the kernel of the program's operator `index`.
+// Returns the kernel number of the program's operator `index`.
 static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
     if (index >= 0 && (uint32_t)index < l->n_kernels) {
         *kernel = l->kernels[index];
@@ -113,7 +113,7 @@ static int no_value(loader *l, int32_t index) {
                     : pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
 }
 
-// Position and type of the EValue of value `index`.
+// Reads position and type of the EValue of value `index`.
 static int pte_load_find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
     *position = read_value(l, index, type);
     return *position ? PT_ERROR_OK : no_value(l, index);
@@ -124,7 +124,7 @@ static int value_type(loader *l, int32_t index, uint32_t *type) {
     return pte_load_find_value(l, index, &position, type);
 }
 
-// Value number k of a call.
+// Returns the number of argument k of a call.
 static int32_t argument(const loader *l, const pt_instruction_walk *w, uint32_t k) {
     return (int32_t)pt_read_u32(l->r.data + w->args + 4 + 4 * k);
 }
@@ -135,21 +135,21 @@ static bool pte_load_is_tensor_list(uint32_t type) {
 
 static int add_list_bytes(loader *l, uint32_t items) {
     l->list_bytes += sizeof(pt_value) + 4 * (uint64_t)items;
-    if (l->list_bytes > PT_MEMORY_LIMIT) { // many instructions may name one long list
+    if (l->list_bytes > PT_MEMORY_LIMIT) { // many instructions may refer to one long list
         return pte_load_bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX,
                             "lists that need more than 128 MiB");
     }
     return PT_ERROR_OK;
 }
 
-// Position of the items of the list whose EValue, the last that was read, is at a position; all
-// lists have them in one slot.
+// Returns the position of the items of the list whose EValue is at a position and was the last one
+// read; all lists have their items in one slot.
 static uint32_t pte_load_items_of(loader *l, uint32_t evalue) {
     return pt_follow_slot(&l->r, pt_value_member(&l->r, &l->values, evalue),
                           PT_SLOT_TENSOR_LIST_ITEMS);
 }
 
-// Adds the records of the lists of tensors among the first n arguments of a call.
+// Counts the records of the lists of tensors among the first n arguments of a call.
 static int count_lists(loader *l, const pt_instruction_walk *w, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
@@ -161,8 +161,8 @@ static int count_lists(loader *l, const pt_instruction_walk *w, uint32_t n) {
     return PT_ERROR_OK;
 }
 
-// Arguments of the operator of a call that was counted: behind them the program may name what it
-// returns.
+// Returns the number of arguments of a counted call's operator. The program may list the returned
+// value behind them.
 static uint32_t n_arguments(uint32_t kernel, const pt_instruction_walk *w) {
     return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
 }
@@ -197,7 +197,7 @@ static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t
                          (int32_t)w->index,
                          "has more arguments than there is room for; raise max_arguments");
     }
-    *n = w->n_args + 1; // and where the program lists them
+    *n = w->n_args + 1; // and the position of the program's list
     return count_lists(l, w, w->n_args);
 }
 
@@ -218,7 +218,7 @@ static int count_free(loader *l, const pt_instruction_walk *w, uint32_t *n) {
                                                  "frees a value that is not a tensor");
 }
 
-// Counts the arguments in the record of an instruction, after checking its form.
+// Counts the arguments in the record of an instruction, after checking its kind.
 static int count_instruction(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     switch (w->kind) {
     case PT_INSTRUCTION_KERNEL_CALL:
@@ -287,7 +287,7 @@ static NOT_INLINED int find_delegates(loader *l) {
 
 // ---- memories
 
-// Takes what is known to be needed of the pool, and says where it all begins.
+// Reserves the pool for all records of known size, and sets their offsets.
 static int allocate(loader *l) {
     uint32_t values = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint64_t end = values + sizeof(pt_value) * ((uint64_t)l->n_tensors + l->n_variables);
@@ -321,7 +321,8 @@ static int bind_files(loader *l, const pt_memories *memories) {
     return PT_ERROR_OK;
 }
 
-// Binds the parts beyond a reference's reach of the memories from number `first` to below `end`.
+// Binds further memories for the bytes beyond a reference's reach, of memories `first` to below
+// `end`.
 static int bind_further(loader *l, uint32_t first, uint32_t end) {
     pt_context *c = l->c;
     for (uint32_t i = first; i < end; i++) {
@@ -407,8 +408,7 @@ static int external_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
     return PT_ERROR_OK;
 }
 
-// Where the data of a tensor lies, and whether it is constant. Fills planned memory with initial
-// values.
+// Finds the data of a tensor, and whether it is constant. Fills planned memory with initial values.
 static int pte_load_place(loader *l, const pt_tensor_table *t, pt_value *value) {
     bool is_external = t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
     if (t->location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
@@ -449,7 +449,7 @@ static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *val
     return l->r.bad ? pte_load_outside(l) : PT_ERROR_OK;
 }
 
-// Writes the records of the tensors that the pool has room for, and counts all.
+// Writes the tensor records that fit into the pool, and counts all.
 static NOT_INLINED int write_values(loader *l) {
     uint32_t at = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint32_t size = l->c->memory_size[PT_MEMORY_POOL];
@@ -469,7 +469,7 @@ static NOT_INLINED int write_values(loader *l) {
 
 // ---- variables
 
-// Adds the index of the variable that an instruction writes.
+// Stores the index of the variable that an instruction writes.
 static int put_written(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t kernel = 0, type = 0;
     int32_t value = w->other;
@@ -501,7 +501,7 @@ static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
     return PT_ERROR_OK;
 }
 
-// Adds the records of the lists of ints with a variable that a call names.
+// Counts the records of a call's lists of ints that contain a variable.
 static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
     uint32_t kernel = 0, n = w->n_args;
     if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
@@ -519,8 +519,8 @@ static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
     return PT_ERROR_OK;
 }
 
-// Writes the records of the variables, which instructions write n_variables times, and takes the
-// pool for the lists of ints that they are in. Their indexes stand first where their records will:
+// Writes the records of the variables, which instructions write n_variables times, and reserves the
+// pool for the lists of ints that contain them. The indexes first lie in the space of the records:
 // an index has 4 bytes, and an instruction that writes a variable at least 12.
 static NOT_INLINED int find_variables(loader *l) {
     uint32_t written = l->n_variables;
@@ -564,7 +564,7 @@ static int tensor_ref(loader *l, int32_t index, pt_ref *ref) {
                 : pte_load_bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is not a tensor");
 }
 
-// Reference to value `index`, which has no list of records.
+// Returns a reference to value `index`, which is no list of records.
 static int value_ref(loader *l, int32_t index, pt_ref *ref) {
     uint32_t position = 0, type = 0;
     PT_TRY(pte_load_find_value(l, index, &position, &type));
@@ -578,7 +578,7 @@ static int value_ref(loader *l, int32_t index, pt_ref *ref) {
     return PT_ERROR_OK;
 }
 
-// Reference to the record of an item of a list of this type; 0 for None.
+// Returns a reference to the record of an item of a list of this type; 0 for None.
 static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref *ref) {
     if (type == PT_TYPE_INT_LIST) {
         int64_t index = pt_i64_at(&l->r, pt_evalue_at(&l->r, items, i, 8));
@@ -588,7 +588,7 @@ static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref
     *ref = 0;
     if (type == PT_TYPE_OPTIONAL_TENSOR_LIST) {
         uint32_t found = PT_TYPE_NULL;
-        if (index >= 0) { // left out as -1, or as a value that is Null
+        if (index >= 0) { // None is -1, or a value of type Null
             PT_TRY(value_type(l, index, &found));
         }
         if (found == PT_TYPE_NULL) {
@@ -598,7 +598,8 @@ static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref
     return tensor_ref(l, index, ref);
 }
 
-// The record of a list of tensors or ints whose EValue is at a position, and a reference to it.
+// Writes the record of the list of tensors or ints whose EValue is at a position, and returns a
+// reference to it.
 static int write_list(loader *l, uint32_t type, uint32_t position, pt_ref *ref) {
     uint32_t items = pte_load_items_of(l, position), n = pt_length(&l->r, items), at = l->list_at;
     uint64_t end = at + sizeof(pt_value) + 4 * (uint64_t)n;
@@ -657,14 +658,14 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
     const pt_value *values = (const pt_value *)(const void *)pt_at(l->c, m->values);
     for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++, index += 4) {
         uint32_t i = pt_read_u32(index);
-        if (i < m->n_values && values[i].index == i) { // a tensor: nothing else has to be known
+        if (i < m->n_values && values[i].index == i) { // a tensor, which needs no other lookup
             *ref = m->values + i * (uint32_t)(sizeof(pt_value) / 4);
         } else {
             PT_TRY(other_argument_ref(l, (int32_t)i, ref));
         }
     }
     uint32_t type;
-    bool is_repeated = w->n_args > n; // an output that is named once more
+    bool is_repeated = w->n_args > n; // an output that the program repeats
     if (is_repeated && (n == 0 || argument(l, w, n) != argument(l, w, n - 1))) {
         PT_TRY(value_type(l, argument(l, w, n), &type));
     }
@@ -710,8 +711,9 @@ static int write_instruction(loader *l, const pt_instruction_walk *w, pt_instruc
     }
 }
 
-// Gives every jump the position of its destination. Goes on from the last one where it can. The sum
-// of the walks is bounded: jumps to and fro across a long program would make loading quadratic.
+// Sets the position of every jump's destination. The search continues from the last destination if
+// it can. The sum of the walks is bounded: jumps back and forth across a long program would make
+// loading quadratic.
 static int resolve_jumps(loader *l) {
     const pt_instruction *first =
         (const pt_instruction *)(const void *)(l->c->memory[PT_MEMORY_POOL] + l->instruction_at);
@@ -831,8 +833,8 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Lets the kernels pack what they asked for; the error for a pool that is too small names the
-// bytes for records and for this together.
+// Packs the weights that kernels requested. The error for a pool that is too small states the bytes
+// for records and packed weights together.
 static int pte_load_pack(pt_method *m, pt_error *error) {
     uint32_t needed = pt_packed_bytes(&m->c);
     if (needed) {

@@ -1,4 +1,4 @@
-// Where a .pte file has its tensors in planned memory, and what these hold at first.
+// Tensors of a .pte file in planned memory, and their initial values.
 #include "core/format/program.h"
 #include "core/format/pte.h"
 #include "core/method.h"
@@ -47,7 +47,7 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
         return PT_ERROR_OK;
     }
     search->copied += t->nbytes;            // no more than 2^31
-    if (search->copied > PT_MEMORY_LIMIT) { // many tensors may have one long initial value
+    if (search->copied > PT_MEMORY_LIMIT) { // many tensors may share one long initial value
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
                          "initial values of more than 128 MiB together");
     }
@@ -63,17 +63,19 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
         const int refused =
             pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
                              (const int32_t *)(const void *)(r->data + t.sizes + 4));
-        (void)refused; // a view of fewer elements keeps its own until it is made again
+        (void)
+            refused; // a view of fewer elements keeps its sizes until an instruction makes it again
     }
     if (!t.allocation || t.nbytes == 0) {
         return PT_ERROR_OK;
     }
-    pt_ref to = 0; // not where it lies: a view may lie in memory that is smaller, or constant
+    pt_ref to = 0; // from the program, since a view may lie in a smaller or constant memory
     PT_TRY(pt_find_planned(m, r, &t, index, &to, error));
     return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, to), index, error);
 }
 
-// The data files: what lies between planned buffers and external memories, but for further ones.
+// The data files: the memories between planned buffers and external memories, without further
+// memories.
 static uint32_t count_files(const pt_method *m) {
     const uint32_t *size = m->c.memory_size;
     uint32_t first = PT_MEMORY_PLANNED + m->n_planned, end = m->first_external;

@@ -1,4 +1,4 @@
-// Loading an image: its records stay where they are.
+// Loading a .ptm file: its records stay in the file.
 #include "core/format/ptm.h"
 #include "core/load/memories.h"
 #include "core/method.h"
@@ -10,7 +10,7 @@ static void bind_ptm(pt_method *m) {
     const pt_ptm_method *method = pt_ptm_method_of(&m->meta);
     uint8_t *data = (uint8_t *)(uintptr_t)m->meta.program->data;
     pt_bind(c, PT_MEMORY_PROGRAM, data, m->meta.program->size);
-    pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes, which are its own
+    pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes as PT_MEMORY_PROGRAM
     c->records = data;
     c->method = method->record;
     c->idle_scratch = method->idle_scratch ? pt_make_ref(PT_MEMORY_PTM, method->idle_scratch) : 0;
@@ -19,14 +19,14 @@ static void bind_ptm(pt_method *m) {
     m->end_external = (uint8_t)(m->first_external + method->n_external);
 }
 
-// Not all planned memory is cleared, as loading a .pte file does: the image names what is read
-// before it is written.
+// Sets the planned memory that the method reads before it writes it, as listed in the file. Loading
+// a .pte file clears all planned memory instead.
 static void put_initial_values(const pt_method *m) {
     const void *items;
     uint32_t n = pt_vector(m->meta.program, pt_ptm_method_of(&m->meta)->initial, &items);
     const pt_ptm_initial *initial = items;
     for (; n > 0; n--, initial++) {
-        if (initial->bytes == 0) { // it may lie nowhere
+        if (initial->bytes == 0) { // it may have any position
             continue;
         }
         uint8_t *to = pt_at(&m->c, initial->to);
@@ -38,7 +38,7 @@ static void put_initial_values(const pt_method *m) {
     }
 }
 
-// From the method's start on the pool is its own memory, in which positions count from 0.
+// The method's part of the pool is a memory of its own, in which positions count from 0.
 static int take_pool(pt_method *m, pt_error *error) {
     uint32_t bytes = pt_ptm_method_of(&m->meta)->changing_bytes;
     pt_context *c = &m->c;
@@ -47,7 +47,7 @@ static int take_pool(pt_method *m, pt_error *error) {
                          "sizes or numbers change, which this build does not allow");
     }
     uint32_t size = c->memory_size[PT_MEMORY_POOL];
-    c->pool_before = m->end < size ? m->end : size; // what needs nothing has room in a full pool
+    c->pool_before = m->end < size ? m->end : size; // a method of 0 bytes fits into a full pool
     c->memory[PT_MEMORY_POOL] += c->pool_before;
     c->memory_size[PT_MEMORY_POOL] -= c->pool_before;
     PT_TRY(pt_reserve_pool(m, bytes, error));
@@ -75,7 +75,7 @@ static uint32_t count_packed(const pt_context *c) {
     return found;
 }
 
-// Checks that views lie where their sources do, as loading a .pte file has them.
+// Checks that views share the data of their sources, as after loading a .pte file.
 static int check_views(const pt_context *c, pt_error *error) {
     const pt_instruction *at = pt_first_instruction(c);
     for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, at = pt_next_instruction(at)) {
@@ -94,8 +94,8 @@ static int check_views(const pt_context *c, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Checks that temp memory in planned memory is apart from the tensors of its call: some kernels
-// read addresses from it.
+// Checks that idle scratch overlaps no tensor of its call: some kernels read addresses from
+// scratch.
 static int ptm_load_check_idle_scratch(const pt_context *c, pt_error *error) {
     const pt_idle_scratch *idle = (const pt_idle_scratch *)(const void *)pt_at(c, c->idle_scratch);
     const pt_instruction *at = pt_first_instruction(c);
@@ -109,7 +109,8 @@ static int ptm_load_check_idle_scratch(const pt_context *c, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Each kernel asks for what is packed for it: what nobody asks for is not what it should be.
+// Checks packed weights against the kernels' requests: each kernel requests its own, and none may
+// be left over.
 static int check_calls(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     PT_TRY(pt_check_calls(m, c->packed != 0, error));
@@ -134,7 +135,7 @@ static int ptm_load_check_operators(const pt_method_meta *meta, pt_error *error)
     return PT_ERROR_OK;
 }
 
-// Takes what is packed for this build's core. The host's takes it for any.
+// Accepts weights packed for this build's core; on the host for any core.
 static int take_packed(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     uint8_t core = pt_header_of(m->meta.program)->core;

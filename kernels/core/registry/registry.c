@@ -1,15 +1,15 @@
-// The known operators and the kernels that this build has for them.
+// The table of operators, and the kernels of this build.
 //
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
 // file: PT_NO_PROGRAMS, PT_NO_PTM, those of the subjects of kernels/extra, and those of the
-// forms of arch/conv_variants.h.
+// variants of arch/conv_variants.h.
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
 #endif
 
-// Only the switches of the list, which come before config.h.
+// Reads the list's switches only; they come before config.h.
 #define PT_OPERATOR(...)
 #define PT_EXTENDED_OPERATOR(...)
 #define PT_EXTRA(...)
@@ -94,14 +94,14 @@ const struct pt_conv_variant *const pt_build_conv_variants[] = {WINOGRAD, POINTW
 
 typedef struct operator_entry {
     const char *name;
-    const char *signature;   // behind its zero the names of the arguments, a space between two
+    const char *signature;   // behind its zero: the argument names, separated by spaces
     const pt_kernel *kernel; // NULL: not linked
 } operator_entry;
 
 static const char no_arguments[] = "\0";
 static const operator_entry not_linked = {"", no_arguments, NULL};
 
-// By number, from the first on.
+// Sorted by number, from PT_FIRST_OPERATOR on.
 static const operator_entry operators[] = {
 #define PT_OPERATOR(number, name, symbol, signature, arguments) \
     [number - PT_FIRST_OPERATOR] = {name, SIGNATURE(signature, arguments), &pt_##symbol},
@@ -111,7 +111,7 @@ static const operator_entry operators[] = {
 #undef PT_OPERATOR
 };
 
-// Places in that table, in the order of the names, in which the lines stand.
+// Indexes of that table in the order of the names, which is the order of the lines.
 static const uint16_t by_name[] = {
 #define PT_OPERATOR(number, name, symbol, signature, arguments) number - PT_FIRST_OPERATOR,
 #define PT_NO_OPERATOR 0,
@@ -157,14 +157,14 @@ const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) 
 
 uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
     const char *signature = pt_operator_signature(number), *letter = signature;
-    uint32_t seen = 0, last = 0; // a bit a letter, of either case
+    uint32_t seen = 0, last = 0; // a bit for each letter, of either case
     for (; *letter; letter++) {
         last = 1u << (*letter & 31);
         seen |= last;
     }
     *n_args = (uint32_t)(letter - signature);
-    // Operators of ExecuTorch's runtime itself return by their last argument, or nothing
-    // (et_copy_index). Behind the arguments of all others a program names what the call returns.
+    // Operators of ExecuTorch's runtime return by their last argument, or nothing (et_copy_index).
+    // For all other operators a program lists the returned value behind the arguments.
     bool is_own = last & (1u << ('N' & 31) | 1u << ('A' & 31) | 1u << ('I' & 31));
     bool has_lists = seen & (1u << ('V' & 31) | 1u << ('W' & 31) | 1u << ('U' & 31));
     return (has_lists ? PT_HAS_LISTS : 0) | (last == 1u << ('N' & 31) ? PT_HAS_VARIABLE : 0) |
@@ -176,7 +176,7 @@ const pt_kernel *pt_operator_kernel(uint32_t number) {
     return i < ENTRIES ? operators[i].kernel : NULL;
 }
 
-// Orders what `known` (terminated) begins with against `text`, and goes behind it.
+// Compares the start of *listed (terminated) with `text`, and moves behind it.
 static int compare_start(const char **listed, const char *text, uint32_t length) {
     const char *at = *listed;
     for (const char *end = text + length; text != end; text++, at++) {
@@ -188,7 +188,7 @@ static int compare_start(const char **listed, const char *text, uint32_t length)
     return 0;
 }
 
-// Orders `known` against name.overload, or name alone where there is no overload.
+// Compares `listed` with name.overload, or with name if there is no overload.
 static int compare(const char *listed, const char *name, uint32_t name_length, const char *overload,
                    uint32_t overload_length) {
     static const char dot[] = ".";

@@ -8,7 +8,7 @@ void pt_start(pt_context *c) {
     c->position = pt_offset_of(m->instructions);
 }
 
-// A tensor is true when all its elements are.
+// True if all elements of a tensor are true.
 static int find_truth(pt_context *c, pt_ref condition, bool *is_true) {
     if (pt_has_kind(c, condition, 'B')) {
         *is_true = pt_get_bool(c, condition);
@@ -55,7 +55,7 @@ static int move(pt_context *c, pt_ref from, pt_ref to) {
     return error;
 }
 
-// Runs a kernel after checking it with the sizes and numbers that there are now.
+// Runs a kernel after checking it with the current sizes and numbers.
 static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
     uint32_t max = c->min_scratch;
     c->min_scratch = 0;
@@ -73,7 +73,7 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
                                 : error;
 }
 
-// Whatever the delegate does to the context meanwhile, the method goes on where it was.
+// The method continues at its instruction, whatever the delegate does to the context.
 static int executor_call_delegate(pt_context *c) {
     uint32_t index = c->instruction, position = c->position;
     if (!c->call_delegate) {
@@ -85,7 +85,7 @@ static int executor_call_delegate(pt_context *c) {
     return error;
 }
 
-// Runs an instruction that is no static call; a jump changes the position.
+// Runs any instruction but a static call; a jump changes the position.
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
     int error = PT_ERROR_OK;
@@ -113,8 +113,8 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
     return error;
 }
 
-// Gives a call the larger of the temp memory and its place in planned memory. Cold: methods without
-// places do not pay for it.
+// Runs a call with the larger of the temp memory and its idle scratch in planned memory. Cold, so
+// that methods without idle scratch do not pay for it.
 static __attribute__((noinline, cold)) int call_in_place(pt_context *c,
                                                          const pt_instruction *instruction) {
     const pt_idle_scratch *idle = pt_idle_scratch_of(c);
@@ -130,7 +130,7 @@ static __attribute__((noinline, cold)) int call_in_place(pt_context *c,
     return error;
 }
 
-// Runs the instruction at the position and moves on when it succeeded.
+// Runs the instruction at the position, and moves to the next if it succeeds.
 static inline int run_next(pt_context *c) {
     const pt_instruction *instruction = pt_instruction_at(c, c->position);
     if (pt_op(instruction) != PT_OP_KERNEL_CALL) {
@@ -160,7 +160,7 @@ static __attribute__((noinline)) int run_traced(pt_context *c) {
     return error;
 }
 
-// Back to the first instruction.
+// Moves back to the first instruction.
 static void end(pt_context *c) {
     c->failed = c->instruction;
     pt_start(c);
@@ -195,7 +195,7 @@ int pt_count_product(pt_context *c, int32_t a, int32_t b) {
     return pt_count_work(c, steps < PT_POLL_WORK ? (int32_t)steps : PT_POLL_WORK);
 }
 
-// Before an instruction, which counts as some steps whatever it does.
+// Polls before an instruction, which counts as a fixed number of steps.
 static inline int executor_poll(pt_context *c, uint32_t instructions) {
     enum { INSTRUCTION = 1 << 12 };
     if (instructions == PT_MAX_STEPS) {

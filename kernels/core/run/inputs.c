@@ -1,4 +1,4 @@
-// Setting the inputs of a method, and the memory of what its program leaves unplanned.
+// Sets the inputs of a method, and the memory of its unplanned tensors.
 #include "core/format/program.h"
 #include "core/load/memories.h"
 #include "core/method.h"
@@ -7,8 +7,8 @@
 #include <float.h>
 #include <string.h>
 
-// Typecodes of the elements that a tensor of each dtype may be given as, besides bytes; the first
-// is the one that shows it.
+// Typecodes that a tensor of each dtype accepts besides bytes; the first one is the typecode of its
+// elements.
 static const char *typecodes(uint8_t dtype) {
     static const char codes[][2] = {
         [PT_DTYPE_BYTE] = "B",          [PT_DTYPE_CHAR] = "b",
@@ -102,7 +102,7 @@ static int check_dtype(const target *t, const pt_input_buffer *buffer) {
                : inputs_refuse(t, "has another dtype than the program; give its dtype");
 }
 
-// Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
+// Returns the bytes of a shape; UINT32_MAX if they are too many. A negative size is too large.
 static uint32_t bytes_of(const pt_input_buffer *buffer) {
     uint64_t bytes = pt_element_size(buffer->dtype);
     bytes *= pt_product(buffer->sizes, buffer->rank);
@@ -143,7 +143,7 @@ static int check_shared(const target *t, uint32_t shared) {
                : PT_ERROR_OK;
 }
 
-// Makes what is given the memory of a tensor outside the planned memory.
+// Binds a buffer as the memory of a tensor outside the planned memory.
 static void inputs_bind(const target *t, pt_input_buffer *buffer) {
     pt_method *m = t->m;
     uint32_t memory = inputs_memory_of(t);
@@ -154,9 +154,8 @@ static void inputs_bind(const target *t, pt_input_buffer *buffer) {
 
 // ---- inputs
 
-// A buffer that becomes the memory of an input, and of its views. Only if no instruction writes to
-// it, it may be read-only or part of the program; else the instruction may give it any size up to
-// the bound.
+// Checks a buffer as the memory of an input and of its views. If no instruction writes to it, it
+// may be read-only or part of the program; else it needs the bytes of the bound.
 static int check_input_memory(const target *t, const pt_input_buffer *buffer, uint32_t memory) {
     const pt_method *m = t->m;
     const pt_context *c = &m->c;
@@ -168,7 +167,7 @@ static int check_input_memory(const target *t, const pt_input_buffer *buffer, ui
     if (written) {
         PT_TRY(pt_check_memory(data, t->subject, t->index, t->error));
     }
-    while (!written && pt_is_constant_memory(m, shared)) { // other memories may follow it
+    while (!written && pt_is_constant_memory(m, shared)) { // it may have further memories
         shared = pt_find_overlap(c, data->data, data->size, shared + 1, m->first_external);
     }
     if (data->size < needed) {
@@ -187,7 +186,7 @@ static void mark_set(pt_method *m, uint32_t i) {
     m->set[i / 32] |= bit;
 }
 
-// Checks all before anything changes.
+// All checks come before any change.
 static int set_tensor(target *t, pt_input_buffer *buffer) {
     pt_context *c = &t->m->c;
     PT_TRY(pt_check_address(&buffer->data, t->subject, t->index, t->error));
@@ -241,7 +240,7 @@ int pt_set_input(pt_method *m, uint32_t i, void *data, uint32_t size, pt_error *
     return pt_give_input(m, i, &buffer, error);
 }
 
-// Compares as ExecuTorch compares a constant input.
+// Compares a constant input as ExecuTorch does.
 static bool is_close(double value, double wanted) {
     double off = value > wanted ? value - wanted : wanted - value;
     double magnitude = wanted < 0 ? -wanted : wanted;
@@ -288,8 +287,8 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_evalue *value, pt_e
 
 // ---- outputs and mutable buffers
 
-// Makes a buffer the memory of a tensor that the program leaves unplanned; it has at least the
-// bytes of the program's sizes.
+// Binds a buffer as the memory of an unplanned tensor; it has at least the bytes of the program's
+// sizes.
 static int set_memory(target *t, pt_input_buffer *buffer, const char *is_planned) {
     pt_method *m = t->m;
     PT_TRY(check_dtype(t, buffer));
@@ -312,7 +311,7 @@ static int set_memory(target *t, pt_input_buffer *buffer, const char *is_planned
     PT_TRY(pt_check_memory(&buffer->data, t->subject, t->index, t->error));
     PT_TRY(check_shared(
         t, pt_find_overlap(&m->c, buffer->data.data, buffer->data.size, 0, m->first_external)));
-    m->is_ready = false; // until it is known to lie apart from the others
+    m->is_ready = false; // until overlaps with other memories are checked
     inputs_bind(t, buffer);
     pt_update_ready(m);
     return PT_ERROR_OK;

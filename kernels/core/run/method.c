@@ -80,7 +80,7 @@ void pt_set_up_method(pt_method *m, const pt_method_meta *meta, const pt_memorie
                       const pt_delegates *delegates) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
-    m->meta = *meta; // which may be this itself
+    m->meta = *meta; // `meta` may be m->meta
     m->delegates = delegates;
     memset(&m->c, 0, sizeof(m->c));
     memset(&m->data, 0, sizeof(*m) - offsetof(pt_method, data));
@@ -89,7 +89,7 @@ void pt_set_up_method(pt_method *m, const pt_method_meta *meta, const pt_memorie
     m->data = memories->data;
     uint32_t n = pt_method_meta_count(&m->meta, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
-    // more than there is, or than a reference reaches, leaves nothing
+    // pool_used beyond the pool or a reference's reach leaves 0 bytes
     uint32_t size = memories->pool.size;
     uint32_t used = memories->pool_used < size ? memories->pool_used : size;
     used = used < PT_MEMORY_LIMIT ? used : PT_MEMORY_LIMIT;
@@ -126,7 +126,7 @@ void pt_forget_inputs(pt_method *m) {
     memset(m->set, 0, sizeof(m->set));
 }
 
-// True when an input, output or mutable buffer lies over another and one is written.
+// True if an input, output or mutable buffer overlaps another one and either is written.
 static bool shares_memory(const pt_method *m) {
     return pt_find_shared(&m->c, m->first_external, m->end_external) != PT_MEMORY_NONE;
 }
@@ -168,7 +168,7 @@ bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
     if (memory < first || memory >= m->first_external) {
         return memory == PT_MEMORY_PROGRAM;
     }
-    // It may be a further one of a planned buffer.
+    // The memory may be a further memory of a planned buffer.
     return PT_PROGRAM_LIMIT == PT_MEMORY_LIMIT ||
            !pt_find_overlap(c, c->memory[memory], c->memory_size[memory], PT_MEMORY_PLANNED, first);
 }
@@ -177,7 +177,7 @@ bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
 
 static int method_report_run(pt_method *m, int code, pt_error *error) {
     const pt_context *c = &m->c;
-    if (m->failed_delegate) { // it has said why
+    if (m->failed_delegate) { // it has filled the error
         return code;
     }
     if (code == PT_ERROR_END_OF_METHOD) {
@@ -255,7 +255,7 @@ int pt_reset_state(pt_method *m, pt_error *error) {
             pt_clear_oversized(&m->c, i);
         }
     }
-    pt_update_ready(m); // without inputs it is
+    pt_update_ready(m); // a method without inputs is ready
     return PT_ERROR_OK;
 }
 
@@ -273,7 +273,7 @@ static int check_allocation(uint32_t size, uint32_t alignment, pt_error *error) 
     return PT_ERROR_OK;
 }
 
-// Where `size` aligned bytes behind the first `used` of a memory start.
+// Finds `size` aligned bytes of a memory behind the first `used` bytes.
 static int find_space(const pt_span *memory, uint32_t used, uint32_t base, uint32_t size,
                       uint32_t alignment, uint8_t subject, uint32_t *start, pt_error *error) {
     PT_TRY(check_allocation(size, alignment, error));

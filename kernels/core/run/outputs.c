@@ -1,4 +1,4 @@
-// The values of a loaded method as they are now: outputs, attributes, items of lists, arguments of
+// The current values of a loaded method: outputs, attributes, items of lists, arguments of
 // delegates.
 #include "core/format/program.h"
 #include "core/method.h"
@@ -16,7 +16,7 @@ static int outputs_refuse(const query *q, int code, const char *what) {
     return pt_report(q->error, code, q->subject, q->index, what);
 }
 
-// The tensor whose record is at `ref`; `no_memory` says what to do about one that has none.
+// Reads the tensor whose record is at `ref`; `no_memory` is the remedy for a tensor without memory.
 static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_value_view *view) {
     const pt_method *m = q->m;
     const pt_context *c = &m->c;
@@ -28,7 +28,7 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
     if (view->memory >= m->first_external && !(m->has_memory >> view->memory & 1)) {
         return outputs_refuse(q, PT_ERROR_INVALID_STATE, no_memory);
     }
-    if (view->nbytes == 0) { // it lies nowhere
+    if (view->nbytes == 0) { // it has no memory
         view->memory = PT_MEMORY_POOL;
         view->tensor.data = c->memory[PT_MEMORY_POOL];
     }

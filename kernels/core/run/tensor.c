@@ -24,7 +24,7 @@ uint32_t pt_capacity(const pt_context *c, pt_ref arg) {
                                       : (uint32_t)pt_numel(&t);
 }
 
-// In 16 bits there is no need for a long multiplication, which not all cores have.
+// Factors of 16 bits avoid a long multiplication, which not all cores have.
 __attribute__((noinline)) uint32_t pt_product(const int32_t *sizes, uint32_t n) {
     uint32_t product = 1;
     for (const int32_t *end = sizes + n; sizes != end; sizes++) {
@@ -131,8 +131,8 @@ static const pt_value *tensor_record(const pt_context *c, pt_ref arg) {
     return (const pt_value *)(const void *)pt_at(c, arg);
 }
 
-// At most `bound` elements, none of the sizes negative. The sizes beside one of 0 make at most what
-// the loader grants a static tensor: their products stay in int32.
+// True for at most `bound` elements and no negative size. Beside a size of 0 the product of the
+// others is limited as for a static tensor, so that products stay in int32.
 static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
     uint64_t n = 1;
     bool empty = false;
@@ -234,7 +234,7 @@ int pt_get_scratch(pt_context *c, uint32_t bytes, void **scratch) {
     return PT_ERROR_OK;
 }
 
-// Images with packed weights leave plain ones out, by which kernels do without.
+// A .ptm file with packed weights omits the plain weights that kernels need without scratch.
 void pt_use_scratch(pt_context *c, uint32_t bytes) {
     if (PT_HAS_PTM && c->packed && pt_is_ptm(c)) {
         pt_request_scratch(c, bytes);

@@ -1,10 +1,10 @@
-// Setting up the tracer of a method: what measuring itself takes.
+// Sets up the tracer of a method, and measures the overhead of tracing.
 #include "core/record.h"
 #include <string.h>
 
 enum { N = 8, ROUNDS = 16 };
 
-// A method of up to N instructions that do nothing, as a pool has it.
+// The pool of a method of up to N instructions that do nothing.
 typedef struct idle {
     pt_method_record method;
     struct {
@@ -13,7 +13,7 @@ typedef struct idle {
     } instructions[N]; // each a pt_instruction without arguments
 } idle;
 
-// The least of `ROUNDS` times that the execution takes.
+// Returns the minimum time of ROUNDS executions.
 static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
     uint64_t min = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
@@ -25,8 +25,8 @@ static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
     return min;
 }
 
-// Measures the extra time of N traced instructions. The rest of an execution cancels out, as the
-// difference to one without instructions.
+// Measures the extra time of N traced instructions: the difference to an execution without
+// instructions, in which the rest cancels out.
 static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     idle pool;
     pt_event events[N + 1];

@@ -1,5 +1,5 @@
-// The memories of tensors that the program leaves unplanned: views share those of their sources,
-// the others have memories of their own.
+// Memories of unplanned tensors: a view shares the memory of its source, any other tensor has a
+// memory of its own.
 #include "core/record.h"
 #include <string.h>
 
@@ -7,7 +7,7 @@ static pt_value *unplanned_record(const pt_context *c, pt_ref arg) {
     return (pt_value *)(void *)pt_at(c, arg);
 }
 
-// Leaves a view at most the elements of its source.
+// Limits a view to the elements of its source.
 static void unplanned_limit(const pt_context *c, pt_ref view, uint32_t max) {
     pt_tensor t = pt_get_tensor(c, view);
     uint32_t *sizes = (uint32_t *)(void *)pt_at(c, unplanned_record(c, view)->sizes);
@@ -17,7 +17,7 @@ static void unplanned_limit(const pt_context *c, pt_ref view, uint32_t max) {
     sizes[-1] = sizes[-1] < max ? sizes[-1] : max;
 }
 
-// A static view is as large as its source may be: it stays within planned memory only.
+// A static view has the bytes of its source's bound, so it must lie in planned memory.
 static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     const pt_value *source = unplanned_record(c, from);
     pt_value *view = unplanned_record(c, to);
@@ -37,7 +37,8 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         }
         unplanned_limit(c, to, max);
     }
-    uint8_t constant = source->flags & PT_VALUE_CONSTANT; // before it changes: of a view of itself
+    uint8_t constant =
+        source->flags & PT_VALUE_CONSTANT; // read before it changes: a view may be its own source
     view->data = source->data;
     view->flags = (uint8_t)((view->flags & ~PT_VALUE_CONSTANT) | constant);
     return PT_ERROR_OK;
@@ -58,7 +59,7 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 
 static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
-    // none: unplanned views of themselves, of each other, or of one that is one later
+    // no progress: unplanned views of themselves, of each other, or of a later view
     bool has_data = unplanned_record(c, from)->data != 0 || pt_capacity(c, to) == 0;
     return has_data && unplanned_record(c, from)->data == unplanned_record(c, to)->data
                ? PT_ERROR_OK

@@ -1,6 +1,6 @@
-// Reading a kernel's arguments: scalars and lists from the program, from records of the
-// pool where they change, or of an image. The loader has verified the program and
-// pt_check_instruction the kinds, so nothing is checked here.
+// Reads a kernel's arguments: scalars and lists in the program, in records of the pool if they
+// change, or in a .ptm file. The loader has verified the program, and pt_check_instruction the
+// kinds, so these functions check nothing.
 #include "core/format/reader.h"
 #include "core/record.h"
 #include <string.h>
@@ -10,7 +10,7 @@ uint8_t pt_value_type(const uint8_t *evalue) {
     return type ? *type : PT_TYPE_NONE;
 }
 
-// Field `slot` of the table that the union of an EValue holds; NULL when the file leaves it out.
+// Returns field `slot` of the table in the union of an EValue; NULL for a missing field.
 static const uint8_t *union_field(const uint8_t *evalue, uint32_t slot) {
     return pt_table_field(pt_table_follow(evalue, PT_SLOT_EVALUE_VAL), slot);
 }
@@ -93,7 +93,7 @@ void pt_set_double(const pt_context *c, pt_ref arg, double value) {
     pt_set_scalar(c, arg, (pt_scalar){.type = PT_TYPE_DOUBLE, .as.d = value});
 }
 
-// (double)i, which would link the addition of doubles on cores without it.
+// Converts without (double)i, which would link the addition of doubles on cores without it.
 double pt_int_as_double(int64_t i) {
     uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     if (magnitude == 0) {
@@ -103,7 +103,8 @@ double pt_int_as_double(int64_t i) {
     for (; !(magnitude >> 63); magnitude <<= 1) {
         exponent--;
     }
-    uint64_t bits = magnitude >> 11, rest = magnitude & 0x7FF; // 53 bits, and what is rounded off
+    uint64_t bits = magnitude >> 11,
+             rest = magnitude & 0x7FF; // 53 bits, and the bits that are rounded off
     bits += rest > 0x400 || (rest == 0x400 && (bits & 1));
     bits += (exponent - 1) << 52; // the leading 1 of the 53 adds one
     bits |= (uint64_t)(i < 0) << 63;
@@ -154,7 +155,7 @@ static inline const uint8_t *values_of(const pt_context *c) {
     return pt_at(c, pt_record_of(c)->program_values);
 }
 
-// The EValue that item i of the items of a list of ints names; NULL when it names none.
+// Returns the EValue of item i of a list of ints; NULL if the index is out of range.
 static inline const uint8_t *int_item(const uint8_t *values, const uint8_t *items, uint32_t i) {
     const uint8_t *item = items + 4 + 8 * (size_t)i;
     uint32_t index = pt_read_u32(item), high = pt_read_u32(item + 4);
@@ -165,7 +166,7 @@ static inline const uint8_t *int_item(const uint8_t *values, const uint8_t *item
     return entry + pt_read_u32(entry);
 }
 
-// The 8 bytes of item i of a list of numbers in an image.
+// Returns the 8 bytes of item i of a list of numbers in a .ptm file.
 static const uint8_t *number_item(const pt_context *c, const pt_value *list, uint32_t i) {
     return pt_at(c, list->data) + 8 * (size_t)i;
 }
@@ -211,7 +212,7 @@ static bool is_tensor(const pt_value *value) {
     return value->type < PT_VALUE_OTHER;
 }
 
-// True when all items of a list in the program name ints.
+// True if all items of a list in the program are ints.
 static bool ints_are_ints(const pt_context *c, pt_ref arg) {
     const uint8_t *items = values_items_of(pt_at(c, arg));
     const uint8_t *program = values_of(c);
@@ -234,7 +235,7 @@ static bool items_are(const pt_context *c, pt_ref arg, char letter) {
     return true;
 }
 
-// True when a number of this type is of the kind of `letter`.
+// True if a number of this type is of the kind of `letter`.
 static bool number_has_kind(uint8_t type, char letter) {
     bool is_int = type == PT_TYPE_INT, is_bool = type == PT_TYPE_BOOL,
          is_double = type == PT_TYPE_DOUBLE;
@@ -252,7 +253,7 @@ static bool number_has_kind(uint8_t type, char letter) {
     }
 }
 
-// Numbers, strings and lists of numbers that do not change have records in an image.
+// In a .ptm file constant numbers, strings and lists of numbers have records, too.
 static bool values_is_constant(const pt_value *value) {
     return PT_HAS_PTM && value->flags & PT_VALUE_CONSTANT && !is_tensor(value);
 }

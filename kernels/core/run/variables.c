@@ -1,8 +1,8 @@
-// Records by the index of their value, and those of variables: which values an instruction writes.
+// Lookup of records by value index, and the records of variables.
 #include "core/format/reader.h"
 #include "core/record.h"
 
-// Tries record *near, which becomes what is found, and the one behind it first.
+// Tries record *near and the one behind it first; *near becomes the record found.
 static pt_ref variables_find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index,
                              uint32_t *near) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
@@ -100,7 +100,7 @@ int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n) {
     uint8_t *at = c->memory[PT_MEMORY_POOL] + position;
     const uint32_t *indexes = (const uint32_t *)(const void *)at;
     pt_value *variables = (pt_value *)(void *)at;
-    for (uint32_t i = n; i-- > 0;) { // from the last: the records take the indexes' place
+    for (uint32_t i = n; i-- > 0;) { // from the last one, since the records overwrite the indexes
         uint32_t index = indexes[i];
         if (!put_variable(c, &variables[i], index)) {
             return (int32_t)index;

@@ -201,7 +201,7 @@ enum {
     PT_HAS_VIEW = 4,     // A, always the last letter
     PT_NAMES_RESULT = 8, // a call has one more argument: the returned value
 };
-// Returns these properties, and the number of arguments in *n.
+// Returns these properties, and the number of arguments in *n_args.
 uint32_t pt_operator_traits(uint32_t operator_number, uint32_t *n_args);
 // Returns NULL if this build has no kernel for the operator.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);

@@ -1,25 +1,26 @@
-// Switches of a build of the library. One that needs less defines them by -D, or in its own copy of
-// this file:
+// Switches of a build of the library. A build that needs less defines them by -D, or in its own
+// copy of this file:
 //
-//   PT_NO_PROGRAMS  it runs images only: no .pte file, no .ptd file, no delegates
-//   PT_NO_PTM    it runs .pte files only
-//   PT_NO_DYNAMIC   it runs images whose instructions are calls of kernels alone, in which nothing
-//                   changes but data: no sizes, numbers, jumps or moves
+//   PT_NO_PROGRAMS  .ptm files only: no .pte file, no .ptd file, no delegates
+//   PT_NO_PTM       .pte files only
+//   PT_NO_DYNAMIC   .ptm files whose instructions are kernel calls, and in which only data changes:
+//                   no sizes, numbers, jumps or moves
 //   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
-//   PT_NO_TRACER    nothing is measured
-//   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
-//   PT_NO_PACKING   it packs no weights: pt_options.pack_weights is refused. A build for images
-//   only is one PT_ANY_CORE     it packs weights for the core asked for, and runs what is packed
-//   for any PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
-//                   convolutions do not have that form of arch/conv_variants.h: smaller, and slower
-//   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
+//   PT_NO_TRACER    no tracing
+//   PT_NO_CHECKS    .ptm files are a part of the firmware and trusted, except for their header
+//   PT_NO_PACKING   no packing of weights: pt_options.pack_weights is refused; implied by
+//                   PT_NO_PROGRAMS
+//   PT_ANY_CORE     packs weights for the requested core, and runs weights packed for any core
+//   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
+//                   convolutions without that variant of arch/conv_variants.h: smaller, and slower
+//   PT_PLAIN_LOOPS  int8 kernels with the inner loops of plain C, not the core's: half the size
 //
-// And of the subjects of kernels/extra, which few models need. A program that needs an operator of
-// a subject that is left out is refused by the operator's name:
+// Switches of the subjects of kernels/extra, which few models need. A program that needs an
+// operator of an excluded subject is refused by the operator's name:
 //
 //   PT_NO_LINALG      linear algebra: inverse, solve, det, qr, svd, eigh, cholesky
 //   PT_NO_FFT         Fourier transforms
-//   PT_NO_COMPLEX     complex tensors, arithmetic of other operators included
+//   PT_NO_COMPLEX     complex tensors, also in arithmetic of other operators
 //   PT_NO_GRADIENTS   backward passes of convolution and max pooling
 //   PT_NO_VOLUMES     3-d convolution and pooling, and adaptive max pooling
 //   PT_NO_DETECTION   nms and roi_align
@@ -61,7 +62,7 @@
 #define PT_HAS_CHECKS 1
 #endif
 
-#if !PT_HAS_PROGRAMS || defined(PT_NO_PACKING) // an image brings its packed weights
+#if !PT_HAS_PROGRAMS || defined(PT_NO_PACKING) // a .ptm file contains its packed weights
 #define PT_HAS_PACKING 0
 #else
 #define PT_HAS_PACKING 1
@@ -131,7 +132,7 @@
 
 // ---- inner loops
 
-// Whose inner loops kernels have: without any of these those of plain C. With MVE there are others.
+// Select the ISA of the int8 loops. None defined: plain C. MVE has loops of its own.
 #ifdef PT_PLAIN_LOOPS
 #define PT_HAS_OWN_LOOPS 0
 #else
@@ -147,23 +148,22 @@
 #define PT_LOOPS_V6M
 #endif
 
-// Where loads issue beside products, as on a Cortex-M7 (those with float64 tell that they are), LDM
-// does not: there a step is 16 instructions that take 8 cycles, where the 10 with LDM take 13.
+// Cortex-M7, recognized by its float64 FPU, issues a load beside a product, but not LDM: there a
+// step of 16 instructions takes 8 cycles, and the 10 instructions with LDM take 13.
 #if defined(__ARM_ARCH_7EM__) && __ARM_FP & 8
 #define PT_LOADS_BESIDE
 #endif
 
-// Limits of a method; a pt_method has room for this many.
+// Limits of a method, which determine the size of pt_method.
 #ifndef PT_MAX_MEMORIES
-#define PT_MAX_MEMORIES 32 // 4, its planned buffers, and what the program leaves unplanned
+#define PT_MAX_MEMORIES 32 // 4, its planned buffers, and the memories of unplanned tensors
 #endif
 #ifndef PT_MAX_INPUTS
 #define PT_MAX_INPUTS 256 // a multiple of 32
 #endif
 
-// The most bytes of a .pte file, of a .ptd file and of a planned buffer. What lies beyond a
-// reference's reach, 128 MiB, is in further memories, one for each 128 MiB. Only a host has so
-// much.
+// Maximum bytes of a .pte file, of a .ptd file and of a planned buffer. Bytes beyond a reference's
+// reach, 128 MiB, are in further memories, one for each 128 MiB. Only a host has that much memory.
 #ifndef PT_PROGRAM_LIMIT
 #if UINTPTR_MAX > UINT32_MAX
 #define PT_PROGRAM_LIMIT 0x40000000
@@ -172,7 +172,8 @@
 #endif
 #endif
 
-// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
+// Maximum instructions of an execution; more are an error, since the method may never end. A fuzzer
+// defines fewer.
 #ifndef PT_MAX_STEPS
 #define PT_MAX_STEPS 10000000
 #endif

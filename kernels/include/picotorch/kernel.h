@@ -1,4 +1,4 @@
-// All that a kernel sees: its arguments, and the context in which it is checked and run.
+// The interface of a kernel: its arguments, and the context in which it is checked and run.
 #ifndef PT_KERNEL_H
 #define PT_KERNEL_H
 
@@ -18,7 +18,7 @@
     } while (0)
 
 // Makes the compiler warn of a caller that ignores an error code. A kernel passes the code up, by
-// PT_TRY or by returning it, so that nothing is done behind the first error.
+// PT_TRY or by returning it, so that the first error ends the call.
 #define PT_MUST_USE __attribute__((warn_unused_result))
 
 #ifdef __cplusplus
@@ -28,19 +28,18 @@ extern "C" {
 // ---- memories and references
 
 // A reference: memory in bits 25-29, offset in words of 4 bytes in bits 0-24, so at most 128 MiB a
-// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 refers to
-// nothing.
+// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 is no reference.
 typedef uint32_t pt_ref;
 
 enum { PT_REF_OFFSET_BITS = 25 };
 #define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
-enum { PT_ALIGNMENT = 8 }; // bytes, of every memory that is handed over
+enum { PT_ALIGNMENT = 8 }; // bytes, of every memory of the caller
 
 enum {
     PT_MEMORY_NONE,
     PT_MEMORY_PROGRAM,
     PT_MEMORY_POOL,
-    PT_MEMORY_PTM,     // records of an image, which never change
+    PT_MEMORY_PTM,     // records of a .ptm file, which never change
     PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
     PT_MEMORIES = PT_MAX_MEMORIES
 };
@@ -55,22 +54,22 @@ enum {
 
 // ---- tracing
 
-// Runs of something, and the ticks of the clock that they took.
+// Number of runs, and the clock ticks that they took.
 typedef struct pt_event {
     uint64_t ticks;
     uint32_t calls;
     uint32_t reserved;
 } pt_event;
 
-// Counts what each instruction takes, what failed included.
+// Counts the ticks of each instruction, failed ones too.
 typedef struct pt_tracer {
     pt_event *events; // [0]: the end of the loop, once an execution; [1 + i]: instruction i, and
-                      // the loop around it; NULL: nothing is measured
+                      // the loop around it; NULL: no tracing
     uint64_t (*clock)(void);
     uint64_t mask;     // of the bits that the clock has
     uint64_t last;     // when the last instruction ended
-    uint32_t overhead; // ticks that measuring takes, of each call
-    uint32_t random;   // not the tracer's: it fills padding here, see pt_random
+    uint32_t overhead; // ticks of tracing itself, for each call
+    uint32_t random;   // state of pt_random; stored here in place of padding
 } pt_tracer;
 
 // ---- context
@@ -81,19 +80,25 @@ typedef struct pt_idle_scratch {
     uint32_t bytes;
 } pt_idle_scratch;
 
-// Loading looks at no more items of lists of ints, of all instructions together: many may name one
-// long list.
+// Maximum number of items of lists of ints that loading reads, of all instructions together: many
+// may refer to one long list.
 enum { PT_MAX_LIST_ITEMS = 1 << 20 };
 
 // The meaning of sizes and variables while a kernel's check runs.
 enum {
-    PT_CHECK_STATIC, // nothing that it sees will change
-    PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: it asks for scratch
-    PT_CHECK_RUN,    // those of the run that follows
+    PT_CHECK_STATIC, // sizes and numbers never change
+    PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: the check requests
+                     // scratch
+    PT_CHECK_RUN,    // sizes and numbers of the run that follows
 };
 
-// Cores by their inner loops, and by the form in which kernels pack weights.
-enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m: they pack none
+// Cores by their inner loops, and by the layout of packed weights.
+enum {
+    PT_CORE_PLAIN,
+    PT_CORE_V6M,
+    PT_CORE_V7M,
+    PT_CORE_DSP
+}; // plain and v7m have no packed weights
 
 // The core that a build packs for.
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
@@ -111,8 +116,8 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m:
 #define PT_CORE_OF_LOOPS PT_CORE
 #endif
 
-// Forms of convolutions that take much scratch, see arch/conv_variants.h. Those that a build may
-// have: cores with the DSP extension, and the host, which says how much they take.
+// Variants of convolutions that need much scratch, see arch/conv_variants.h: in builds for cores
+// with the DSP extension, and on the host, which reports their scratch.
 #if (defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
 #define PT_HAS_CONV_VARIANTS 1
 #else
@@ -125,46 +130,45 @@ extern const struct pt_conv_variant
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
-    uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
+    uint32_t pool_before; // bytes of the pool before this method's part
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
-    uint32_t scratch_needed;    // most that any check has asked for, and has no place for
-    uint32_t min_scratch;       // the same of those that cannot do without
-    uint32_t preferred_scratch; // most that any check has preferred, and has no place for
+    uint32_t scratch_needed;    // maximum requested by a check, beyond idle scratch
+    uint32_t min_scratch;       // the same, of kernels that cannot run without
+    uint32_t preferred_scratch; // maximum preferred by a check, beyond idle scratch
     uint32_t list_items;        // of lists of ints that loading has read
     uint8_t checking;           // PT_CHECK_...
-    bool packs;                 // checks may ask for memory for what they pack
+    bool packs;                 // checks may request memory for packed weights
     bool is_static;             // the method has no dynamic tensors and no variables
-    uint8_t core;               // PT_CORE_...: for which they pack; a board does so for its own
-    uint32_t packed_needed;     // bytes that they asked for together, or that are left there
-    uint8_t *pack_at;           // where the next check packs; NULL while they only ask
-    pt_ref packed;              // a copy of the method's
+    uint8_t core;               // PT_CORE_...: the core to pack for; on a board its own
+    uint32_t packed_needed;     // bytes that checks requested together, or that are left
+    uint8_t *pack_at;           // where the next check packs; NULL while checks only request
+    pt_ref packed;              // a copy of pt_method_record.packed
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
-    uint8_t conv_variants;   // that convolutions gain by on cores with the DSP extension: 1 <<
-                             // PT_WIDE_...
-    uint8_t preferring_core; // PT_CORE_...: for whose loops checks prefer scratch
+    uint8_t conv_variants;   // that speed up convolutions on DSP cores: 1 <<
+                             // PT_VARIANT_...
+    uint8_t preferring_core; // PT_CORE_...: the core whose preferred scratch is reported
     uint8_t *unpacked; // memory for weights that runs unpack once, at a multiple of 8, or NULL
     uint32_t unpacked_bytes, unpacked_used;
 #endif
-    uint8_t *records;     // the pool, or an image
+    uint8_t *records;     // the pool, or a .ptm file
     uint32_t method;      // offset of the pt_method_record there
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset there
     uint32_t failed;      // index of the instruction at which a run ended last
-    int32_t argument;     // which one a check refused for its kind, or -1
+    int32_t argument;     // the argument that a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
     pt_tracer tracer;
-    // Runs the delegate call whose record is at `position`: an error code. NULL: there
-    // are no delegates.
+    // Runs the delegate call whose record is at `position`; returns an error code. NULL: no
+    // delegates.
     int (*call_delegate)(struct pt_context *c, uint32_t position);
-    // Asked now and then while instructions run, each of which may take long: an error code ends
-    // the execution. NULL: nobody is asked.
+    // Called repeatedly during long instructions: an error code ends the execution. NULL: no polls.
     int (*poll)(struct pt_context *c);
-    int32_t poll_budget; // steps until it is asked
-    void *owner;         // of this context, for call_delegate and poll
-    pt_ref idle_scratch; // of an image: pt_idle_scratch[n_instructions]; 0 for none
+    int32_t poll_budget; // steps until the next poll
+    void *owner;         // of the context, for call_delegate and poll
+    pt_ref idle_scratch; // of a .ptm file: pt_idle_scratch[n_instructions]; 0 for none
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -189,23 +193,23 @@ PT_MUST_USE static inline int pt_fail(pt_context *c, int error, const char *reas
 
 // ---- polling
 
-// Steps between two polls. A step is what an inner loop does with an element, a multiplication or a
-// copy for instance: up to some hundred machine instructions.
+// Steps between two polls. A step is the work of an inner loop on one element, such as a
+// multiplication or a copy: up to a few hundred machine instructions.
 enum { PT_POLL_WORK = 1 << 16 };
 
 PT_MUST_USE int pt_poll_now(pt_context *c);
 
-// Counts `steps` (0 to INT32_MAX) that a kernel has just done or is about to do, and asks c->poll
-// when enough came together: the kernel ends at once with the error code returned.
+// Counts `steps` (0 to INT32_MAX) that a kernel has just done or is about to do, and calls c->poll
+// when PT_POLL_WORK are counted. The kernel ends at once with an error code that is returned.
 //
-// All kernels whose work is not bounded call this at least every PT_POLL_WORK, but for what takes
-// one pass of the fastest loops over a tensor.
+// Every kernel with unbounded work calls this at least every PT_POLL_WORK steps, except during one
+// pass of the fastest loops over a tensor.
 PT_MUST_USE static inline int pt_count_work(pt_context *c, int32_t steps) {
     c->poll_budget -= steps;
     return c->poll_budget >= 0 ? PT_ERROR_OK : pt_poll_now(c);
 }
 
-// The same for `a` times `b` steps, which may be any number; both are at least 0.
+// The same for `a` times `b` steps; both are at least 0, and the product may exceed int32.
 PT_MUST_USE int pt_count_product(pt_context *c, int32_t a, int32_t b);
 
 // ---- random numbers
@@ -218,9 +222,10 @@ static inline uint32_t pt_scatter_bits(uint32_t x) {
     return x ^ x >> 16;
 }
 
-// The next 32 random bits of a method, the same on every machine. A counter with scattered bits, as
-// in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), of 32
-// bits: all values come once in 2^32. A loaded method begins with seed 0, whose counter is 0.
+// Returns the next 32 random bits of a method, the same on every machine. A counter with scattered
+// bits, as in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014),
+// of 32 bits: every value occurs once in 2^32. A loaded method begins with seed 0, whose counter is
+// 0.
 static inline uint32_t pt_random(pt_context *c) {
     return pt_scatter_bits(c->tracer.random += 0x9E3779B9);
 }
@@ -243,9 +248,9 @@ static inline bool pt_is_none(pt_ref arg) {
     return arg == 0;
 }
 
-// The tensor that an argument refers to; the argument is not None.
+// Returns the tensor of an argument that is not None.
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
-// For a run: its data alone, to which a tensor's record refers first.
+// For a run: returns the tensor's data alone, which is the first field of its record.
 static inline void *pt_get_data(const pt_context *c, pt_ref arg) {
     return pt_at(c, *(const pt_ref *)(const void *)pt_at(c, arg));
 }
@@ -265,83 +270,84 @@ bool pt_get_bool(const pt_context *c, pt_ref arg);
 double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
 double pt_scalar_as_double(pt_scalar s);
 double pt_int_as_double(int64_t i);
-// For a run: the variable `arg` gets a number, and its type with it.
+// For a run: sets the variable `arg` to a number and its type.
 void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s);
 void pt_set_int(const pt_context *c, pt_ref arg, int64_t value);
 void pt_set_bool(const pt_context *c, pt_ref arg, bool value);
 void pt_set_double(const pt_context *c, pt_ref arg, double value);
-// The bytes of a string, not terminated.
+// Returns the bytes of a string, not terminated.
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 
-// Lists. Ints are read one by one from the program: read them once.
+// Lists. Each read of an int searches the program: read every int once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
 bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list of bools
-// The first ints of a list, at most `most`; returns the list's length.
+// Reads the first ints of a list, at most `max`; returns the list's length.
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *values);
-// Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
+// Returns item i of a list of tensors as an argument, for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
-// For a run: an output of the call has elements. The work of a call without any must not grow with
-// sizes beside a 0, which no memory bounds.
+// For a run: true if an output of the call has elements. Without elements the work must not depend
+// on the sizes beside a 0, which no memory bounds.
 bool pt_has_results(const pt_context *c);
 
-// The product of n sizes; at most UINT32_MAX, which stands for all above. A negative size counts as
-// 2^31 or more.
+// Returns the product of n sizes; UINT32_MAX for any larger product. A negative size counts as 2^31
+// or more.
 uint32_t pt_product(const int32_t *sizes, uint32_t n);
-// Number of elements, and their bytes.
+// Return the number of elements, and their bytes.
 int32_t pt_numel(const pt_tensor *t);
 uint32_t pt_nbytes(const pt_tensor *t);
-// Elements for which the tensor `arg` has memory: of a dynamic one its bound.
+// Returns the elements for which the tensor `arg` has memory: its bound, if it is dynamic.
 uint32_t pt_capacity(const pt_context *c, pt_ref arg);
-// Bytes of an element; 0 for a type that has none (bits, quarter bytes).
+// Returns the bytes of an element; 0 for a type without whole bytes (bits, quarter bytes).
 uint32_t pt_element_size(uint8_t dtype);
-// Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
-// rank.
+// Computes the elements between neighbours along each dim, from sizes and dim order. `strides` has
+// `rank` entries.
 void pt_strides(const pt_tensor *t, int32_t *strides);
 
-// A tensor as it lies in memory: `outer` times `size` times `inner` elements, along one dim.
+// A tensor in memory, seen along one dim: `outer` times `size` times `inner` elements.
 typedef struct pt_lanes {
     int32_t outer, size, inner;
 } pt_lanes;
 
-// Lanes along `dim`. A 0-d tensor has one of size 1; without elements outer and inner mean nothing.
+// Returns the lanes along `dim`. A 0-d tensor has one lane of size 1; without elements outer and
+// inner are undefined.
 pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim);
-// True when both have the same rank and sizes.
+// True if both have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
-// True when both have the same dim order.
+// True if both have the same dim order.
 bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
-// Gives the tensor `arg` these sizes. A static one must have them already, a dynamic one takes any
-// of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
-// changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be any tensor's
-// own.
+// Sets the sizes of the tensor `arg`. A static tensor must already have them; a dynamic tensor
+// accepts sizes of its rank whose number of elements is within its bound. NotSupported otherwise,
+// with no size changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be
+// any tensor's own.
 PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
-// For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
-// is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What
-// a tensor's sizes refer to changes with it: a check looks at an output's sizes, and derives from
-// them, only behind this.
+// For a check: sets the sizes of the output `arg`, as pt_resize_tensor, but the error is
+// InvalidArgument, also if `arg` is an input of the same call whose sizes would change. A check
+// reads an output's sizes, and derives values from them, only after this call, which changes them.
 PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
-// For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
+// For a check: requests `bytes` of scratch for the run, at c->scratch.
 void pt_request_scratch(pt_context *c, uint32_t bytes);
-// For a run: *scratch becomes the `bytes` of scratch that its check asked for. The same function of
-// a kernel computes them for both; a run that needs more than its check asked for ends here.
+// For a run: sets *scratch to the `bytes` of scratch that the check requested. One function of a
+// kernel computes the bytes for check and run; a run that needs more than its check requested fails
+// here.
 PT_MUST_USE int pt_get_scratch(pt_context *c, uint32_t bytes, void **scratch);
-// For a check: the kernel uses them where c->scratch_size says that they are there, and else does
-// without, which takes longer.
+// For a check: requests `bytes` of optional scratch. The run uses them if c->scratch_size allows,
+// and is slower without them.
 void pt_use_scratch(pt_context *c, uint32_t bytes);
-// True for a check whose call finds less than `bytes` in idle planned memory.
+// For a check: true if the idle scratch of the call has less than `bytes`.
 bool pt_lacks_idle_scratch(const pt_context *c, uint32_t bytes);
-// For a check: with `bytes` of scratch the kernel would be at its best, on the core of
-// pt_prefers_for; more than these it does not take. A run looks at c->scratch_size.
+// For a check: states the `bytes` of scratch with which the kernel is fastest on the core of
+// pt_prefers_for; it uses no more. A run reads c->scratch_size.
 static inline void pt_prefer_scratch(pt_context *c, uint32_t bytes) {
     if (bytes > c->preferred_scratch && (!PT_HAS_PTM || pt_lacks_idle_scratch(c, bytes))) {
         c->preferred_scratch = bytes;
     }
 }
 
-// The core whose loops will run: a build's own, on the host the one asked for.
+// Returns the core whose loops will run: the build's own, on the host the requested one.
 static inline uint8_t pt_prefers_for(const pt_context *c) {
 #if PT_HAS_ANY_CORE
     return c->preferring_core;
@@ -350,20 +356,21 @@ static inline uint8_t pt_prefers_for(const pt_context *c) {
     return PT_CORE_OF_LOOPS;
 #endif
 }
-// For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
-// another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
-// them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
+// For a check: requests `bytes` for data that depends only on constants, such as packed weights,
+// with which the kernel is faster. Returns NULL, or the memory (aligned to 8) into which the check
+// writes them now. The number of bytes depends on the arguments alone, never on the machine; their
+// values may.
 void *pt_request_packed(pt_context *c, uint32_t bytes);
 
-// A run reads packed constants, or the arguments that they were made from.
+// The constants that a run reads: packed ones, or the arguments that they were made from.
 typedef enum pt_packed_use {
     PT_USES_BOTH,
     PT_USES_PACKED,
-    PT_USES_PLAIN, // but for a few of the last outputs, perhaps
+    PT_USES_PLAIN, // except for a few of the last outputs
 } pt_packed_use;
 
-// For a check that asks for memory: what a run on c->core reads of argument i. An image does
-// without the rest.
+// For a check that requests packed memory: notes what a run on c->core reads of argument i. A .ptm
+// file omits the rest.
 static inline void pt_note_use(pt_context *c, uint32_t i, pt_packed_use use) {
 #if PT_HAS_ANY_CORE
     c->replaced |= use == PT_USES_PACKED ? 1u << i : 0;
@@ -373,23 +380,23 @@ static inline void pt_note_use(pt_context *c, uint32_t i, pt_packed_use use) {
 #endif
 }
 
-// True for a constant tensor whose bytes the image does without: what lies there is something else.
+// True for a constant tensor that the .ptm file omits: its data pointer refers to other bytes.
 static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
     return PT_HAS_PTM && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
 }
 
-// For a run: what the check of this instruction packed, or NULL.
+// For a run: returns the weights that the check of this instruction packed, or NULL.
 static inline const void *pt_packed(const pt_context *c) {
     pt_ref ref =
         c->packed ? ((const pt_ref *)(const void *)pt_at(c, c->packed))[c->instruction] : 0;
     return ref ? pt_at(c, ref) : NULL;
 }
 
-// For a check, as its last step: what run need not find out again of arguments that never change, 1
-// to 15; 0 for nothing. A run whose arguments may change sees none.
+// For a check, as its last step: stores a variant of the run, 1 to 15, derived from arguments that
+// never change; 0 for none. A run whose arguments may change gets 0.
 PT_MUST_USE int pt_note_variant(pt_context *c, uint32_t variant);
 
-// For a run: what the check noted, or 0.
+// For a run: returns the variant that the check stored, or 0.
 static inline uint32_t pt_variant(const pt_context *c) {
     enum { AT = 3 }; // in a pt_instruction, in the high bits
     return c->records[c->position + AT] >> 4;
@@ -399,10 +406,9 @@ static inline uint32_t pt_variant(const pt_context *c) {
 
 // `args` has an entry for each letter of the operator's signature.
 typedef struct pt_kernel {
-    // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of
-    // scalars) and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
-    // PT_ERROR_OK run may rely on all it has checked. Where sizes or numbers change it is called
-    // once more before each run.
+    // At load: refuses unsupported dtypes, ranks, sizes, dim orders and scalars, and requests
+    // scratch. It reads sizes, scalars and lists, no data. After PT_ERROR_OK run may rely on
+    // everything that it checked. If sizes or numbers change, it is called again before each run.
     int (*check)(pt_context *c, const pt_ref *args);
     // At each execution: checks only what depends on data, before it writes.
     int (*run)(pt_context *c, const pt_ref *args);

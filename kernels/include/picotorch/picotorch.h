@@ -1,7 +1,7 @@
 // picotorch: run ExecuTorch programs without a heap.
 //
 // This header is all that a C program needs. A model is opened, one of its methods is found and
-// loaded into memories of the caller, and executed as often as wanted:
+// loaded into memories of the caller, and executed any number of times:
 //
 //     static uint64_t pool[POOL / 8], planned[PLANNED / 8], temp[TEMP / 8]; // see `picotorch size`
 //     static pt_program program;
@@ -21,7 +21,7 @@
 //         PT_TRY(pt_load(&method, &meta, &memories, &options, error));
 //         PT_TRY(pt_set_input(&method, 0, (void *)x, INPUTS * sizeof(float), error));
 //         PT_TRY(pt_execute(&method, error));
-//         return pt_output(&method, 0, y, error); // y->tensor.data: where the output lies
+//         return pt_output(&method, 0, y, error); // y->tensor.data points to the output
 //     }
 //
 // Ownership. All memory is the caller's. No function allocates, and the library has no variables
@@ -98,16 +98,17 @@ bool pt_text_is(pt_text text, const char *data, uint32_t length);
 // The checks of a file before it is used.
 //   PT_VERIFY_MINIMAL  the header
 //   PT_VERIFY_STRICT   everything
-//   PT_VERIFY_RECORDS  of an image: references, sizes and numbers of kernels, but kernels do not
-//                      check their calls again. It finds damage, not what was made to do harm.
+//   PT_VERIFY_RECORDS  of a .ptm file: references, sizes and kernel numbers, but kernels do not
+//   check
+//                      their calls again. It detects damage, not files that were made to do harm.
 typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT, PT_VERIFY_RECORDS } pt_verification;
 
-// An open .pte file or image. Its fields are the library's: positions in the file.
+// An open .pte or .ptm file. Its fields are private to the library: positions in the file.
 typedef struct pt_program {
     void *owner; // free for the caller
     const uint8_t *data;
     uint32_t size;
-    uint32_t tables; // bytes of the FlatBuffer, which the file begins with
+    uint32_t tables; // bytes of the FlatBuffer at the start of the file
     uint32_t root;
     uint32_t plans;
     uint32_t segments;
@@ -118,7 +119,7 @@ typedef struct pt_program {
     uint32_t constant_segment;
     uint32_t constant_size;
     const struct pt_format *format;
-    uint8_t verification; // of an image
+    uint8_t verification; // of a .ptm file
 } pt_program;
 
 // Opens the .pte file of `size` bytes at `data`, at most PT_PROGRAM_LIMIT. InvalidProgram for a
@@ -127,16 +128,16 @@ typedef struct pt_program {
 int pt_program_open(pt_program *program, const void *data, uint32_t size,
                     pt_verification verification, pt_error *error);
 
-// Opens an image, a method that `picotorch compile` wrote for one core (.ptm). The errors are the
-// same.
+// Opens a .ptm file, which `picotorch compile` writes for one core. The errors are the same.
 int pt_ptm_open(pt_program *ptm, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error);
 
-// Compares the checksum of an image's constants, which pt_ptm_open does not read. InvalidProgram.
+// Compares the checksum of a .ptm file's constants, which pt_ptm_open does not read.
+// InvalidProgram.
 int pt_ptm_check_data(const pt_program *ptm, pt_error *error);
 
-// Opens a .pte file or an image, by its first bytes. NotSupported for a kind that this build leaves
-// out.
+// Opens a .pte or a .ptm file, by its first bytes. NotSupported for a format that this build
+// excludes.
 int pt_open(pt_program *program, const void *data, uint32_t size, pt_verification verification,
             pt_error *error);
 
@@ -155,8 +156,8 @@ int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error
 
 // ---- methods of a program, before they are loaded
 
-// The description of a method in its program, before it is loaded. Its fields are the library's:
-// positions in the program. It is valid as long as the program is, and may be copied.
+// The description of a method in its program, before it is loaded. Its fields are private to the
+// library: positions in the program. It is valid as long as the program is, and may be copied.
 typedef struct pt_method_meta {
     const pt_program *program;
     uint32_t index; // of the method
@@ -170,7 +171,7 @@ typedef struct pt_method_meta {
     uint32_t planned; // sizes of the planned buffers
 } pt_method_meta;
 
-// The items of a description, for pt_method_meta_count and pt_method_meta_evalue.
+// The sections of a description, for pt_method_meta_count and pt_method_meta_evalue.
 typedef enum {
     PT_VALUES,
     PT_INPUTS,
@@ -182,7 +183,7 @@ typedef enum {
     PT_DELEGATE_ARGUMENTS, // the largest number of arguments of a delegate call
 } pt_section;
 
-// Describe the method number i, or the method of a name of `length` bytes. NotFound.
+// Describe method number i, or the method with a name of `length` bytes. NotFound.
 int pt_method_meta_at(pt_method_meta *meta, const pt_program *program, uint32_t i, pt_error *error);
 int pt_method_meta_find(pt_method_meta *meta, const pt_program *program, const char *name,
                         uint32_t length, pt_error *error);
@@ -196,7 +197,7 @@ int pt_method_meta_buffer(const pt_method_meta *meta, uint32_t i, uint32_t *size
 // A value in the program.
 typedef struct pt_evalue {
     uint8_t type;     // PT_TYPE_...
-    bool has_numbers; // a list of ints whose entries are the numbers, as an image may have it
+    bool has_numbers; // a list of ints whose entries are the numbers, in a .ptm file
     pt_scalar number; // of an int, bool or double
     pt_text text;     // of a string
     uint32_t items;   // of a list: position of its vector of items
@@ -227,7 +228,7 @@ typedef struct pt_tensor_info {
     uint8_t planned;  // number of the planned buffer
     uint32_t offset;  // in the planned buffer; of a constant: position in the program
     uint32_t nbytes;
-    pt_text name; // fully qualified; "" where the program gives none
+    pt_text name; // fully qualified; "" if the program has none
 } pt_tensor_info;
 
 // Reads a value that is a tensor. InvalidArgument for another value, InvalidProgram, NotSupported.
@@ -236,12 +237,12 @@ int pt_method_meta_tensor(const pt_method_meta *meta, const pt_evalue *item, pt_
 // Returns true for a tensor with a fully qualified name.
 bool pt_has_name(const pt_method_meta *meta, const pt_evalue *item);
 // Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
-// negative if this build has no kernel for it; of an image, which has no names, it is then
-// -1 - number.
+// negative if this build has no kernel for it; of a .ptm file, which has no names, it is then -1 -
+// number.
 int pt_method_meta_operator(const pt_method_meta *meta, uint32_t i, pt_text *name,
                             pt_text *overload, int32_t *number, pt_error *error);
 
-// Returns the name of the backend of delegate i, "" where there is none.
+// Returns the name of the backend of delegate i, "" if it has none.
 pt_text pt_method_meta_backend(const pt_method_meta *meta, uint32_t i);
 
 typedef struct pt_delegate_info {
@@ -263,8 +264,8 @@ void pt_compile_spec(const pt_method_meta *meta, const pt_delegate_info *info, u
 bool pt_find_spec(const pt_method_meta *meta, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
-// The vtable of the table that was read last: tables of one kind share few of them. Zeros before
-// the first. A field of pt_instruction_walk, for the library.
+// The vtable of the table that was read last: tables of one kind share few vtables. Zeros before
+// the first. A field of pt_instruction_walk, private to the library.
 typedef struct pt_layout {
     uint32_t vtable;
     uint32_t last; // position up to which the fields of such a table lie in the file
@@ -281,7 +282,7 @@ typedef struct pt_pair_layout {
 //     pt_instruction_walk_next(&walk);) { ... }
 typedef struct pt_instruction_walk {
     const pt_method_meta *meta;
-    uint32_t chain;        // that follows this one
+    uint32_t chain;        // the next chain
     uint32_t instructions; // vector of this chain's
     uint32_t next;         // in the chain
     uint32_t length;       // of the chain
@@ -303,15 +304,15 @@ pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *meta);
 bool pt_instruction_walk_next(pt_instruction_walk *walk);
 // Returns the number of the value that is argument k, below n_args, of a call.
 int32_t pt_instruction_walk_argument(const pt_instruction_walk *walk, uint32_t k);
-// Returns the number of the value that a call makes a view of another, -1 if it makes none.
+// Returns the number of the value that a call makes a view of another value, -1 if it makes none.
 int32_t pt_instruction_walk_view(const pt_instruction_walk *walk);
 // Returns the number of the operator that instruction i calls, -1 if it calls none.
 int32_t pt_method_meta_called_operator(const pt_method_meta *meta, uint32_t i);
 
 // ---- data files
 
-// An open .ptd file: tensors outside the program. Its fields are the library's: positions in the
-// file.
+// An open .ptd file: tensors outside the program. Its fields are private to the library: positions
+// in the file.
 typedef struct pt_data {
     void *owner; // free for the caller
     const uint8_t *data;
@@ -340,12 +341,12 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
 
 // The memories of a method. `picotorch size` prints how many bytes each needs.
 typedef struct pt_memories {
-    pt_span pool;           // records of the method, and the weights that it packs
-    uint32_t pool_used;     // bytes at its start that belong to others
+    pt_span pool;           // records of the method, and packed weights
+    uint32_t pool_used;     // bytes at its start that are in use
     const pt_span *planned; // as many as pt_method_meta_count(PT_PLANNED_BUFFERS), each of at least
     uint32_t n_planned;     // pt_method_meta_buffer bytes
-    pt_span temp;           // what kernels use while they run; data NULL: none
-    pt_data *const *data;   // .ptd files with the tensors that the program leaves out
+    pt_span temp;           // scratch of kernels while they run; data NULL: none
+    pt_data *const *data;   // .ptd files with the external tensors of the program
     uint32_t n_data;
 } pt_memories;
 
@@ -358,8 +359,8 @@ typedef struct pt_delegates {
     void *owner;
     uint32_t max_delegates; // of a method
     uint32_t max_arguments; // of a call
-    // Looks for the backend of a delegate, also of one whose number is max_delegates or more.
-    // NotFound where there is none.
+    // Looks up the backend of a delegate, even if its number is max_delegates or more. NotFound if
+    // there is none.
     int (*find)(struct pt_method *method, uint32_t delegate, pt_error *error);
     // Sets a delegate up, during pt_load. It may call pt_allocate and pt_ask_temp.
     int (*init)(struct pt_method *method, uint32_t delegate, pt_error *error);
@@ -378,26 +379,26 @@ typedef struct pt_options {
     uint8_t core; // PT_CORE_...: the core to pack for, and whose temp memory pt_usage reports. For
                   // builds with PT_ANY_CORE; others use their own
     const pt_delegates *delegates; // NULL: none
-    pt_span events;                // pt_event[1 + instructions]; data NULL: nothing is measured
+    pt_span events;                // pt_event[1 + instructions]; data NULL: no tracing
     uint64_t (*clock)(void);       // returns the ticks of a clock, for events
     uint64_t clock_mask;           // has a 1 for each bit of the clock
 } pt_options;
 
 typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 
-// A method. All bytes are 0 before its first load. Its fields are the library's; a delegate may
-// read `delegates` and `n_call`.
+// A method. All bytes are 0 before its first load. Its fields are private to the library; a
+// delegate may read `delegates` and `n_call`.
 typedef struct pt_method {
     pt_context c;
     pt_method_meta meta;
     const pt_delegates *delegates;
     pt_data *const *data;
-    uint32_t records_end; // where its records end, and what is packed begins
-    uint32_t end;         // where all that it holds of the pool ends
+    uint32_t records_end; // end of its records, and start of its packed weights
+    uint32_t end;         // end of its part of the pool
     uint8_t state;        // pt_state
-    bool is_ready;        // all inputs are set, all memories are there
+    bool is_ready;        // all inputs are set, and all memories are bound
     bool is_running;
-    bool failed_delegate; // the run ended in one, which has said why
+    bool failed_delegate; // the run ended in a delegate, which filled the error
     uint8_t n_planned;
     uint8_t first_external; // number of the first memory of tensors outside the planned memory
     uint8_t end_external;
@@ -435,19 +436,19 @@ typedef struct pt_input_buffer {
 } pt_input_buffer;
 
 // Sets input i to a tensor. Its bytes are in the program's dtype and dim order. They are copied
-// into planned memory; where the program leaves the input unplanned they are used in place, and
-// stay where they are until another input replaces them. pt_give_input takes a shape, too: a
-// dynamic input gets its sizes. An input stays set until pt_reset_state or pt_unload.
-// InvalidArgument for another number of bytes, dtype or index, NotSupported for sizes that the
-// input cannot take, InvalidState before pt_load, during an execution and between steps.
+// into planned memory; the bytes of an unplanned input are used in place, and stay in place until
+// another input replaces them. pt_give_input also accepts a shape, which sets the sizes of a
+// dynamic input. An input stays set until pt_reset_state or pt_unload. InvalidArgument for another
+// number of bytes, dtype or index, NotSupported for sizes that the input does not allow,
+// InvalidState before pt_load, during an execution and between steps.
 int pt_set_input(pt_method *method, uint32_t i, void *data, uint32_t size, pt_error *error);
 int pt_give_input(pt_method *method, uint32_t i, pt_input_buffer *buffer, pt_error *error);
-// Sets an input that is not a tensor: a number, a string, or PT_TYPE_NULL. It has to be the value
-// that the program was exported with. InvalidArgument, InvalidState.
+// Sets an input that is not a tensor: a number, a string, or PT_TYPE_NULL. It must equal the value
+// at export. InvalidArgument, InvalidState.
 int pt_set_constant_input(pt_method *method, uint32_t i, const pt_evalue *value, pt_error *error);
-// Set the memory of output i, or of the mutable buffer of a name, that the program leaves
-// unplanned. It is the caller's, and stays where it is while the method is loaded. InvalidArgument,
-// NotSupported, NotFound, InvalidState.
+// Set the memory of an unplanned output i, or of an unplanned mutable buffer by name. The memory is
+// the caller's, and stays in place while the method is loaded. InvalidArgument, NotSupported,
+// NotFound, InvalidState.
 int pt_set_output(pt_method *method, uint32_t i, pt_input_buffer *buffer, pt_error *error);
 int pt_set_attribute(pt_method *method, const char *name, uint32_t length, pt_input_buffer *buffer,
                      pt_error *error);
@@ -458,7 +459,7 @@ char pt_typecode(uint8_t dtype);
 // Returns true if elements of this typecode may be elements of a tensor of a dtype.
 bool pt_accepts(uint8_t dtype, char typecode);
 
-// A value of a loaded method, as it is now. It points into the memories of the method.
+// The current value of a loaded method. It points into the memories of the method.
 typedef struct pt_value_view {
     uint8_t type;     // PT_TYPE_...
     uint8_t memory;   // of a tensor: number of the memory that its data lies in
@@ -470,11 +471,11 @@ typedef struct pt_value_view {
     uint32_t value; // of a list: its number in PT_VALUES
 } pt_value_view;
 
-// Read output i; the parameter or buffer of a name; item i of a list. A tensor is where it lies,
-// in the program's dim order, and is valid until the next pt_set_input, execution or pt_unload:
-// planned memory is shared. InvalidState before pt_load, for an unplanned tensor without memory,
-// and for memory that was resized or moved; InvalidArgument for an index that is too large;
-// NotFound for a name.
+// Read output i; a parameter or buffer by name; item i of a list. A tensor stays in place, in the
+// program's dim order, and is valid until the next pt_set_input, execution or pt_unload: planned
+// memory is shared. InvalidState before pt_load, for an unplanned tensor without memory, and for
+// memory that was resized or moved; InvalidArgument for an index that is too large; NotFound for a
+// name.
 int pt_output(const pt_method *method, uint32_t i, pt_value_view *view, pt_error *error);
 int pt_attribute(const pt_method *method, const char *name, uint32_t length, pt_value_view *view,
                  pt_error *error);
@@ -483,18 +484,17 @@ int pt_list_view(const pt_method *method, const pt_evalue *list, uint32_t i, pt_
 
 // Executes all instructions from the first one, wherever pt_step stopped. InvalidArgument if an
 // input is not set, InvalidState if a memory is not set, and the errors of kernels. After an error
-// outputs and mutable buffers have what the instructions before it wrote; inputs stay set. In both
+// outputs and mutable buffers contain what the earlier instructions wrote; inputs stay set. In both
 // cases the method is at its first instruction afterwards.
 int pt_execute(pt_method *method, pt_error *error);
 // Executes one instruction. EndOfMethod if none is left; otherwise as pt_execute.
 int pt_step(pt_method *method, pt_error *error);
 // Moves to the first instruction. InvalidState.
 int pt_restart(pt_method *method, pt_error *error);
-// Starts the random numbers of the following executions again; pt_load does so with a seed of 0.
-// InvalidState.
+// Restarts the random numbers of the following executions; pt_load uses a seed of 0. InvalidState.
 int pt_seed(pt_method *method, uint32_t seed, pt_error *error);
-// Sets mutable buffers to their initial values, or to zero. All but random numbers is as after
-// pt_load: inputs have to be set again. InvalidState.
+// Sets mutable buffers to their initial values, or to zero. Everything but the random numbers is as
+// after pt_load: inputs have to be set again. InvalidState.
 int pt_reset_state(pt_method *method, pt_error *error);
 
 // InvalidState if the method is not loaded.
@@ -509,18 +509,18 @@ typedef struct pt_usage {
     uint32_t pool;   // of the pool, from pool_used on
     uint32_t packed; // of these: packed weights, at the end
     uint32_t temp;   // of temp memory; some kernels run with less, and take longer
-    // Temp memory with which the kernels are fastest: `temp` or more. More than this is not used.
-    // Of an image that was opened with PT_VERIFY_MINIMAL it is `temp`.
+    // Temp memory with which the kernels are fastest: `temp` or more. The kernels use no more. For
+    // a .ptm file opened with PT_VERIFY_MINIMAL it equals `temp`.
     uint32_t preferred_temp;
 } pt_usage;
 
-// Returns what a loaded method uses.
+// Returns the bytes that a loaded method uses.
 pt_usage pt_get_usage(const pt_method *method);
 
 // ---- for delegates
 
-// Allocates `size` bytes of the pool, all 0, which are the delegate's until it is destroyed. Only
-// in init. `alignment` is a power of 2. MemoryAllocationFailed, InvalidArgument, InvalidState.
+// Allocates `size` bytes of the pool, all 0, which belong to the delegate until it is destroyed.
+// Only in init. `alignment` is a power of 2. MemoryAllocationFailed, InvalidArgument, InvalidState.
 int pt_allocate(pt_method *method, uint32_t size, uint32_t alignment, void **data, pt_error *error);
 // Allocates `size` bytes of the temp memory until the call ends, with any contents. Only in
 // execute. The same errors.

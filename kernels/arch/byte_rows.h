@@ -26,7 +26,7 @@ static inline void pt_look_up_row(const int8_t *table, int8_t *out, const int8_t
                      : "lr", "q0", "q1", "memory");
 }
 
-// out[i] = in[i], at least low, and then at most high
+// out[i] = in[i], clamped to low..high
 static inline void pt_clamp_row(int8_t low, int8_t high, int8_t *out, const int8_t *in, int32_t n) {
     const int8x16_t min = vdupq_n_s8(low), max = vdupq_n_s8(high);
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"

@@ -6,10 +6,10 @@
 
 #include "arch/gemm_s8.h"
 
-// Pairs are of height and width.
+// The pairs are (height, width).
 typedef struct pt_geometry {
     int32_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];
-    int32_t channels; // that a patch sees
+    int32_t channels; // input channels of a patch
     int32_t pixel;    // bytes from a pixel of the input to the next
 } pt_geometry;
 
@@ -17,8 +17,8 @@ typedef struct pt_geometry {
 
 enum { PT_CONVOLVES_SOME = 1 };
 
-// One group of an image, with `room` bytes at `block`. False, with nothing done, where only
-// pt_gemm_s8_patches can do it; its bytes are the same. Leaves another width in the layer.
+// Convolves one group of an image, with `bytes` of scratch at `block`. Returns false, with nothing
+// done, if only gemm_s8.h covers it; the outputs are the same. Changes layer->width.
 bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t bytes);
 
@@ -36,16 +36,16 @@ static inline bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const in
 
 #if defined(__ARM_FEATURE_MVE)
 
-// pt_convolve takes whatever there is.
+// pt_convolve covers every convolution.
 enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
 
-// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
-// weights (height, width, outputs). The arguments may be changed when it returns.
+// The same for a depthwise convolution: g->channels is the number of outputs of an input channel,
+// the weights are (height, width, outputs). The function may change *g and *layer.
 void pt_convolve_depthwise(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                            void *block, uint32_t bytes);
 
-// The same with several outputs of each input channel. False, perhaps with some of it done, where
-// there is not enough room.
+// The same with several outputs of each input channel. Returns false, perhaps with a part of the
+// image done, if `bytes` are too few.
 bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                             void *block, uint32_t bytes);
 

@@ -25,7 +25,7 @@
 //
 // depthwise_plain.inc is the specification; every ISA gives the same outputs.
 
-// PT_ROW_OUTPUTS of a row are made together.
+// PT_ROW_OUTPUTS: outputs of a row that a loop computes together.
 #if defined(PT_LOOPS_DSP)
 typedef int16_t pt_plane;
 enum { PT_ROW_OUTPUTS = 6 };
@@ -34,7 +34,7 @@ typedef int32_t pt_plane;
 enum { PT_ROW_OUTPUTS = 4 };
 #endif
 
-// Most bytes of a pt_depthwise_channel and of a pt_plane on any ISA.
+// Maximum bytes of a pt_depthwise_channel and of a pt_plane on any ISA.
 enum { PT_DEPTHWISE_CHANNEL_BYTES = 80, PT_PLANE_BYTES = 4 };
 
 // A row of the image.

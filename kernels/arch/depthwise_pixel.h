@@ -20,10 +20,10 @@ typedef struct pt_pixel_taps {
 
 #if defined(PT_HAS_HOST_VECTORS)
 
-// True where pt_multiply_taps takes n channels with these multipliers and shifts.
+// True if pt_multiply_taps supports n channels with these multipliers and shifts.
 bool pt_supports_taps(const pt_channels *output, int32_t n);
 
-// The outputs of the first of n channels, as many as fill vectors. Returns how many.
+// Computes the outputs of the first of n channels, as many as fill vectors. Returns their number.
 int32_t pt_multiply_taps(const pt_pixel_taps *taps, int32_t offset, const pt_channels *output,
                          int32_t n, int8_t *out);
 

@@ -16,7 +16,7 @@ enum { PT_DEQUANTIZE_ALIGNMENT = 4 };
 
 // clang-format off
 
-// Takes a word of four bytes, extends each and adds -zero_point in one instruction.
+// Loads a word of four bytes, extends each and adds -zero_point in one instruction.
 #define PT_DEQUANTIZE_BYTES(name, type, extend)                                      \
     static inline void name(int32_t blocks, const type *in, float *out, float scale, \
                             int32_t zero_point) {                                    \
@@ -61,8 +61,8 @@ enum { PT_DEQUANTIZE_ALIGNMENT = 1 };
 
 #if defined(__arm__)
 
-// x * scale without float32 arithmetic, for an |x| of at most 255 and a scale whose products with
-// it have the exponents of normal numbers: its 24 bits and exponent.
+// Returns x * scale without float32 arithmetic, for |x| <= 255 and a scale whose products with x
+// are normal numbers. The scale is given as a mantissa of 24 bits and an exponent.
 static inline __attribute__((always_inline)) float pt_scale_integer(int32_t x, uint32_t mantissa,
                                                                     uint32_t exponent) {
     uint32_t product = (uint32_t)(x < 0 ? -x : x) * mantissa, bits = 0;

@@ -46,8 +46,8 @@ static inline int16x2_t pt_pair_of(int32_t value) {
 #endif
 
 #if defined(__arm__)
-// Makes what uses the pointer wait for the sum: otherwise gcc loads ahead, and keeps a pointer for
-// each row, more than there are registers.
+// Orders uses of the pointer behind the sum: otherwise gcc loads ahead and keeps a pointer for each
+// row, more than there are registers.
 #define PT_IN_ORDER(pointer, sum) __asm__("" : "+r"(pointer), "+r"(sum))
 #else
 #define PT_IN_ORDER(pointer, sum)
@@ -57,7 +57,7 @@ static inline uint32_t pt_product_of(int32_t x, int32_t w) {
     return (uint32_t)(x * w);
 }
 
-// Without the packed form, the plain loop pays for a call with the registers that it gets.
+// Not inlined without the DSP loop: the registers that the plain loop gains outweigh the call.
 #if defined(__arm__) && !defined(__ARM_FEATURE_DSP)
 #define PT_DOT __attribute__((noinline, unused))
 #else
@@ -70,7 +70,7 @@ typedef struct pt_sums {
 } pt_sums;
 
 #if defined(PT_HAS_HOST_VECTORS)
-// pt_dot_1x4 of the first values of n, as many as fill vectors. Returns how many.
+// Computes pt_dot_1x4 of the first of n values, as many as fill vectors. Returns their number.
 int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride, int32_t n,
                        int32_t sums[4]);
 #endif

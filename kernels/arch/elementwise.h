@@ -18,8 +18,8 @@ enum { PT_HAS_VECTORS = 1 };
 #else
 enum { PT_HAS_VECTORS = 0 };
 
-// Both operands less their zero points, shifted up by 20 bits and requantized; their sum, too.
-// There is room for two tables of 256 where there are 256 values.
+// Adds both operands less their zero points, shifted up by 20 bits and requantized, and requantizes
+// the sum. `tables` has two tables of 256 if n is at least 256.
 static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
                                   const pt_scaled *sum, const pt_range *range, const int8_t *a,
                                   const int8_t *b, int8_t *out, int32_t n, int32_t *tables) {
@@ -28,7 +28,7 @@ static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_s
     return 0;
 }
 
-// The product of both operands less their zero points, requantized.
+// Multiplies both operands less their zero points, and requantizes the product.
 static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_point,
                                        const pt_scaled *product, const pt_range *range,
                                        const int8_t *a, const int8_t *b, int8_t *out, int32_t n) {

@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Outputs in a line, or lines of outputs: how many, and the elements between neighbours.
+// Outputs of a line, or lines of outputs: their number, and the elements between neighbours.
 typedef struct pt_line {
     int32_t length;
     int32_t b_step; // 0 if there is only one
     int32_t out_step;
 } pt_line;
 
-// out[i, j] = bias[i] + sum over taps t of a[i, t] * b[i, t, j], for rows i and places j.
+// out[i, j] = bias[i] + sum over taps t of a[i, t] * b[i, t, j], for rows i and positions j.
 //
-// The places are a rectangle: `lines` of `columns`. A tap is a triple (outer, middle, inner); they
-// are summed in that order, the inner index fastest, and the bias is added last. All offsets and
-// steps count elements.
+// The positions are a rectangle: `lines` of `columns`. A tap is a triple (outer, middle, inner);
+// they are summed in that order, the inner index fastest, and the bias is added last. All offsets
+// and steps count elements.
 typedef struct pt_products {
     const void *a;
     const void *b;
@@ -29,7 +29,7 @@ typedef struct pt_products {
     void *out;
     int32_t rows;
     int32_t a_row;
-    int32_t b_row; // 0 where all rows share b, as they do but for depthwise convolutions
+    int32_t b_row; // 0 if all rows share b: all but depthwise convolutions
     int32_t out_row;
     pt_line lines;
     pt_line columns;
@@ -43,8 +43,8 @@ typedef struct pt_products {
     bool to_float; // of float16 or bfloat16: out is float32
 } pt_products;
 
-// The walk of a block over the taps: all middle ones of all outer ones, one after the other. The
-// jumps lead from behind the last of the inner (or middle) taps to the first of the next.
+// The walk of a block over the taps: all middle taps of all outer taps in turn. A jump moves from
+// behind the last inner (or middle) tap to the first of the next.
 typedef struct pt_tap_walk {
     int32_t count; // middle taps of all outer ones; 0 if there are no taps
     int32_t middle;
@@ -56,12 +56,12 @@ typedef struct pt_tap_walk {
     int32_t b_wrap;
 } pt_tap_walk;
 
-// `a`, `b` and `out` are those of the block's first output, `bias` that of its first row; `walk` is
-// what the block needs to know of the taps, a pt_tap_walk for most.
+// `a`, `b` and `out` belong to the block's first output, `bias` to its first row; `walk` describes
+// the taps, for most blocks as a pt_tap_walk.
 typedef void pt_block_function(const pt_products *p, void *walk, const float *a, const float *b,
                                const float *bias, float *out, uint32_t edges);
 
-// A block begins or ends its line: for padded lines.
+// Flags of a block that begins or ends a padded line.
 enum { PT_FIRST_COLUMN = 1, PT_LAST_COLUMN = 2 };
 
 #if defined(PT_HAS_HOST_VECTORS)
@@ -74,10 +74,10 @@ typedef struct pt_block {
     pt_block_function *sum;
     uint8_t rows;
     uint8_t columns;
-    bool whole; // does the inner taps by itself
+    bool whole; // the function loops over the inner taps
 } pt_block;
 
-// The walk of a block that does the inner taps by itself if `whole`, else one by one.
+// Makes the walk of a block: over all inner taps at once if `whole`, else one by one.
 static inline pt_tap_walk pt_make_tap_walk(const pt_products *p, bool whole) {
     const int32_t inner = whole ? 0 : p->taps[2];
     return (pt_tap_walk){
@@ -92,7 +92,7 @@ static inline pt_tap_walk pt_make_tap_walk(const pt_products *p, bool whole) {
     };
 }
 
-// Rows of their own with few taps, whose weights registers can hold.
+// True for rows with separate b and few taps, whose weights fit into registers.
 static inline bool pt_has_few_taps(const pt_products *p) {
     return (p->rows == 1 || p->b_row != 0) && p->taps[0] == 1 && p->b_step[2] == 1 &&
            (p->taps[1] == 2 || p->taps[1] == 3) && (p->taps[2] == 2 || p->taps[2] == 3);

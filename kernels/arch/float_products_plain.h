@@ -7,7 +7,7 @@
 
 #include "arch/float_products.h"
 
-// Each inner loop gets the registers for itself.
+// Not inlined, so that each inner loop has all registers.
 #define NOINLINE static __attribute__((noinline))
 
 // Stores the sums of a block, with the bias of each row.
@@ -152,7 +152,7 @@ static pt_block pt_choose_block(const pt_products *p) {
     return (pt_block){sum_1x1, 1, 1, false};
 }
 
-// For single columns of at least four rows.
+// The block for single columns of at least four rows.
 static const pt_block pt_column_block = {sum_4x1, 4, 1, false};
 
 // ---- rows with few taps: the weights stay in registers

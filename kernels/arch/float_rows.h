@@ -48,13 +48,14 @@ static inline void pt_relu_row(float *out_floats, const float *in_floats, int32_
     }
 }
 
-// As many of the first elements of pt_normalize_row as vectors could do to the bit.
+// Computes the first elements of pt_normalize_row, as many as vectors compute exactly. Returns
+// their number.
 static inline int32_t pt_normalize_vectors(float *out, const float *in, int32_t n, float mean,
                                            float scale, float shift) {
     int32_t done = 0;
 #if PT_FLOAT_VECTORS
     if (n < 16 || (out < in + n && in < out + n)) {
-        return 0; // in place there would be no second try
+        return 0; // in place the input would be overwritten
     }
     const float32x4_t means = vdupq_n_f32(mean), scales = vdupq_n_f32(scale);
     const float32x4_t shifts = vdupq_n_f32(shift);

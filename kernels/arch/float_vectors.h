@@ -14,7 +14,7 @@
 // FPSCR's flags of a subnormal operand and of a subnormal result, both of which stay set.
 enum { PT_SUBNORMAL = 1 << 7 | 1 << 3 };
 
-// Begins to watch for subnormal numbers; returns what pt_was_exact needs.
+// Starts watching for subnormal numbers; returns the argument of pt_was_exact.
 static inline uint32_t pt_watch_subnormal(void) {
     const uint32_t before = __builtin_arm_get_fpscr();
     __builtin_arm_set_fpscr(before & ~(uint32_t)PT_SUBNORMAL);
@@ -22,7 +22,7 @@ static inline uint32_t pt_watch_subnormal(void) {
     return before;
 }
 
-// True if the values stored since then had none. Restores the flags that were set before.
+// True if no value stored since then was subnormal. Restores the earlier flags.
 static inline bool pt_was_exact(uint32_t before) {
     __asm__ volatile("" : : : "memory");
     const uint32_t after = __builtin_arm_get_fpscr();

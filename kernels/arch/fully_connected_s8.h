@@ -14,17 +14,17 @@ typedef struct pt_linear {
     int32_t rows, depth, outputs;
     int32_t x_offset, w_offset;
     const int32_t *addends; // NULL for none
-    bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
-    bool small_addends;     // true: pt_addends_are_small, as a check found; else not known
+    bool exact_addends;     // added as int64, without the wraparound of the reference's int32
+    bool small_addends;     // true: a check found pt_addends_are_small; false: unknown
     int32_t multiplier, shift;
     pt_range range;
     const void *packed; // by pt_pack_rows, or NULL
 } pt_linear;
 
-// A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
-// besides. The scratch is the same for all instruction sets.
+// Scratch, equal for all ISAs: of a whole row two bytes a value, of a part eight bytes a value and
+// the sums of the outputs.
 enum {
-    PT_MAX_ROW = 2048, // longer ones are not taken whole
+    PT_MAX_ROW = 2048, // longer rows are divided into parts
     PT_ROW_PART = 256,
 };
 
@@ -45,27 +45,27 @@ static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
 }
 
 static inline bool pt_addends_are_small(const pt_linear *p) {
-    uint32_t limits = 0; // bits that stay clear while all are
+    uint32_t limits = 0; // bits that stay clear if all addends are small
     for (int32_t j = 0; p->addends && j < p->outputs; j++) {
         limits |= (uint32_t)p->addends[j] + PT_BIAS_LIMIT;
     }
     return limits < 2 * PT_BIAS_LIMIT;
 }
 
-// True where the sums of these rows scale to their outputs in one go, whatever the values are.
+// True if pt_scale covers all sums of these rows, for any values.
 static inline bool pt_rows_are_fast(const pt_linear *p) {
     return p->depth % 4 == 0 && p->depth > 0 && p->depth <= PT_MAX_ROW &&
            pt_scales_fast(p->multiplier, p->shift) && (p->small_addends || pt_addends_are_small(p));
 }
 
-enum { PT_ROWS_BEHIND = 12 }; // bytes behind packed rows that loops may read
+enum { PT_ROWS_BEHIND = 12 }; // bytes that loops may read behind packed rows
 
-// Rows that pt_pack_rows takes: by fours.
+// Returns the number of rows that pt_pack_rows packs, a multiple of 4.
 static inline int32_t pt_packed_outputs(int32_t outputs) {
     return outputs & ~3;
 }
 
-// Bytes that it writes: two a weight; 0 where it is of no use.
+// Returns the bytes that it writes, two a weight; 0 if packing does not help.
 static inline uint32_t pt_packed_rows(int32_t depth, int32_t outputs) {
     bool useful = depth > 0 && depth % 4 == 0 && depth <= PT_MAX_ROW && outputs > 3 &&
                   outputs < (1 << 24) / PT_MAX_ROW;
@@ -74,9 +74,9 @@ static inline uint32_t pt_packed_rows(int32_t depth, int32_t outputs) {
 
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE
 
-// One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
-// `row_sum` is w_offset times the sum over k of x[k] + x_offset. Scratch: of pt_row_scratch bytes
-// where PT_ROWS_NEED_SCRATCH.
+// Multiplies one row x. Returns false, with nothing done, if the loop does not cover it; dot.h
+// gives the same bytes. `row_sum` is w_offset times the sum over k of x[k] + x_offset. Scratch:
+// pt_row_scratch bytes if PT_ROWS_NEED_SCRATCH.
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch);
 

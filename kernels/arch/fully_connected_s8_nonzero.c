@@ -24,7 +24,7 @@ PT_SIZE(pt_value_at, 8);
 #include "arch/v6m/fully_connected_s8.inc"
 #endif
 
-// The n values of x that are not zero; zeros make them a multiple of 4.
+// Lists the nonzero ones of n values of x, filled up with zeros to a multiple of 4.
 static int32_t list_values(const int8_t *x, int32_t offset, int32_t n, pt_value_at *list) {
     pt_value_at *to = list;
     for (int32_t k = 0; k < n; k++) {
@@ -49,8 +49,8 @@ static bool scales_fast(const pt_linear *p, int64_t row_sum) {
     return fast;
 }
 
-// Adds products of the listed values with four rows of weights at a time. Of the last rows, the
-// first stands for those that are not there.
+// Adds products of the listed values with four rows of weights at a time. Missing rows of the last
+// four are replaced by the first of them.
 static void fc_nonzero_add_products(const pt_linear *p, const pt_value_at *list, int32_t count,
                                     const int8_t *w, int32_t *sums) {
     int32_t left = p->outputs, rest[4];

@@ -18,7 +18,7 @@ bool pt_gemm_s8_scales_fast(const pt_gemm_s8 *layer) {
 
 #if !defined(PT_IM2COL_PAIRS)
 
-// Four channels at a time, and the rest singly, as four of which one counts.
+// Multiplies four channels at a time, and each channel of the rest as four equal ones.
 void pt_multiply_patch(const pt_gemm_s8 *layer, const int8_t *patch, int8_t *out) {
     int32_t n = 4, stride = layer->depth;
     for (int32_t o = 0; o < layer->channels; o += n) {

@@ -46,54 +46,55 @@ typedef struct pt_gemm_s8 {
     int32_t out_stride; // bytes from the outputs of a patch to those of the next
     void *block;        // scratch
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
-    int32_t capacity_bytes; // of it; 0 where patches stay bytes
+    int32_t capacity_bytes; // of `block`; 0 if patches stay bytes
 #else
-    int32_t capacity_patches; // of it
+    int32_t capacity_patches; // of `block`
 #endif
-    int32_t width;         // patches of the block that is being packed
-    bool in_parts;         // not all channels at a time
-    uint8_t core;          // that they are packed for
+    int32_t width;         // patches of the current block
+    bool in_parts;         // channels are divided into parts
+    uint8_t core;          // the core that the weights are packed for
     const void *packed;    // the channels as pt_pack_layer wrote them, or NULL
-    bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    bool scales_fast;      // pt_scale and pt_saturate_int8 cover all sums
     bool by_depth;         // words of the block are pairs of values, not of patches
-    const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
+    const int32_t *folded; // bias plus offset times sum of weights, if the ISA folds them
 #if PT_HAS_ANY_CORE
-    int8_t *unpacked; // room for the weights of a channel
+    int8_t *unpacked; // memory for the weights of a channel
 #endif
 #if defined(PT_IM2COL_PAIRS)
-    uint32_t *spare; // scratch behind the block, for what is made of channels while the layer runs
+    uint32_t *spare; // scratch behind the block, for packed channels or folded biases
     uint32_t spare_bytes;
 #endif
 #if defined(PT_LOOPS_V6M)
-    int32_t patches; // of the image; 0 where they are not known
-    bool uses_spare; // for what is `packed`
+    int32_t patches; // of the image; 0 if unknown
+    bool uses_spare; // `packed` lies in spare
 #endif
 } pt_gemm_s8;
 
-// n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
+// Multiplies n patches, the first at `patches`, `stride` bytes apart; the outputs of a patch lie in
+// a row.
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out);
 void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out);
 
-// True when pt_scale takes all sums of the layer to outputs that are not limited yet.
+// True if pt_scale covers all sums of the layer, before clamping.
 bool pt_gemm_s8_scales_fast(const pt_gemm_s8 *layer);
 
-// Bytes that pt_pack_layer writes: two a weight and four words a channel.
+// Returns the bytes that pt_pack_layer writes: two a weight and four words a channel.
 static inline uint32_t pt_gemm_s8_bytes(int32_t depth, int32_t channels) {
     return (((uint32_t)channels + 1) & ~1u) * (2 * (((uint32_t)depth + 3) & ~3u) + 16);
 }
 
-// ---- weights as loops read them that take them packed
+// ---- packed weights
 
-// Writes of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns
-// the end; `fit` becomes 0 if two weights of a step are -128.
+// Packs the weights of channel o by twos, then folded bias, shift and multiplier. Returns the end;
+// *fit becomes 0 if both weights of a word are -128.
 uint32_t *pt_pair_channel_v6m(const pt_gemm_s8 *layer, int32_t o, uint32_t *words, uint32_t *fit);
 
-// Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
-// other. Zeros fill the last four. Returns the end.
+// Packs the doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of the
+// first channel, then of the second. Zeros fill the last four. Returns the end.
 uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to);
 
-// To the channels that follow the layer's.
+// Moves to the channels behind the layer's.
 static inline void pt_skip_channels(pt_gemm_s8 *layer) {
     if (layer->packed) {
         layer->packed =
@@ -105,8 +106,8 @@ static inline void pt_skip_channels(pt_gemm_s8 *layer) {
     layer->output.shifts += layer->channels;
 }
 
-// Bytes of scratch that every ISA can work with, and bytes with which all are at their best. They
-// depend on the shape alone: the host computes the bytes that a board needs.
+// Minimum bytes of scratch on every ISA, and bytes with which all are fastest. They depend on the
+// shape alone, so that the host computes the bytes for a board.
 static inline uint32_t pt_min_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }
@@ -116,9 +117,9 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return min <= 170 ? 512 : min <= 2048 ? 3 * min : min;
 }
 
-// Bytes of scratch with which the loops of a core are at their best for groups of `channels`, in an
-// image of a number of patches; 0 where pt_useful_scratch is enough. The loops keep packed
-// channels in it: for those that do not fit the patches are gathered again.
+// Returns the bytes of scratch with which the loops of a core are fastest, for groups of `channels`
+// and an image of `patches`; 0 if pt_useful_scratch is enough. The loops keep packed channels in
+// scratch, and gather the patches again for channels that do not fit.
 static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t channels,
                                       int32_t patches) {
     enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
@@ -138,14 +139,14 @@ static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t chann
     return 4 * even + channel * (n < max ? n : max);
 }
 
-// More of it, for layers whose patches lie in a row.
+// Additional scratch for layers whose patches lie in a row.
 enum { PT_TABLE_BYTES = 1024 };
 
 static inline uint32_t pt_useful_table(int32_t channels) {
     return channels < PT_TABLE_BYTES / 16 ? 16 * (uint32_t)channels : PT_TABLE_BYTES;
 }
 
-// One patch as it lies, without scratch, where PT_MULTIPLIES_PATCH.
+// If PT_MULTIPLIES_PATCH, pt_multiply_patch multiplies one patch in place, without scratch.
 #if defined(PT_IM2COL_PAIRS)
 enum { PT_MULTIPLIES_PATCH = 0 };
 #else

@@ -12,8 +12,8 @@
 #define PT_SIZE(type, bytes) \
     PT_STATIC_ASSERT(sizeof(type) == (bytes), "assembler has a " #type " of " #bytes)
 
-// Assembler takes nearly all registers: gcc allows it at -O1 and above alone, with
-// -fomit-frame-pointer. The code after this is compiled at -O1 in builds without optimisation, too.
+// The assembler uses nearly all registers, which gcc allows only at -O1 and above, with
+// -fomit-frame-pointer. Builds without optimisation compile the following code at -O1.
 #if defined(__arm__) && defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__)
 #pragma GCC optimize("O1")
 #endif

@@ -14,14 +14,14 @@
 typedef struct pt_taps {
     const int8_t *in;
     int32_t rows, columns;
-    int32_t step, row_step; // from a tap to the next of its row; from a row to the next
+    int32_t step, row_step; // bytes from tap to tap in a row; from row to row
 } pt_taps;
 
 #if defined(__ARM_FEATURE_MVE)
 
 enum { PT_AVERAGES = 8, PT_MAXIMA = 16, PT_FEWEST_MAXIMA = 1 }; // channels at a time
 
-// Sums of n channels from `row` on, of at most 255 taps.
+// Sums n channels from `row` on, of at most 255 taps.
 static inline int16x8_t pt_sum_eight(const pt_taps *t, const int8_t *row, int32_t n) {
     int16x8_t sums = vdupq_n_s16(0);
     for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
@@ -41,7 +41,7 @@ static inline int16x8_t pt_sum_eight(const pt_taps *t, const int8_t *row, int32_
     return sums;
 }
 
-// Adds to PT_AVERAGES sums those of n channels, of their values plus 128, of at most 255 taps.
+// Adds the values plus 128 of n channels, of at most 255 taps, to PT_AVERAGES sums.
 static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
     const uint32_t bias = 128 * (uint32_t)(t->rows * t->columns);
     int16_t some[PT_AVERAGES];
@@ -52,8 +52,8 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
     }
 }
 
-// The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
-// for each that lies half-way between two.
+// Averages n channels from `o` on, of 1 to 128 taps, rounded to the nearest integer. Returns a bit
+// for each channel whose average lies half-way between two integers.
 static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     int16x8_t sums = pt_sum_eight(t, t->in + o, n);
     int16_t stored[PT_AVERAGES];
@@ -77,7 +77,7 @@ static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, i
     return halves;
 }
 
-// The largest taps of n channels from `o` on: PT_FEWEST_MAXIMA to PT_MAXIMA.
+// Computes the maxima of n channels from `o` on; n is PT_FEWEST_MAXIMA to PT_MAXIMA.
 static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     mve_pred16_t p = vctp8q((uint32_t)n);
     int8x16_t max = vdupq_n_s8(INT8_MIN);
@@ -93,7 +93,7 @@ static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *o
 
 #else
 
-enum { PT_AVERAGES = 0 }; // there are none of its own
+enum { PT_AVERAGES = 0 }; // the ISA has no loop
 
 static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
     (void)t, (void)o, (void)n, (void)out;

@@ -78,16 +78,16 @@ static inline int32_t pt_limit_uint8(int32_t v) {
 
 #if defined(__arm__)
 
-// A positive number as factor of float32 values, without their arithmetic: an integer of 31 bits,
-// and the shift that takes the upper half of a product with a mantissa of 32 bits to the value if
-// its exponent is 0.
+// A positive factor of float32 values, for arithmetic on integers: a mantissa of 31 bits, and the
+// right shift that turns the upper half of its product with a mantissa of 32 bits into the result,
+// for exponent 0.
 typedef struct pt_factor {
     uint32_t mantissa;
     int32_t shift;
 } pt_factor;
 
-// A factor so large that subnormal values count, or so small that infinity would be a number, is
-// given a shift with which no value is fast.
+// A factor so large that subnormal values matter, or so small that infinity would scale to a
+// number, gets a shift with which no value is fast.
 static inline pt_factor pt_make_factor(float x) {
     uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
@@ -96,7 +96,7 @@ static inline pt_factor pt_make_factor(float x) {
     return (pt_factor){((bits & 0x007FFFFF) | 0x00800000) << 7, fits ? 283 - (int32_t)exponent : 0};
 }
 
-// The upper half of a product, or up to 2 less.
+// Returns the upper half of a product, or up to 2 less.
 static inline uint32_t pt_upper_product(uint32_t a, uint32_t b) {
 #if defined(__ARM_ARCH_6M__)
     uint32_t a_low = a & 0xFFFF, a_high = a >> 16, b_low = b & 0xFFFF, b_high = b >> 16;
@@ -114,7 +114,7 @@ pt_quantize_fast(float x, const pt_factor *inverse, float inverse_scale, int32_t
     if (__builtin_expect((uint32_t)shift - 20 < 12, 1)) { // from less than 1 to 2^11
         uint32_t product = pt_upper_product(bits << 8 | 0x80000000, inverse->mantissa);
         uint32_t fraction = product << (32 - shift);
-        // Near a half it is the product's rounding to float32 that decides.
+        // Near a half the rounding of the product to float32 decides.
         if (__builtin_expect(fraction - 0x80000000 + (1 << 19) >= 1 << 20, 1)) {
             int32_t rounded = (int32_t)((product >> shift) + (fraction >> 31));
             return zero_point + (rounded ^ sign) - sign;

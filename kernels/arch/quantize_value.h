@@ -6,20 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The zero points that pt_quantize_value takes: from minus this to this.
+// The range of zero points of pt_quantize_value: from minus this to this.
 enum { PT_NARROW_ZERO_POINT = 1 << 16 };
 
 static inline bool pt_is_narrow(int32_t zero_point) {
     return zero_point >= -PT_NARROW_ZERO_POINT && zero_point <= PT_NARROW_ZERO_POINT;
 }
 
-// round(x * inverse_scale) + zero_point with halves to even; a value beyond 16 bits is only sure
-// to lie beyond them, on the same side. 0 for NaN.
+// round(x * inverse_scale) + zero_point with halves to even; a result beyond 16 bits is not exact,
+// but lies beyond them on the same side. NaN gives 0.
 
 #if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)
 
-// Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
-// zero point) is exact. vcvt saturates and makes 0 of NaN.
+// A float near 1.5 * 2^23 has no fraction: adding it rounds, and subtracting it again (less the
+// zero point) is exact. VCVT saturates, and turns NaN into 0.
 static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t zero_point) {
     float rounded = (x * inverse_scale + 0x1.8p+23f) - (0x1.8p+23f - (float)zero_point);
     int32_t q;

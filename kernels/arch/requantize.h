@@ -31,7 +31,7 @@ static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t s
     return (((high + (high >> 31)) >> halvings) + 1) >> 1;
 }
 
-// From a requantized value to an int8 of the output.
+// Output offset and range of the int8 output.
 typedef struct pt_range {
     int32_t offset, min, max;
 } pt_range;
@@ -40,12 +40,12 @@ static inline int8_t pt_to_int8(int32_t requantized, const pt_range *r) {
     return (int8_t)pt_clamp(pt_add_int32(requantized, r->offset), r->min, r->max);
 }
 
-// True when the range is less than int8's.
+// True if the range is narrower than int8's.
 static inline bool pt_narrows(const pt_range *r) {
     return r->min > INT8_MIN || r->max < INT8_MAX;
 }
 
-// From sums to outputs, with a multiplier for each channel.
+// Requantization parameters of each channel.
 typedef struct pt_channels {
     const int32_t *bias; // NULL for none
     const int32_t *multipliers, *shifts;

@@ -11,7 +11,7 @@
 // (value * multiplier + 2^30) >> 31, for a multiplier of at least 0.
 #if defined(__ARM_ARCH_6M__)
 
-// From products of 16-bit halves: the core has no long multiplication.
+// Computed from products of 16-bit halves: the core has no long multiplication.
 static inline int32_t pt_high_product(int32_t value, int32_t multiplier) {
     uint32_t low = (uint32_t)value & 0xFFFF, m_low = (uint32_t)multiplier & 0xFFFF;
     int32_t high = value >> 16, m_high = multiplier >> 16;
@@ -29,24 +29,25 @@ static inline int32_t pt_high_product(int32_t value, int32_t multiplier) {
 #endif
 
 enum {
-    PT_SUM_LIMIT = 1 << 30, // the double of a smaller sum is an int32
+    PT_SUM_LIMIT = 1 << 30, // twice a smaller sum fits into int32
     PT_BIAS_LIMIT = 1 << 29,
     PT_MAX_PRODUCTS =
-        (1 << 29) / (383 * 128), // of an int8 with an offset of at most 255, and an int8
-    PT_MAX_SHIFT = 20,           // with it an offset stays far from the limits of an int32
+        (1 << 29) / (383 * 128), // products of an int8 plus an offset of at most 255, and an int8
+    PT_MAX_SHIFT = 20,           // keeps the shifted offset far from the limits of int32
 };
 
 static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
     return multiplier >= 0 && shift < 0 && shift >= -PT_MAX_SHIFT;
 }
 
-// The summand of pt_scale: a half, and the output's offset. For a shift that is not fast any
-// number: if an image leaves out the shifts that its loops read, they have any value.
+// Returns the addend of pt_scale: a half plus the output's offset. A shift that is not fast gives
+// an undefined number, without fault: a .ptm file may omit the shifts, and then their values are
+// arbitrary.
 static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
     return (int32_t)((2 * (uint32_t)offset + 1) << (~(uint32_t)shift & 31));
 }
 
-// The output, before it is limited, of the sum that is half of `doubled`; `right` is -shift.
+// Returns the output, before saturation, of the sum `doubled` / 2; `right` is -shift.
 #if defined(__ARM_FEATURE_DSP)
 
 static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t right,
@@ -75,12 +76,11 @@ static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t righ
 
 #endif
 
-// An operand of an addition: a difference to a zero point, shifted up by 20 bits and requantized.
+// An operand of an addition: the difference to a zero point, shifted up by 20 bits and requantized.
 typedef struct pt_operand {
     int32_t zero_point; // -255..255
     int32_t multiplier, right, rounding;
-    int32_t
-        signs; // -1 where negative values are rounded another way, as they are if `right` is not 0
+    int32_t signs; // -1 if negative values round differently: if `right` is not 0
 } pt_operand;
 
 static inline bool pt_is_fast_operand(int32_t multiplier, int32_t shift) {

@@ -5,21 +5,21 @@
 
 #include <picotorch/kernel.h>
 
-// A loop whose rounds write different outputs: each round is for one thread. The loop asks
-// pt_skips_round in each, fails only where c->poll does, and uses no scratch of `c`.
+// A loop whose rounds write different outputs: one thread runs each round. The loop calls
+// pt_skips_round in each round, fails only if c->poll does, and uses no scratch of `c`.
 typedef int pt_shared_loop(pt_context *c, const void *task);
 
 #if defined(PT_HOST) && !defined(_WIN32)
 #define PT_HAS_THREADS 1
 
-// A kernel asks once before a loop of `steps` (see pt_count_work) with `round` of them in each
-// round: true where the program around the library has threads for it.
+// Called once before a loop of `steps` (see pt_count_work), `round` steps in each round: true if
+// the program around the library provides threads.
 bool pt_shares(int64_t steps, int64_t round);
 
-// Runs a loop in all threads, after pt_shares was true for it.
+// Runs a loop in all threads, after pt_shares returned true.
 PT_MUST_USE int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t round);
 
-// True where another thread does the round that begins.
+// True if another thread runs the round that begins.
 bool pt_skips_round(void);
 
 #else

@@ -3,7 +3,7 @@
 #ifndef PT_ARCH_VECTORS_H
 #define PT_ARCH_VECTORS_H
 
-// The kinds of a processor; an upper one is not in all of them.
+// The vector ISAs of a processor; not every processor has the upper one.
 enum {
     PT_VECTORS_NONE,
     PT_VECTORS_LOWER, // SSE2, NEON
@@ -19,7 +19,8 @@ enum {
 #if defined(PT_X86) || defined(PT_ARM64)
 #define PT_HAS_HOST_VECTORS
 
-// Returns the kind that loops use. The library has no variables: the program around it decides.
+// Returns the vector ISA that loops use. The program around the library defines this function,
+// since the library has no variables.
 int pt_vectors(void);
 
 #endif

@@ -14,7 +14,7 @@ typedef pt_convolution convolution;
 
 // ---- arguments
 
-// Places behind the output's offset, in all convolutions.
+// Positions of arguments behind the output's offset, in all convolutions.
 enum {
     MULTIPLIERS = QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS - QUANTIZED_CONV2D_OUTPUT_OFFSET,
     SHIFTS = QUANTIZED_CONV2D_REQUANTIZE_SHIFTS - QUANTIZED_CONV2D_OUTPUT_OFFSET,
@@ -93,7 +93,7 @@ static bool has_bytes(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return pt_nbytes(&t) >= bytes;
 }
 
-// Bytes of scratch that are of use beside pt_useful_scratch.
+// Returns the bytes of useful scratch beyond pt_useful_scratch.
 static uint32_t useful_table(const convolution *x) {
     return x->in_place ? pt_useful_table(x->out.channels) : 0;
 }
@@ -121,8 +121,8 @@ static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
                          .pixel = x->in.channels};
 }
 
-// Wishes for what the first form that takes this convolution has a use for. Apart: no other part of
-// a check needs its stack.
+// Prefers the scratch of the first variant that supports this convolution. Not inlined: no other
+// part of a check needs its stack.
 static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, uint32_t used) {
     const pt_geometry g = geometry_of(x);
     const pt_gemm_s8 layer = layer_of(x);
@@ -138,12 +138,12 @@ static __attribute__((noinline)) void prefer_variant(const pt_convolution *x, ui
     }
 }
 
-// Bytes that the loops of the core have a use for.
+// Returns the bytes of scratch with which the core's loops are fastest.
 static uint32_t max_of_loops(const pt_convolution *x, uint8_t core) {
     return pt_max_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
 }
 
-// True where what is packed leaves nothing that V6M would make room for.
+// True if the v6m loops need no more scratch, since weights are packed.
 static bool needs_no_more(const pt_convolution *x, uint8_t core, bool packed) {
     return packed && core == PT_CORE_V6M && pt_v6m_uses_packed(x->depth);
 }
@@ -170,7 +170,7 @@ static bool conv_s8_is_constant(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
 }
 
-// The arguments of a convolution that are packed.
+// The arguments that packed weights replace.
 static const uint8_t packed_arguments[] = {QUANTIZED_CONV2D_WEIGHT, QUANTIZED_CONV2D_BIAS,
                                            QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS,
                                            QUANTIZED_CONV2D_REQUANTIZE_SHIFTS};
@@ -185,7 +185,7 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
     return constant;
 }
 
-// True where the loops of DSP for two patches read plain weights beside packed ones.
+// True if the im2row variant reads plain weights beside the packed ones.
 static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *layer) {
     const pt_conv_variant *variant =
         PT_HAS_CONV_VARIANTS ? pt_build_conv_variants[PT_VARIANT_IM2ROW] : NULL;
@@ -195,7 +195,7 @@ static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *la
     return variant && core == PT_CORE_DSP && x->channels % 4 && variant->scratch(&g, &packed);
 }
 
-// For those who write images: what is the same for all groups.
+// Notes for the writer of a .ptm file how all groups use the weights.
 static void note_use(pt_context *c, const convolution *x) {
     pt_gemm_s8 layer = layer_of(x);
     layer.channels = x->outputs;
@@ -210,8 +210,8 @@ static void note_use(pt_context *c, const convolution *x) {
     }
 }
 
-// Weights, bias, multipliers and shifts in the form that the core's loops like best. Returns
-// whether a run finds them: an image has those of some calls.
+// Packs weights, bias, multipliers and shifts for the core's loops. Returns true if a run has
+// packed weights: a .ptm file has those of some calls.
 static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_ref *args,
                                                        const convolution *x) {
     pt_gemm_s8 layer = layer_of(x);
@@ -249,18 +249,18 @@ static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool exp
 
 // ---- patches
 
-// True when the taps of a row lie side by side.
+// True if the taps of a row are contiguous.
 static bool is_contiguous(const convolution *x) {
     return x->window.dilation[PT_WIDTH] == 1 && x->channels == x->in.channels;
 }
 
 // ---- images
 
-// Where the next patch is.
+// Position of the next patch.
 typedef struct walk {
     int32_t row, column;
     pt_span rows;
-    int32_t inside, outside; // windows of this row from column to column are inside the input
+    int32_t inside, outside; // windows from column `inside` to `outside` lie in the input
     const int8_t *line;      // the first of its rows, if it is inside
 } walk;
 
@@ -274,13 +274,13 @@ static void conv_s8_begin_row(const convolution *x, const int8_t *in, int32_t ro
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && slack >= 0) {
-        const int32_t fitting = slack / stride + 1; // of a limited stride more than there are
+        const int32_t fitting = slack / stride + 1; // more than out.width for a limited stride
         at->outside = fitting < x->out.width ? fitting : x->out.width;
         at->line = in + at->rows.start * x->in.width * x->in.channels;
     }
 }
 
-// Patch i, of a window that is not inside the input or whose rows are not contiguous, in the group
+// Packs patch i, whose window is partly outside the input or has no contiguous rows, of the group
 // whose first channel is at `in`.
 static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_gemm_s8 *layer,
                                                 const int8_t *in, const walk *at, int32_t i) {
@@ -305,10 +305,10 @@ static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_g
     }
 }
 
-// Counts the patches to do before the next poll: not all of n only where they are many.
+// Counts the patches up to the next poll: all n, unless they are many.
 static __attribute__((noinline)) int count_patches(const convolution *x, const pt_gemm_s8 *layer,
                                                    int32_t n, int32_t *used) {
-    enum { FEWEST = 24 }; // a multiple of what all instruction sets take together
+    enum { FEWEST = 24 }; // a multiple of the block of every ISA
     const int32_t patch = x->depth * layer->channels;
     int32_t max = n;
     if ((int64_t)n * patch > PT_PART_STEPS) {
@@ -320,7 +320,7 @@ static __attribute__((noinline)) int count_patches(const convolution *x, const p
     return pt_count_product(x->c, max, patch);
 }
 
-// `left` patches from `at` on.
+// Convolves `left` patches from `at` on.
 static void convolve_some(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, walk *at,
                           int32_t left, int8_t *out) {
     const pt_window *w = &x->window;
@@ -351,7 +351,7 @@ static void convolve_some(const convolution *x, pt_gemm_s8 *layer, const int8_t 
     }
 }
 
-// A block of patches at a time, from row to row.
+// Convolves block by block, from row to row.
 static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     int32_t some;
     walk at;
@@ -364,7 +364,7 @@ static int convolve_blocks(const convolution *x, pt_gemm_s8 *layer, const int8_t
     return PT_ERROR_OK;
 }
 
-// Patches that are pixels of the input: at stride 1 all of them lie in a row.
+// Convolves patches that are pixels of the input; at stride 1 all pixels lie in a row.
 static int convolve_1x1(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     const int32_t *stride = x->window.stride;
     int32_t n = x->out.width, height = x->out.height, step = stride[PT_WIDTH] * x->in.channels;
@@ -432,7 +432,7 @@ static int convolve_shared_rows(pt_context *c, const void *task) {
     return PT_ERROR_OK;
 }
 
-// Does the outputs of a group if they are many; else *done stays false.
+// Computes the outputs of a group in threads if they are many; else *done stays false.
 static int share_channels(const convolution *x, const pt_gemm_s8 *layer, const int8_t *in,
                           int8_t *out, bool *done) {
     const shared_image t = {x, layer, in, out};
@@ -446,7 +446,7 @@ static int share_channels(const convolution *x, const pt_gemm_s8 *layer, const i
     return pt_share_loop(x->c, x->in_place ? convolve_shared_1x1 : convolve_shared_rows, &t, round);
 }
 
-// The outputs of one group.
+// Computes the outputs of one group.
 static int conv_s8_convolve_channels(const convolution *x, pt_gemm_s8 *layer, const int8_t *in,
                                      int8_t *out) {
     bool done = false;
@@ -459,7 +459,7 @@ static int conv_s8_convolve_channels(const convolution *x, pt_gemm_s8 *layer, co
     return x->in_place ? convolve_1x1(x, layer, in, out) : convolve_blocks(x, layer, in, out);
 }
 
-// The same with as many channels at a time as the ISA takes.
+// The same, for as many channels at a time as the ISA begins.
 static __attribute__((noinline)) int conv_s8_convolve_parts(const convolution *x, pt_gemm_s8 *layer,
                                                             const int8_t *in, int8_t *out,
                                                             uint32_t *scratch) {
@@ -473,7 +473,7 @@ static __attribute__((noinline)) int conv_s8_convolve_parts(const convolution *x
     return PT_ERROR_OK;
 }
 
-// Where temp memory has no room.
+// Used if temp memory has no space for the channels.
 static __attribute__((noinline)) int
 convolve_parts_by_stack(const convolution *x, pt_gemm_s8 *layer, const int8_t *in, int8_t *out) {
     uint32_t scratch[PT_CHANNEL_WORDS];
@@ -485,8 +485,7 @@ static bool conv_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const int8_
     return pt_convolve(g, layer, in, out, block, bytes);
 }
 
-// The way that the instruction set has for whole images, if it takes this one. Apart: no other way
-// needs its stack.
+// Calls pt_convolve, the ISA's loop over whole images. Not inlined: no other path needs its stack.
 static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_gemm_s8 *layer,
                                                       const int8_t *in, int8_t *out, uint32_t bytes,
                                                       bool *done) {
@@ -510,7 +509,7 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_gem
     return PT_ERROR_OK;
 }
 
-// By the forms that take much scratch; apart, as convolve_at_once.
+// Tries the variants. Not inlined, as convolve_at_once.
 static __attribute__((noinline)) int convolve_by_variants(const convolution *x, pt_gemm_s8 *layer,
                                                           const int8_t *in, int8_t *out,
                                                           bool *done) {
@@ -530,8 +529,8 @@ static __attribute__((noinline)) int convolve_by_variants(const convolution *x, 
 }
 
 #if defined(PT_IM2COL_PAIRS)
-// Takes what is preferred of the temp memory, from `scratch` on where that lies in it, if it is
-// more than `bytes`.
+// Returns a larger scratch in temp memory, up to the preferred size, if it exceeds `bytes`; it
+// starts at `scratch` if that lies in temp memory.
 static void *larger_scratch(const convolution *x, pt_gemm_s8 *layer, void *scratch,
                             uint32_t *bytes) {
     const pt_context *c = x->c;
@@ -571,7 +570,8 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
 #if defined(PT_IM2COL_PAIRS)
     const uint32_t own_bytes = bytes;
     scratch = larger_scratch(x, &layer, scratch, &bytes);
-    channel_scratch = bytes > own_bytes ? NULL : channel_scratch; // it may lie there
+    channel_scratch =
+        bytes > own_bytes ? NULL : channel_scratch; // the larger scratch may overlap it
 #endif
     pt_begin_layer(&layer, scratch, bytes);
     uint32_t *behind = pt_channel_scratch(&layer);
@@ -622,11 +622,11 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
 
 // ---- without scratch
 
-// Cold: for size, since it is for those who are short of memory.
+// Cold, optimized for size: used only when memory is short.
 #define COLD __attribute__((noinline, cold))
 
-// The products of channel o and the window that begins at a row and a column of the image at `in`.
-// Apart, for its innermost loop to have all that it needs in registers.
+// Sums the products of channel o and the window that begins at (row, left) of the image at `in`.
+// Not inlined, so that the inner loop has all registers.
 static COLD uint32_t conv_s8_sum_window(const convolution *x, const int8_t *in, int32_t o,
                                         int32_t row, int32_t left) {
     const pt_window *w = &x->window;
@@ -690,7 +690,7 @@ static int conv_s8_run_convolution(pt_context *c, const pt_ref *args, bool expli
         x.is_left_out = x.packed && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_set_variant_scratch(&x, 0);
     }
-    if (bytes == 0) { // an image whose calls are not checked has what is used
+    if (bytes == 0) { // a .ptm file whose calls are not checked has its scratch
         return PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)
                                                 : PT_ERROR_MEMORY_ALLOCATION_FAILED;
     }

@@ -37,7 +37,7 @@ static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
     return pt_nbytes(&t);
 }
 
-// True where padding, the negative of the offset, is an int8, as patches want it.
+// True if padding, the negative of the offset, is an int8, as patches require.
 static bool pads_with_int8(const pt_convolution *x) {
     return x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
 }
@@ -46,8 +46,8 @@ static bool pads_with_int8(const pt_convolution *x) {
 
 enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
-// Bytes of the weights of an input channel with the taps of an output in a row; 0 where it has but
-// one output, they are too many, or planes take them.
+// Returns the bytes of the transposed weights of an input channel; 0 if it has one output, if they
+// are too many, or if planes are used.
 static uint32_t transposed_bytes(const pt_convolution *x) {
     int64_t bytes = ((int64_t)x->depth * x->outputs + 3) & ~3;
     bool takes = x->outputs > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x) &&
@@ -65,7 +65,7 @@ static void transpose_weights(const pt_convolution *x, const int8_t *weights, in
     }
 }
 
-// Bytes of a channel of an image with its padding; 0 where they are too many to copy it first.
+// Returns the bytes of a padded channel of an image; 0 if they are too many for a copy.
 static uint32_t padded_bytes(const pt_convolution *x) {
     const int32_t *padding = x->window.padding;
     int64_t bytes = (x->in.height + 2 * (int64_t)padding[PT_HEIGHT]) *
@@ -73,7 +73,7 @@ static uint32_t padded_bytes(const pt_convolution *x) {
     return bytes <= PADDED_LIMIT ? ((uint32_t)bytes + 3) & ~3u : 0;
 }
 
-// The channel at `from` of an image to the middle of one that is larger by its padding.
+// Copies the channel at `from` to the middle of an image that is larger by the padding.
 static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *to, int8_t value) {
     int32_t above = (to->height - in->height) / 2, before = (to->width - in->width) / 2;
     int8_t *row = to->data + above * to->width + before;
@@ -85,7 +85,7 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
     }
 }
 
-// Leaves the convolution of the last channel in x.
+// Convolves each input channel on its own; x describes the last one afterwards.
 static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x, int8_t *scratch,
                                                                uint32_t bytes) {
     const pt_image in = x->in;
@@ -125,7 +125,7 @@ static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x
 
 // ---- arguments
 
-// Bytes of scratch that the convolution can work with, and those with which it is at its best.
+// Return the minimum scratch, and the scratch with which the convolution is fastest.
 static uint32_t min_scratch(const pt_convolution *x) {
     uint32_t transposed = transposed_bytes(x);
     return transposed ? transposed + pt_min_scratch(x->depth) : pt_plane_scratch(x);
@@ -147,7 +147,7 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
         pt_use_scratch(c, used);
     }
     if (transposed_bytes(&x)) {
-        x.groups = x.in.channels = 1; // as they are run
+        x.groups = x.in.channels = 1; // as the run calls them
         pt_prefer_more(&x, (used + 7) & ~7u);
     }
     return PT_ERROR_OK;
@@ -176,7 +176,7 @@ static pt_pixel_taps make_taps(const pt_convolution *x, const int8_t *in, const 
     return p;
 }
 
-// Four channels from `o` on, of as many input channels.
+// Computes four channels from `o` on, one for each input channel.
 static inline __attribute__((always_inline)) void
 run_four(const pt_convolution *x, const pt_pixel_taps *p, int32_t o, bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
@@ -199,7 +199,7 @@ run_four(const pt_convolution *x, const pt_pixel_taps *p, int32_t o, bool aligne
     }
 }
 
-// Apart, each keeps what it loops over in registers.
+// Not inlined, so that each loop has all registers.
 #define DEFINE_RUN_FOUR(name, aligned)                                                          \
     static __attribute__((noinline)) void name(const pt_convolution *x, const pt_pixel_taps *p, \
                                                int32_t o, int8_t *out) {                        \
@@ -282,7 +282,7 @@ static int run_shared_image(pt_context *c, const void *task) {
 
 static int share_image(const pt_convolution *x, const int8_t *in, int8_t *out) {
     const shared_image t = {x, in, out};
-    enum { TAP = 4 }; // steps: it takes as long as some products of other layers
+    enum { TAP = 4 }; // steps of a tap, which takes as long as 4 products of other layers
     const int64_t row = (int64_t)x->out.width * x->out.channels * x->depth * TAP;
     return pt_shares(row * x->out.height, row) ? pt_share_loop(x->c, run_shared_image, &t, row)
                                                : depthwise_s8_run_image(x, in, out);
@@ -294,7 +294,7 @@ static bool depthwise_s8_convolve_part(pt_geometry *g, pt_gemm_s8 *layer, const 
     return true;
 }
 
-// Where the instruction set has a way for whole images.
+// Calls the ISA's loop over whole images.
 static int run_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;

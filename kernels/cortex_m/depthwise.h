@@ -5,12 +5,12 @@
 #include "cortex_m/convolution.h"
 
 // A depthwise convolution is a pt_convolution with a group for each input channel and weights (1,
-// height, width, output channels). Its offset is any.
+// height, width, output channels). Its offset may have any value.
 
-// Scratch bytes with which a 3x3 convolution goes through planes; 0 for those that do not.
+// Returns the bytes of scratch for planes; 0 for a convolution that planes do not support.
 uint32_t pt_plane_scratch(const pt_convolution *x);
-// Convolves x->in to x->out through planes in such scratch. *done becomes false, with part of it
-// done, when a channel has parameters that planes do not take. Polls.
+// Convolves x->in to x->out by planes in this scratch. Sets *done to false, with part of the output
+// written, if planes do not support a channel's parameters. Polls.
 int pt_run_planes(const pt_convolution *x, void *scratch, bool *done);
 
 #endif

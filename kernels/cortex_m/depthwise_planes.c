@@ -15,7 +15,7 @@ enum {
     MAX_BYTES = 8192,
 };
 
-// The image as it is gone through: rows may be its columns. Steps are in bytes.
+// An axis of the image: rows may be its columns. Steps are in bytes.
 typedef struct axis {
     int32_t in, out, stride, padding;
     int32_t in_step, out_step, weight_step;
@@ -26,14 +26,14 @@ typedef struct planes {
     int32_t channels;       // of the input in a group: those of some lanes
     int32_t columns, plane; // values of a row of a plane, and of a plane
     int32_t first;          // the column with the first value of the image
-    pt_pixels pixels;       // those that a row has room for
-    pt_plane *next;         // row that the next row of the image goes to
-    pt_plane *padding;      // the row that has no values of the image
+    pt_pixels pixels;       // those that fit into a row
+    pt_plane *next;         // destination of the next row of the image
+    pt_plane *padding;      // the row of padding
 } planes;
 
 // ---- geometry
 
-// Unsigned: a check may ask for an output that no memory could hold.
+// Unsigned, since a check may describe an output that fits into no memory.
 static axis make_axis(const pt_convolution *x, uint32_t d) {
     const pt_window *w = &x->window;
     uint32_t inputs = (uint32_t)x->in.channels, outputs = (uint32_t)x->out.channels;
@@ -55,8 +55,8 @@ static int32_t columns_of(const axis *a, int32_t outputs) {
     return outputs * a->stride * blocks_of(a, outputs) + 2;
 }
 
-// Bytes of scratch for an input channel. Blocks of six outputs make a row longer, up to twice, but
-// its values have 2 bytes.
+// Returns the bytes of scratch for an input channel. Blocks of six outputs make a row longer, up to
+// twice, but its values have 2 bytes.
 static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
     return (uint32_t)x->outputs * PT_DEPTHWISE_CHANNEL_BYTES +
            SLOTS * (uint32_t)columns_of(a, LANES) * (uint32_t)PT_PLANE_BYTES;
@@ -68,7 +68,7 @@ static bool depthwise_planes_s8_fits(const pt_convolution *x, const axis *a) {
            LANES * channel_bytes(x, a) <= MAX_BYTES;
 }
 
-// Steps done once a row count less with more channels.
+// More channels in a group amortize the work for each row.
 static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
     int32_t lanes = (x->in.channels + LANES - 1) / LANES;
     int32_t max = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(x, a)));
@@ -76,10 +76,11 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
     return LANES * (lanes < max ? lanes : max);
 }
 
-// Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
+// Selects rows along the axis that wastes the fewest outputs. Returns false if planes fit along
+// neither.
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
-    // beside a size of 0 the others may be huge
+    // beside a size of 0 other sizes may be huge
     bool along_width = (int64_t)blocks_of(&width, LANES) * height.out <=
                        (int64_t)blocks_of(&height, LANES) * width.out;
     if (!depthwise_planes_s8_fits(x, along_width ? &width : &height)) {
@@ -107,7 +108,7 @@ uint32_t pt_plane_scratch(const pt_convolution *x) {
 
 // ---- channels
 
-// One channel's weights and what follows its sums. False when planes do not take its parameters.
+// Packs one channel's weights and scale. Returns false if planes do not support its parameters.
 static __attribute__((noinline)) bool pack_channel(const pt_convolution *x, const planes *p,
                                                    int32_t c, pt_depthwise_channel *to) {
     const pt_channels *o = &x->output;
@@ -136,7 +137,7 @@ static void depthwise_planes_s8_fill(const pt_convolution *x, pt_plane *to, int3
     }
 }
 
-// Values from any address.
+// Widens values at any address.
 static void depthwise_planes_s8_widen_channel(const pt_convolution *x, const pt_pixels *pixels,
                                               const int8_t *in, pt_plane *to) {
     int32_t offset = PT_PLANE_OFFSET ? x->offset : 0;
@@ -145,7 +146,7 @@ static void depthwise_planes_s8_widen_channel(const pt_convolution *x, const pt_
     }
 }
 
-// Row `i` of the padded image, from the channel at `in` on.
+// Widens row `i` of the padded image, from the channel at `in` on.
 static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t *in, int32_t i,
                                 int32_t channels) {
     pt_plane *row = p->next, *to = row + p->first;
@@ -178,7 +179,7 @@ static void limit_row(const pt_range *r, const pt_depthwise_row *row, int32_t ch
     }
 }
 
-// A row of several outputs of each input channel, which have the same plane.
+// Multiplies a row with several outputs of each input channel, which share its plane.
 static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
                                                       pt_depthwise_channel *group,
                                                       const pt_depthwise_row *row,
@@ -197,8 +198,8 @@ static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
     }
 }
 
-// Counts the rows of a group to do before the next poll, from row *end on; *end becomes the one
-// behind them.
+// Counts the rows of a group up to the next poll, from row *end on; *end becomes the row behind
+// them.
 static __attribute__((noinline)) int count_rows(const pt_convolution *x, const planes *p,
                                                 int32_t channels, int32_t *end) {
     const int32_t steps = p->along.out * channels * x->outputs * 9, left = p->across.out - *end;
@@ -208,7 +209,7 @@ static __attribute__((noinline)) int count_rows(const pt_convolution *x, const p
     return pt_count_product(x->c, rows, steps);
 }
 
-// The group whose first input and output are at `in` and `out`.
+// Computes the group whose first input and output are at `in` and `out`.
 static __attribute__((noinline)) int run_group(const pt_convolution *x, planes *p,
                                                pt_depthwise_channel *group, const int8_t *in,
                                                int8_t *out, int32_t channels) {

@@ -8,7 +8,7 @@
 #include "cortex_m/quantized.h"
 #include "portable/float_math.h"
 
-enum { HEADROOM = 20 }; // bits that addition shifts its operands up by
+enum { HEADROOM = 20 }; // bits by which addition shifts its operands up
 
 // ---- pairs of equal sizes, or with one value for each channel
 
@@ -22,7 +22,7 @@ typedef struct pairs {
 
 enum { MOST = 1 << 14 }; // elements of a row of operands of equal sizes, between two polls
 
-// The elements of row i; counts them.
+// Returns the elements of row i, and counts them.
 static int elementwise_s8_begin_row(pt_context *c, const pairs *p, int32_t i, int32_t *n) {
     const int32_t left = p->total - i * p->size;
     *n = left < p->size ? left : p->size;
@@ -30,7 +30,7 @@ static int elementwise_s8_begin_row(pt_context *c, const pairs *p, int32_t i, in
 }
 
 // Describes a and b, of equal sizes and layout or one of (N, C, H, W) in channels_last, the other
-// (1, C, 1, 1). `like` becomes the one that the output is like.
+// (1, C, 1, 1). *like becomes the operand with the output's shape.
 static int read_pairs(pt_context *c, const pt_tensor *a, const pt_tensor *b, pairs *p,
                       pt_tensor *like) {
     static const uint8_t channels_last[4] = {0, 2, 3, 1};
@@ -112,7 +112,7 @@ static void elementwise_s8_add_row(const addition *x, const int8_t *a, const int
     }
 }
 
-// Both operands of all values, doubled, are looked up where there are enough elements.
+// Tables of both operands for all values, doubled; used if there are enough elements.
 enum { TABLE = 256, TABLES_PAY = 256 };
 
 static uint32_t table_bytes(const addition *x) {
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void add_row_by_tables(const addition *x, const
     }
 }
 
-// Limits what saturates to int8 already.
+// Clamps outputs that are saturated to int8.
 static void elementwise_s8_limit(const pt_range *r, int32_t n, int8_t *values) {
     for (; n > 0 && (r->min > INT8_MIN || r->max < INT8_MAX); n--, values++) {
         *values = (int8_t)pt_clamp(*values, r->min, r->max);
@@ -160,7 +160,7 @@ static int add_by_tables(pt_context *c, const addition *x, int32_t *tables) {
     return PT_ERROR_OK;
 }
 
-// *done becomes false, with nothing done, where the instruction set has no way of its own.
+// Sets *done to false, with nothing done, if the ISA has no loop.
 static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, bool *done) {
     const pairs *p = &x->pairs;
     int32_t n;

@@ -3,7 +3,8 @@
 #include "cortex_m/image_parts.h"
 #include "cortex_m/convolution.h"
 
-// `n` positions along dim d of the output, from `first` on; `step` is that of the input along it.
+// Limits g to `n` positions along dim d of the output, from `first` on; `step` is the input's step
+// along d. Returns the input.
 static const int8_t *select_positions(pt_geometry *g, uint32_t d, int32_t first, int32_t n,
                                       const int8_t *in, int32_t step) {
     g->out[d] = n;
@@ -14,15 +15,15 @@ static const int8_t *select_positions(pt_geometry *g, uint32_t d, int32_t first,
     return in;
 }
 
-// Rows or columns of a part, of n with `pixels` each: `most`, or fewer where the last part would
-// have too few pixels for loops that take three at a time.
+// Returns the rows or columns of a part, of n with `pixels` each: `max`, or fewer if the last part
+// would have too few pixels for tiles of three.
 static int32_t without_few(int32_t n, int32_t max, int32_t pixels) {
     enum { FEWEST = 3 };
     const int32_t rest = n % max, parts = n / max + 1;
     return rest > 0 && pixels < FEWEST && rest * pixels < FEWEST ? (n + parts - 1) / parts : max;
 }
 
-// Apart: small images do not need its stack.
+// Not inlined: small images do not need its stack.
 static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop *loop,
                                                     const pt_geometry *g, const pt_gemm_s8 *layer,
                                                     const int8_t *in, int8_t *out, uint32_t bytes,

@@ -10,7 +10,7 @@
 
 #define COLD __attribute__((cold)) // for size
 
-// Where instruction sets have a way of their own for most rows, the other one is for size.
+// If the ISA has a loop for most rows, the plain one is optimized for size.
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
 #define RARE COLD __attribute__((noinline))
 enum { IS_RARE = 1 };
@@ -36,7 +36,7 @@ static inline int8_t linear_s8_finish(const pt_linear *p, int32_t sum, int64_t r
     return pt_to_int8(pt_requantize((int32_t)total, p->multiplier, p->shift), &p->range);
 }
 
-// Four outputs at a time, and the rest singly, as four of which one counts.
+// Computes four outputs at a time, and each output of the rest as four equal ones.
 static RARE void linear_s8_multiply_plainly(const pt_linear *p, const int8_t *x, int64_t row_sum,
                                             const int8_t *w, int8_t *y) {
     int32_t n = 4, stride = p->depth;
@@ -68,7 +68,7 @@ static __attribute__((noinline)) uint32_t scratch_of(const pt_linear *p) {
 static int linear_s8_multiply_rows(pt_context *c, const pt_linear *p, const int8_t *x,
                                    const int8_t *w, int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
-    // If there is enough for all calls there is for this one: no need to compute its own.
+    // Scratch that is enough for all calls is enough for this one, without computing its own need.
     const bool suffices = !PT_ROWS_NEED_SCRATCH || c->scratch_size >= c->scratch_needed ||
                           c->scratch_size >= scratch_of(p);
     for (int32_t i = 0; i < rows; i++) {
@@ -115,7 +115,7 @@ static COLD int check_matrix(pt_context *c, const pt_tensor *t) {
     return PT_ERROR_OK;
 }
 
-// Checks the output against the input's sizes, the last of which it replaces by p->outputs.
+// Checks the output against the input's sizes, with p->outputs as the last.
 static COLD int linear_s8_check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in,
                                         const pt_linear *p) {
     pt_tensor out = pt_get_tensor(c, out_arg);
@@ -130,7 +130,7 @@ static COLD int linear_s8_check_product(pt_context *c, pt_ref out_arg, const pt_
 
 // ---- linear
 
-// The shortcut of a check: facts of arguments that never change, which a run does not read.
+// Bits of the variant: properties of arguments that never change, which a run does not read again.
 enum { SMALL_ADDENDS = 1, NO_W_OFFSET = 2, WHOLE_RANGE = 4, ONE_ROW = 8 };
 
 static int32_t first_int(const pt_context *c, pt_ref list) {
@@ -143,7 +143,7 @@ static int32_t int32_of(const pt_context *c, pt_ref arg) {
     return (int32_t)pt_get_int(c, arg);
 }
 
-// Either kernel_sum, which has the products with the input's offset in it, or a bias.
+// Returns kernel_sum, which includes the products with the input's offset, or the bias.
 static pt_ref addends_of(const pt_ref *args) {
     pt_ref sum = args[QUANTIZED_LINEAR_KERNEL_SUM];
     return pt_is_none(sum) ? args[QUANTIZED_LINEAR_BIAS] : sum;
@@ -177,7 +177,7 @@ static COLD int linear_s8_check_linear(pt_context *c, const pt_ref *args, const 
                               args[QUANTIZED_LINEAR_ACTIVATION_MAX], &range);
 }
 
-// Reads what check_linear has accepted.
+// Reads arguments that check_linear has accepted.
 static void read_linear(const pt_context *c, const pt_ref *args, uint32_t variant,
                         const pt_tensor *w, pt_linear *p) {
     const pt_ref addends = addends_of(args);
@@ -246,8 +246,8 @@ const pt_kernel pt_cortex_m_quantized_linear_out = PT_KERNEL(linear_check, linea
 
 // ---- batch_matmul
 
-// The zero points are negated: they are added. The reference sums in float32, which is exact, and
-// the same as here, for sums below 2^24.
+// The zero points are negated, since they are added. The reference sums in float32, which is exact,
+// and equal to these sums, below 2^24.
 static int read_matmul(pt_context *c, const pt_ref *args, pt_linear *p) {
     pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
     pt_tensor w = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_RHS_TRANSPOSED]);

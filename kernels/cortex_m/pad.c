@@ -10,7 +10,7 @@ typedef struct padding {
     int32_t value;
 } padding;
 
-// The reference takes a tensor also for channels_last where that is the same as contiguous.
+// The reference also treats a contiguous tensor as channels_last if both layouts are the same.
 static bool counts_as_channels_last(const pt_tensor *t) {
     return t->rank == 4 &&
            (t->sizes[1] == 1 || (t->sizes[2] == 1 && t->sizes[3] == 1) || t->dim_order[1] == 2);
@@ -55,7 +55,7 @@ static int pad_check(pt_context *c, const pt_ref *args) {
     return read_padding(c, args, &p);
 }
 
-// Makes one dim of the last two where the last is not padded, as long as there is one.
+// Merges the last two dims while the last is not padded.
 static void merge_dims(padding *p) {
     for (int32_t merged = 0; merged < 3 && p->in[3] == p->out[3]; merged++) {
         int32_t size = p->in[3];

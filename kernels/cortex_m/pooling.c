@@ -16,7 +16,7 @@ typedef struct pooling {
     // max pooling
     pt_range range;
     pt_context *c;
-    int error; // that of a poll: what has been computed since is of no account
+    int error; // error of a poll; outputs computed since are void
 } pooling;
 
 static bool pooling_s8_goes_on(pooling *p, int32_t steps) {
@@ -85,7 +85,7 @@ static int pooling_s8_run_windows(pooling *p, const pt_tensor *to,
 // ---- average
 
 // The reference computes in float32: it dequantizes, averages and quantizes. That is the integer
-// nearest to the exact average, but where the average lies so near to half-way between two integers
+// nearest to the exact average, unless the average lies so near to half-way between two integers
 // that rounding errors decide. Each of the n taps is at most 255 from the zero point; a product and
 // each sum round once, two quotients do at the end: by n + 2 roundings the result is off by at most
 // 255 * (n + 2) / (1 - (n + 2) / 2^24) / 2^24. In windows of at most EXACT_TAPS this is less than
@@ -116,7 +116,7 @@ static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *
     return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
 }
 
-// The average of n taps of one channel, at most MAX_TAPS, from the sum of their values plus 128.
+// Averages n taps of one channel, at most MAX_TAPS, from the sum of their values plus 128.
 static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
@@ -155,7 +155,7 @@ static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_
     *odd = o;
 }
 
-// By the instruction set's own way.
+// Averages with the SIMD loop of this ISA.
 static void average_some(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t channels = p->in.channels, n = PT_AVERAGES;
     for (int32_t o = 0; o < channels; o += n) {
@@ -189,9 +189,8 @@ static void average_each(pooling *p, const pt_taps *t, int8_t *out) {
     }
 }
 
-// Adds to the sums of n neighbouring channels, of their values plus 128, those of at most
-// SHORT_TAPS: of up to PT_AVERAGES channels, or of four where all lies at multiples of 4, or of
-// one.
+// Adds the values plus 128 of at most SHORT_TAPS taps to the sums of neighbouring channels: of up
+// to PT_AVERAGES channels, of four if all addresses are multiples of 4, or of one.
 enum { SHORT_TAPS = 255 };
 
 static void add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
@@ -209,7 +208,7 @@ static void add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
     }
 }
 
-// The same of a window of any size, by some of its rows at a time, or parts of one.
+// The same for a window of any size, by some of its rows at a time, or parts of a row.
 static void pooling_s8_sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
     const int32_t columns = t->columns < SHORT_TAPS ? t->columns : SHORT_TAPS;
     const int32_t rows = SHORT_TAPS / columns;

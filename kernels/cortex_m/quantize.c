@@ -16,8 +16,8 @@ typedef struct quantization {
     int32_t zero_point, min, max;
 } quantization;
 
-// Reads scale, zero_point, quant_min, quant_max and dtype, which both have, and checks them against
-// `quantized`.
+// Reads the common arguments scale, zero_point, quant_min, quant_max and dtype, and checks them
+// against `quantized`.
 static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor *quantized,
                              quantization *q) {
     static const int32_t ranges[3][2] = {{0, 255}, {-128, 127}, {-32768, 32767}};
@@ -77,12 +77,13 @@ static inline int32_t cortex_m_quantize(float x, float low, float high, const qu
     return x <= low ? q->min : x >= high ? q->max : 0;
 }
 
-// Counts those of n elements from `data` on that the loops of four take: none if it is not aligned.
+// Returns the number of elements for the loops of four, of n from `data` on: 0 if it is not
+// aligned.
 static int32_t cortex_m_quantize_in_blocks(const void *data, int32_t n, uint32_t alignment) {
     return (uintptr_t)data % alignment ? 0 : n & ~3;
 }
 
-// n values to `dtype`.
+// Quantizes n values to `dtype`.
 static void quantize_values(const quantization *q, float inverse, uint8_t dtype, int32_t n,
                             const float *x, void *to) {
     float low = (float)(q->min - q->zero_point), high = (float)(q->max - q->zero_point);
@@ -129,7 +130,7 @@ static int dequantize_check(pt_context *c, const pt_ref *args) {
     return pt_check_like(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT], &in, PT_DTYPE_FLOAT);
 }
 
-// n values of `dtype`.
+// Dequantizes n values of `dtype`.
 static void dequantize_values(const quantization *q, uint8_t dtype, int32_t n, const void *from,
                               float *y) {
     float scale = (float)q->scale;

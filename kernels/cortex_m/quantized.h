@@ -9,7 +9,7 @@
 // multiplier * 2^(shift - 31) in float32, for a multiplier above 0 and |shift| <= 64.
 float pt_real_multiplier(int32_t multiplier, int32_t shift);
 
-// ---- arguments: each returns an error and gives the context its reason
+// ---- arguments: each function returns an error and sets its reason
 
 // Reads an int of min..max.
 PT_MUST_USE int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
@@ -20,16 +20,16 @@ PT_MUST_USE int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift)
 // Reads a multiplier and, from the next argument, its shift.
 PT_MUST_USE int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier,
                                    int32_t *shift);
-// Reads the least and the greatest value of an int8 output.
+// Reads the minimum and the maximum of an int8 output.
 PT_MUST_USE int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r);
-// Reads one or two values from `lowest` up, for height and width.
+// Reads one or two values of at least `lowest`, for height and width.
 PT_MUST_USE int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]);
 
 // ---- tensors
 
-// True when the dims of more than one element lie in memory in the order `dims`.
+// True if the dims with more than one element lie in memory in the order `dims`.
 bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims);
-// True when equal offsets in memory are equal elements of both, whose sizes are the same.
+// True if equal offsets in memory are the same elements of both tensors, whose sizes are equal.
 bool pt_same_layout(const pt_tensor *a, const pt_tensor *b);
 // Refuses an output that is not of the dtype, sizes and layout of `in`.
 PT_MUST_USE int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
@@ -57,18 +57,18 @@ typedef struct pt_window {
     int32_t kernel[2], stride[2], padding[2], dilation[2];
 } pt_window;
 
-// Number of positions `stride` apart, at least one for room that is not negative. Room is a size
-// and at most two paddings and a stride, so below 2**32.
+// Returns the number of positions `stride` apart in 0..slack; 0 for a negative slack. Slack is at
+// most a size plus two paddings and a stride, so below 2**32.
 int64_t pt_count_steps(int64_t slack, int32_t stride);
-// Number of windows along dim d of `size` elements; 0 when none fits.
+// Returns the number of windows along dim d of `size` elements; 0 if none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
-// Limits a stride to the input's size where there is one window, and a dilation to 1 where there is
-// one tap: they count for nothing there, and the others are no larger than the padded input. A
-// stride of 1 stays a promise that the output is as large as the input of a kernel of one tap.
+// Limits a stride to the input's size if there is one window, and a dilation to 1 if there is one
+// tap: these have no effect, and all others are at most the padded input. A stride of 1 is kept: it
+// implies that the output of a kernel of one tap is as large as its input.
 void pt_limit_steps(pt_window *w, const pt_image *in, const pt_image *out);
 
-// The taps of one window along a dim: from `first`, `taps` of them lie inside the input, the first
-// of them at element `start`.
+// The taps of one window along a dim: from tap `first`, `taps` of them lie inside the input, the
+// first at element `start`.
 typedef struct pt_span {
     int32_t first, taps, start;
 } pt_span;

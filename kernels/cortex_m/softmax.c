@@ -32,7 +32,7 @@ static float real(int32_t value, int32_t zero_point, float scale) {
 
 enum { PIECE = 1 << 12, STEPS = 8 }; // values between two polls; steps of a value
 
-// Counts a piece of a lane at the last of its values, from which `left` are left.
+// Polls once a piece of a lane; `left` values are left.
 #define COUNT_PIECE(c, left)                        \
     do {                                            \
         if (((left) & (PIECE - 1)) == 0) {          \

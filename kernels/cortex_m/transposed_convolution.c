@@ -13,8 +13,8 @@ typedef struct transposed {
     pt_channels output;
 } transposed;
 
-// Size of the output along dim d; below 1 if there is none, at most 2^31 - 1 or refused by the
-// caller.
+// Returns the size of the output along dim d; below 1 if it is empty. The caller refuses more than
+// 2^31 - 1.
 static int64_t transposed_s8_count_outputs(const pt_window *w, uint32_t d, const int32_t *padding,
                                            int32_t size) {
     return ((int64_t)size - 1) * w->stride[d] - 2 * (int64_t)w->padding[d] +
@@ -57,7 +57,7 @@ static int check_transposed(pt_context *c, const pt_ref *args, bool explicit_lay
     return pt_expect_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT], explicit_layout, &x.out);
 }
 
-// The input along dim d that reaches output `position` through tap `tap`; -1 for none.
+// Returns the input along dim d that reaches output `position` through tap `tap`; -1 for none.
 static int32_t source(const pt_window *w, uint32_t d, int32_t position, int32_t tap, int32_t size) {
     int64_t strided = position + w->padding[d] - (int64_t)tap * w->dilation[d];
     if (strided < 0 || strided % w->stride[d]) {
@@ -67,7 +67,7 @@ static int32_t source(const pt_window *w, uint32_t d, int32_t position, int32_t 
     return at < size ? (int32_t)at : -1;
 }
 
-// n channels from `o` on of the output at (row, column): 4, or 1 as four of which one counts.
+// Computes n channels from `o` on of the output at (row, column): 4, or 1 as four equal ones.
 static int transposed_s8_run_channels(pt_context *c, const transposed *x, const int8_t *in,
                                       int32_t row, int32_t column, int32_t o, int32_t n,
                                       int8_t *out) {

@@ -12,7 +12,7 @@ static inline int32_t pt_whole_depth(const pt_gemm_s8 *layer) {
     return (layer->depth + 3) & ~3;
 }
 
-// State of the loops over channels in memory: all registers are taken inside.
+// An address and a step.
 typedef struct pt_pair {
     uintptr_t first, second;
 } pt_pair;
@@ -23,18 +23,18 @@ PT_SIZE(pt_pair, 8);
 
 typedef struct pt_loop {
     const uint32_t *start, *end; // of the block
-    uint32_t skip;               // bytes of code of the steps that the first round does not do
-    pt_pair bias;                // of the next channel; bytes to the one that follows
-    pt_pair parameters; // the next multiplier; bytes from the one that follows to the shift
-    int32_t twice;      // the output's offset, doubled, and 1
-    pt_pair out;        // of the first patch; bytes to the next patch's
+    uint32_t skip;               // bytes of code of the steps that the first round skips
+    pt_pair bias;                // of the next channel; bytes to the channel behind it
+    pt_pair parameters;          // the next multiplier; bytes from behind it to the shift
+    int32_t twice;               // 2 * output offset + 1
+    pt_pair out;                 // of the first patch; bytes to the next patch's
     int8_t *out_end;
     int32_t depth;
 } pt_loop;
 
-enum { PT_STEPS = 8 }; // that are unrolled
+enum { PT_STEPS = 8 }; // unrolled steps
 
-// `steps` of `bytes` of code.
+// Begins a loop of `steps`, each of `bytes` of code.
 pt_loop pt_begin_loop(const pt_gemm_s8 *layer, int32_t channels, int32_t steps, uint32_t bytes,
                       int8_t *out);
 

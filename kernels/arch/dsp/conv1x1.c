@@ -13,7 +13,7 @@
 
 enum { PATCHES = 6, FEWEST_CHANNELS = 8 };
 
-// The values of a channel that finish its sums.
+// The parameters that requantize the sums of a channel.
 typedef struct finish {
     int32_t multiplier, right, rounding;
     int32_t bias; // doubled, of the next channel
@@ -34,7 +34,7 @@ PT_SIZE(finish, 16);
     "sxtab16 %[odd], %[odd], " word ", ror #8\n\t"     \
     "strd %[even], %[odd], [%[to]], #48\n\t"
 
-// A patch of `count` values with the offset added, doubled.
+// Packs a patch of `count` values with the offset added, doubled.
 static void pack_doubled(uint32_t *to, const int8_t *values, int32_t count, uint32_t offsets) {
     uint32_t even, odd;
     for (const int8_t *end = values + (count & ~15); values != end;) {
@@ -134,7 +134,7 @@ static void multiply_6(const pt_gemm_s8 *layer, const int8_t *w, int32_t bias, c
 
 // clang-format on
 
-// Channels whose table the scratch holds behind six patches.
+// Returns the number of channels whose table fits into the scratch behind six patches.
 static int32_t channels_at_a_time(const pt_gemm_s8 *layer) {
     int32_t bytes = layer->capacity_bytes - PATCHES * 2 * layer->depth;
     bool best = !layer->packed || pt_dsp_prefers_six(layer->depth, layer->channels);
@@ -155,7 +155,7 @@ static void make_table(const pt_gemm_s8 *layer, int32_t first, int32_t n, finish
     }
 }
 
-// n patches, or up to four less; how many.
+// Multiplies n patches, or up to four fewer; returns their number.
 static int32_t multiply_sixes(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride,
                               int32_t n, int8_t *out) {
     int32_t max = channels_at_a_time(layer), depth = layer->depth, channels;
@@ -171,7 +171,7 @@ static int32_t multiply_sixes(const pt_gemm_s8 *layer, const int8_t *patches, in
         channels = left < max ? left : max;
         make_table(layer, first, channels, table);
         for (int32_t i = 0; i < last + PATCHES; i += PATCHES) {
-            int32_t at = i < last ? i : last; // five are six with one that is done already
+            int32_t at = i < last ? i : last; // five patches: six with one that is done again
             for (int32_t j = 0; j < PATCHES; j++) {
                 pack_doubled(block + 2 * j, patches + (at + j) * stride, depth, offsets);
             }

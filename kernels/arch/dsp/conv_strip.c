@@ -19,7 +19,7 @@ typedef struct strip {
 
 // ---- packing
 
-// Column i of the strip, which is column `x` of the input, from row `y` on.
+// Packs column i of the strip, which is column `x` of the input, from row `y` on.
 static void pack_column(const strip *s, int32_t i, int32_t y, int32_t x) {
     const pt_geometry *g = s->g;
     int32_t line = g->in[1] * g->pixel, rows = g->kernel[0], step = g->dilation[0];

@@ -18,9 +18,10 @@
     "cmp %[a], " spare "\n\t"    \
     "bne 2b\n\t"
 
-// Outputs of doubled sums, as pt_scale and pt_saturate_int8 make them. A product takes two cycles on
-// M7 and M33: one sum is multiplied while the one before is shifted. Two begin, any others come next,
-// with the one but last as `done`, and two end.
+// Requantizes doubled sums, as pt_scale and pt_saturate_int8 do. A product takes two cycles on M7
+// and M33, so one sum is multiplied while the sum before it is shifted: FINISH_BEGIN for the first
+// two, FINISH_NEXT for the others with the sum before the last as `done`, FINISH_END for the last
+// two.
 #define FINISH_BEGIN(sum, multiplier, rounding, spare)       \
     "add " spare ", " rounding ", " sum ", asr #31\n\t"      \
     "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t"
@@ -49,8 +50,8 @@
     FINISH_END(s2, right)                                               \
     FINISH_END(s3, right)
 
-// Two sums of each of two channels, with r0 to r5 as multiplier, right shift and rounding of each. r0
-// to r3 are free for `load`.
+// Requantizes two sums of each of two channels; r0 to r5 are multiplier, right shift and rounding
+// of each. `load` may use r0 to r3.
 #define FINISH_PAIRS(load)                                       \
     FINISH_BEGIN("%[s0]", "r0", "r2", "r6")                      \
     FINISH_BEGIN("%[s1]", "r0", "r2", "r6")                      \
@@ -64,7 +65,7 @@
 
 // clang-format on
 
-// From a shift, its negative and the rounding.
+// Computes the negative of a shift and the rounding.
 #define ROUNDING(rounding, right, twice)            \
     "mvn " rounding ", " right "\n\t"               \
     "lsl " rounding ", " twice ", " rounding "\n\t" \

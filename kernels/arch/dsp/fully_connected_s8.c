@@ -12,13 +12,13 @@
 #include "arch/gemm_s8.h"
 #include "arch/offsets.h"
 
-// State of the loops over outputs in memory: all registers are taken inside.
+// State of the loops over outputs, in memory because the loops use all registers.
 typedef struct loop {
     const uint32_t *start, *end; // of the packed row
     const int32_t *addends;      // the next
     pt_pair scale;               // multiplier, right shift
     int32_t rounding;
-    pt_pair out; // the next output, the end
+    pt_pair out; // the next output; the end
 } loop;
 
 // clang-format off
@@ -41,7 +41,7 @@ enum { STEP_BYTES = 78 }; // all but the last
 // and `odd`: the same from the packed row's, `odd` behind the load of `even`, which may move it.
 #ifdef PT_LOADS_BESIDE
 
-// Loads and SXTB16 in front of what they issue with.
+// Loads and SXTB16 stand before the instructions that they issue with.
 #define STEP(at, even, odd, moves)                  \
     "ldr r5, [r0, #" at "]" moves "\n\t"            \
     "ldr r7, [r4, #" even "]" moves "\n\t"          \
@@ -74,7 +74,7 @@ enum { STEP_BYTES = 78 }; // all but the last
     "smlad " sum ", r7, lr, " sum "\n\t"            \
     "smlad " sum ", r12, " weights ", " sum "\n\t"
 
-// On M4 a load behind a load takes one cycle: as many in a row as there are registers.
+// On M4 a load behind a load takes one cycle, so loads are grouped as far as registers allow.
 #define STEP(at, even, odd, moves)                  \
     "ldr r7, [r4, #" even "]" moves "\n\t"          \
     "ldr.w r12, [r4, #" odd "]\n\t"                \
@@ -89,8 +89,8 @@ enum { STEP_BYTES = 78 }; // all but the last
 
 #endif
 
-// Rows of weights lie `near` bytes apart, but the third `far` bytes behind the second. Pointers are
-// a step behind what they lead to, and what the first round leaves out.
+// Rows of weights lie `near` bytes apart, the third `far` bytes behind the second. Pointers start
+// one step, and the steps that the first round skips, before the data.
 static __attribute__((noinline)) void multiply_fours(const loop *state, int32_t depth, uint32_t near,
                                                      uint32_t far, const int8_t *w) {
     const uint32_t left_out = (uint32_t)-(depth / 4) & (STEPS - 1), back = 4 * left_out;
@@ -215,8 +215,8 @@ enum { PACKED_STEP_BYTES = 84 };
 
 enum { PACKED_STEPS = 4 }; // that are unrolled
 
-// `enter`: bytes of code of the steps that the first round leaves out; `first`: 1 for half a step
-// before the steps. Both become addresses.
+// `enter`: bytes of code of the steps that the first round skips; `first`: 1 for half a step before
+// the steps. Both become addresses.
 static __attribute__((noinline)) void fc_multiply_packed(const loop *state, int32_t depth,
                                                         const int16_t *w) {
     const int32_t steps = depth / 8;
@@ -293,7 +293,7 @@ static void set_outputs(loop *g, const int32_t *addends, int32_t n, int8_t *y) {
     g->out = (pt_pair){(uintptr_t)y, (uintptr_t)(y + n)};
 }
 
-// One to three outputs as four: of 3 the second comes twice, of 2 each.
+// Computes one to three outputs as four: of 3 the second twice, of 2 each twice.
 static __attribute__((noinline, cold)) void multiply_few(loop *g, int32_t depth,
                                                          const int32_t *addends, uint32_t n,
                                                          const int8_t *w, int8_t *y) {
@@ -309,7 +309,7 @@ static __attribute__((noinline, cold)) void multiply_few(loop *g, int32_t depth,
     }
 }
 
-// n outputs from the packed row at g->start.
+// Computes n outputs from the packed row at g->start.
 static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends, int32_t n,
                              const int8_t *w, const int16_t *packed, int8_t *y) {
     const int32_t depth = p->depth, whole = n & ~3;
@@ -323,13 +323,13 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
     } else {
         multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w);
     }
-    if (whole < n) { // the last are computed together with some that are done already
+    if (whole < n) { // the last four overlap outputs that are done
         set_outputs(g, addends + n - 4, 4, y + n - 4);
         multiply_fours(g, depth, (uint32_t)depth, (uint32_t)depth, w + (n - 4) * depth);
     }
 }
 
-// With addends that are not there, some outputs at a time.
+// Makes addends for a part of the outputs at a time.
 static __attribute__((noinline, cold)) void
 multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w, int8_t *y) {
     enum { MOST = 24 };

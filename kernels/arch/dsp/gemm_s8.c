@@ -15,7 +15,7 @@ typedef int16_t __attribute__((may_alias)) half;
 
 // ---- layers
 
-// Channels whose weights the room for parts holds as pairs.
+// Returns the number of channels whose widened weights fit into PT_CHANNEL_WORDS.
 static int32_t channels_of_part(const pt_gemm_s8 *layer) {
     return (PT_CHANNEL_WORDS * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
@@ -59,7 +59,7 @@ static inline uint32_t *gemm_s8_word_at(const pt_gemm_s8 *layer, int32_t i, int3
     "strd %[even], %[odd], [%[to]]\n\t"                \
     "add %[to], %[to], %[step]\n\t"
 
-// From an aligned address words of four values, `step` bytes apart.
+// Packs n words of four values from an aligned address, `step` bytes apart.
 static inline uint32_t *pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets,
                                    int32_t step) {
     uint32_t even, odd;
@@ -86,7 +86,7 @@ static inline uint32_t *pack_words(uint32_t *to, const int8_t *values, int32_t n
     return to;
 }
 
-// Values k and k + 2 with the offset added.
+// Returns values k and k + 2 with the offset added.
 static inline __attribute__((always_inline)) uint32_t gemm_s8_pair_of(int32_t low, int32_t high,
                                                                       int16x2_t offsets) {
     uint32_t pair;
@@ -94,14 +94,14 @@ static inline __attribute__((always_inline)) uint32_t gemm_s8_pair_of(int32_t lo
     return (uint32_t)__sadd16((int16x2_t)pair, offsets);
 }
 
-// Values k and k + 2 of rows of nine that are `step` apart.
+// Returns values k and k + 2 of rows of nine that are `step` apart.
 static inline __attribute__((always_inline)) uint32_t
 pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
     return gemm_s8_pair_of(values[k / 9 * step + k % 9], values[(k + 2) / 9 * step + (k + 2) % 9],
                            offsets);
 }
 
-// The patch of a 3x3 kernel with three channels.
+// Packs the patch of a 3x3 kernel with three channels.
 void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     uint32_t *to = gemm_s8_word_at(layer, i, 0);
@@ -114,7 +114,7 @@ void pt_pack_3x9(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32
     to[1] = (uint16_t)(values[2 * step + 7] + layer->offset);
 }
 
-// The patch of a 3x3 kernel with one channel.
+// Packs the patch of a 3x3 kernel with one channel.
 void pt_pack_3x3(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32_t step) {
     int16x2_t offsets = pt_pair_of(layer->offset);
     const int8_t *second = values + step, *third = second + step;
@@ -167,7 +167,7 @@ void pt_pack_bytes(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *
 
 enum { SHORT_PATCH = 64 };
 
-// Side by side first, then by words.
+// Gathers the rows of a patch, then packs words.
 static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, int32_t i,
                                                        const int8_t *values, int32_t count,
                                                        int32_t rows, int32_t step) {
@@ -286,7 +286,8 @@ pt_loop pt_begin_loop(const pt_gemm_s8 *layer, int32_t channels, int32_t steps, 
     "smlad %[s2], r1, %[odd], %[s2]\n\t"    \
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
-// With one patch alone, the second's outputs are written first and then overwritten by the patch's.
+// With one patch, the outputs of the second patch are written first, and those of the first
+// overwrite them.
 static void multiply_2(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
@@ -359,7 +360,7 @@ static void gemm_s8_multiply_packed(const pt_gemm_s8 *layer, int32_t channels, i
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
-// The same with the weights alone packed.
+// The same, with packed weights but plain parameters.
 static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->packed;
@@ -388,7 +389,7 @@ static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, 
 
 // clang-format on
 
-// Channel o alone: the last of an odd number.
+// Computes channel o, the last of an odd number.
 static void multiply_channel(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;

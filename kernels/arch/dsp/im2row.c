@@ -21,21 +21,21 @@
 
 enum {
     PATCHES = PT_TILE_PATCHES,
-    FEWEST = 16, // outputs of a channel for which it pays to widen its weights
+    FEWEST = 16, // outputs of a channel for which widening its weights pays
     ENOUGH = 128,
-    MANY = 64,          // channels, beside rows of the kernel that are packed quickly
+    MANY = 64,          // channels, where kernel rows are packed quickly
     MANY_OF_NINES = 24, // times the stride
     MANY_OF_THREES = 32,
-    LONG = 16, // a row in which a patch more counts little
+    LONG = 16, // a row in which one more patch costs little
 };
 
-// Words of a patch's row.
+// Returns the words of a kernel row of a patch.
 static int32_t words_of_row(const pt_geometry *g) {
     int32_t values = g->kernel[1] * g->channels;
     return values / 4 * 2 + (values % 4 + 1) / 2;
 }
 
-// Steps of a sum, of two words of a patch, from a band's words.
+// Returns the steps of a sum, two words of a patch each, from a band's words.
 static inline int32_t steps_of(const pt_geometry *g, int32_t words) {
     return (g->kernel[0] * words / PATCHES + 1) / 2;
 }
@@ -50,16 +50,15 @@ static pt_band im2row_band_of(const pt_geometry *g, bool is_packed) {
                      .weights = is_packed ? 0 : 32 + 16 * (uint32_t)steps_of(g, words)};
 }
 
-// Rows of outputs at a time; 0 for too little room.
+// Returns the rows of outputs of a band; 0 for too little scratch.
 static int32_t im2row_outputs_of(const pt_band *b, uint32_t bytes) {
     int32_t rows = pt_band_outputs(b, bytes, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
-// True where packed weights make the loops of pt_multiply_block the quicker way: for many
-// channels where bands have to widen theirs, or where patches share little. Else where a row of
-// four takes two blocks, if pixels are words, which those loops pack quickly. Not where loads issue
-// beside products.
+// True if pt_multiply_block is faster. With packed weights: for many channels if bands have to
+// widen their weights, or if patches share few values. Without: if a row of four outputs takes two
+// blocks and pixels are words. Never where loads issue beside products.
 static bool suits_blocks(const pt_geometry *g, const pt_gemm_s8 *layer) {
 #ifdef PT_LOADS_BESIDE
     (void)g, (void)layer;
@@ -99,7 +98,8 @@ static inline uint32_t im2row_pair_of(int32_t low, int32_t high) {
     return pair;
 }
 
-// A row of the kernel of a channel, from its word `at` on, doubled. Adds up the weights.
+// Widens a kernel row of a channel from word `at` on, doubled. Returns the sum of the doubled
+// weights.
 static int32_t widen_row(const int8_t *w, int32_t n, uint32_t *to, int32_t at) {
     int32_t sum = 0;
     for (int32_t k = 0; k < n; k += 4, w += 4, at += 2) {
@@ -123,7 +123,7 @@ static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
     }
 }
 
-// Channel o, the first or second of a pair.
+// Widens channel o, the first or second of a pair.
 static void im2row_widen_channel(const pt_band *b, const pt_gemm_s8 *layer, int32_t o,
                                  int32_t second, uint32_t *pair) {
     const pt_geometry *g = b->g;

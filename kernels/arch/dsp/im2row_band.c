@@ -12,7 +12,7 @@ void pt_begin_band(pt_band *b, int32_t outputs, void *block) {
     b->values = (uint32_t *)(void *)((uint8_t *)block + pt_band_fixed(b) - PT_TILE_OVERREAD);
 }
 
-// Columns from x on, of which some are outside, to the edge.
+// Copies columns from x on, some of them outside the image, to b->edge.
 static void copy_edge(const pt_band *b, const int8_t *row, int32_t x) {
     const pt_geometry *g = b->g;
     int8_t *to = b->edge;
@@ -25,7 +25,7 @@ static void copy_edge(const pt_band *b, const int8_t *row, int32_t x) {
     }
 }
 
-// To row i of a plane's blocks, which are as many bytes apart.
+// Fills a row of every block, `block` words apart, with padding.
 static void fill_outside(const pt_band *b, uint32_t *to, int32_t block) {
     const uint32_t outside = b->outside;
     const int32_t words = b->words;
@@ -36,7 +36,7 @@ static void fill_outside(const pt_band *b, uint32_t *to, int32_t block) {
     }
 }
 
-// Row i of the band from row y of the input.
+// Transforms row y of the input to row i of the band.
 static void transform_row(const pt_band *b, const int8_t *in, int32_t i, int32_t y) {
     const pt_geometry *g = b->g;
     const int32_t block = b->rows * b->words, step = b->patches * g->stride[1];
@@ -58,7 +58,7 @@ static void transform_row(const pt_band *b, const int8_t *in, int32_t i, int32_t
     }
 }
 
-// Rows that a band shares with the one before it move to its front. How many.
+// Moves the rows that a band shares with the band before it to the front. Returns their number.
 static int32_t keep_rows(const pt_band *b) {
     const pt_geometry *g = b->g;
     const int32_t shared = g->kernel[0] - g->stride[0], block = b->rows * b->words;

@@ -11,10 +11,10 @@
 
 typedef struct pt_band {
     const pt_geometry *g;
-    int32_t patches; // side by side, of a block; the last block of a row ends with it
-    int32_t columns; // of the input that it sees
+    int32_t patches; // neighbours, of a block; the last block ends with the row
+    int32_t columns; // input columns of a block
     int32_t planes, words;
-    uint32_t weights; // bytes of those of two channels that come before; 0 where they are packed
+    uint32_t weights; // bytes of the weights of two channels before the band; 0 if packed
     // Set by pt_begin_band.
     int32_t blocks, rows; // rows of the input
     int32_t outputs;      // rows of the output
@@ -30,7 +30,7 @@ static inline int32_t pt_band_blocks(const pt_band *b) {
     return (b->g->out[1] + b->patches - 1) / b->patches;
 }
 
-// Scratch: bytes for the band, and bytes for each row of the input.
+// Scratch: the fixed bytes, and the bytes of an input row.
 static inline uint32_t pt_band_fixed(const pt_band *b) {
     return b->weights + (((uint32_t)(b->columns * b->g->channels) + 3) & ~3u) + PT_TILE_OVERREAD;
 }
@@ -39,13 +39,13 @@ static inline uint32_t pt_band_row(const pt_band *b) {
     return 4 * (uint32_t)(b->planes * pt_band_blocks(b) * b->words);
 }
 
-// Rows of the input that n rows of outputs see.
+// Returns the input rows of n rows of outputs.
 static inline int32_t pt_band_seen(const pt_geometry *g, int32_t n) {
     return (n - 1) * g->stride[0] + g->kernel[0];
 }
 
-// Rows of outputs at a time, `most` or less, in as few bands of about the same size as `room` bytes
-// allow; 0 for too little room.
+// Returns the rows of outputs of a band, at most `max`, so that `bytes` of scratch need the fewest
+// bands of about the same size; 0 for too little scratch.
 static inline int32_t pt_band_outputs(const pt_band *b, uint32_t bytes, int32_t max) {
     const pt_geometry *g = b->g;
     uint32_t fixed = pt_band_fixed(b);
@@ -64,14 +64,15 @@ static inline uint32_t pt_band_bytes(const pt_band *b, int32_t outputs) {
     return pt_band_fixed(b) + (uint32_t)pt_band_seen(b->g, outputs) * pt_band_row(b);
 }
 
-// With pt_band_bytes of `outputs` rows at `block`, of which the first are for weights.
+// Begins a band of `outputs` rows with pt_band_bytes of scratch at `block`, the first of which are
+// for weights.
 void pt_begin_band(pt_band *b, int32_t outputs, void *block);
-// The rows of the input that the outputs from row `first` on see, those that are there already not
-// again: bands follow one another.
+// Fills the band with the input rows of the outputs from row `first` on. Bands follow one another:
+// shared rows are kept.
 void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
 
-// The convolution itself. A build for another core only computes the scratch of a board with the
-// extension.
+// The convolve function of a variant. A build for another core computes only the scratch of a DSP
+// core.
 #if defined(PT_IM2COL_DSP)
 #define PT_BAND_VARIANT(convolve) convolve
 #else

@@ -22,18 +22,18 @@
 
 enum {
     PIXELS = PT_TILE_PATCHES,
-    FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
-    ENOUGH = 192,         // pixels for which that takes 1 %
-    FEW = 24,             // pixels that the blocks of pt_multiply_rows may be quicker for
+    FEWEST_VALUES = 1024, // of a band, for which widening the weights pays
+    ENOUGH = 192,         // pixels for which widening takes 1 %
+    FEW = 24,             // pixels for which pt_multiply_rows may be faster
     FEW_PACKED = 48,
 };
 
-// Bytes of the weights of two channels, and those that a sum may read behind the values.
+// Returns the bytes of the weights of two channels, and of the overread behind the values.
 static uint32_t fixed_bytes(const pt_geometry *g) {
     return 32 + 4 * (uint32_t)g->channels + 8;
 }
 
-// Pixels at a time, a multiple of PIXELS; 0 for too little room.
+// Returns the pixels of a band, a multiple of PIXELS; 0 for too little scratch.
 static int32_t pixels_in(const pt_geometry *g, uint32_t bytes) {
     const uint32_t fixed = fixed_bytes(g), pixel = 2 * (uint32_t)g->channels;
     const int32_t pixels = bytes < fixed ? 0 : (int32_t)((bytes - fixed) / pixel) / PIXELS * PIXELS;
@@ -44,10 +44,9 @@ static int32_t whole_groups(int32_t pixels) {
     return (pixels + PIXELS - 1) / PIXELS * PIXELS;
 }
 
-// Pixels at a time of n, in bands of about the same size, as many as gain.
+// Returns the pixels of a band, of n in bands of about the same size: as many as gain speed.
 static int32_t pixels_of(const pt_geometry *g, int32_t n) {
-    const int32_t fitting =
-        pixels_in(g, PT_VARIANT_SCRATCH); // 0: channels are too many to multiply them
+    const int32_t fitting = pixels_in(g, PT_VARIANT_SCRATCH); // 0: too many channels
     const bool few = fitting && ENOUGH * g->channels < FEWEST_VALUES;
     const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
     const int32_t max = fitting < enough ? fitting : enough;
@@ -73,8 +72,9 @@ static uint32_t conv1x1_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) {
 #include "arch/dot.h"
 #include "arch/dsp/tile_2x2.h"
 
-// True of few pixels, but of an odd number of whole groups: pt_multiply_rows takes six at a time or
-// two, and a single one slowly. Where loads issue beside products it does not come near.
+// True if pt_multiply_rows is faster: for few pixels, unless they are an odd number of whole groups
+// of three. It multiplies six or two at a time, and a single one slowly. Never where loads issue
+// beside products.
 static bool suits_rows(int32_t n, bool packed) {
 #ifdef PT_LOADS_BESIDE
     (void)n, (void)packed;
@@ -139,7 +139,7 @@ static void conv1x1_widen(const int8_t *w, int32_t channels, uint32_t *to) {
                      : [offsets] "r"(offsets), [end] "r"(end)                       \
                      : "r0", "r1", "r2", "r3", "r4", "r5", "cc", "memory")
 
-// Three pixels of the input. Returns the end.
+// Packs three pixels of the input. Returns the end.
 static __attribute__((noinline)) uint32_t *conv1x1_pack(const pt_geometry *g, const int8_t *x, const int8_t *y, const int8_t *z,
                       uint32_t offsets, bool doubled, uint32_t *to) {
     const int8_t *end = x + g->channels;
@@ -158,7 +158,7 @@ static __attribute__((noinline)) uint32_t *conv1x1_pack(const pt_geometry *g, co
 
 // clang-format on
 
-// Where the next pixel of the input is, and the last three.
+// Addresses of the next pixel of the input, and of the last three.
 typedef struct walk {
     const int8_t *next, *last[PIXELS];
     int32_t left; // in its row
@@ -175,7 +175,7 @@ static void conv1x1_take(const pt_geometry *g, walk *w) {
     }
 }
 
-// n pixels; those that are left of less than three together with those before them.
+// Packs n pixels by threes; a rest of fewer than three together with pixels before them.
 static void conv1x1_pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offsets,
                                 bool doubled, uint32_t *to) {
     for (int32_t i = 1; i <= n; i++) {
@@ -186,7 +186,7 @@ static void conv1x1_pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32
     }
 }
 
-// Two channels of which `o` is the first.
+// Widens two channels, `o` and the next.
 static void conv1x1_make_pair(const pt_gemm_s8 *layer, int32_t o, uint32_t *pair) {
     for (int32_t i = 0; i < 2; i++) {
         pair[i] = 2 * (uint32_t)pt_bias_of(&layer->output, o + i);

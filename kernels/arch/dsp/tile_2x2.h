@@ -60,8 +60,8 @@ enum { PT_STEP_BYTES = 40 };
 
 #endif
 
-// Steps, one of which is entered. Behind them r2 has what `load` loads, and r3 is free, but no others
-// if there are more.
+// Unrolled steps, entered at one of them. Behind them r2 has the value that `load` loads, and only
+// r3 is free.
 #define PAIR_STEPS(unrolled, load)       \
     "2:\n\t"                             \
     ".rept " unrolled " - 1\n\t"         \
@@ -69,8 +69,8 @@ enum { PT_STEP_BYTES = 40 };
     ".endr\n\t"                          \
     PAIR_STEP(load)
 
-// Before all: from bytes of code to where the steps are entered. ADR counts from a multiple of 4: where
-// that is the assembler knows by the alignment alone, which -Os leaves at 2.
+// Turns the bytes of code in %[enter] into the address at which the steps are entered. ADR counts
+// from a multiple of 4, which the assembler knows only by .balign, since -Os aligns to 2.
 #define FIND_ENTRANCE                    \
     ".balign 4\n\t"                      \
     "ldr r1, %[enter]\n\t"               \
@@ -78,9 +78,9 @@ enum { PT_STEP_BYTES = 40 };
     "add r0, r1\n\t"                     \
     "str r0, %[enter]\n\t"
 
-// From the block at r0, with r1 bytes to the next patch and the row's last block in r8, to the next;
-// behind the last to the label. A load comes some instructions before its use, here and elsewhere:
-// M33 waits for it.
+// Moves from the block at r0 to the next, with r1 bytes to the next patch and the row's last block
+// in r8; behind the last block branches to `end`. A load stands some instructions before its use,
+// since M33 waits for it.
 #define NEXT_BLOCK(patches, end)          \
     "cmp r0, r8\n\t"                      \
     "beq " end "\n\t"                     \
@@ -94,7 +94,7 @@ enum { PT_STEP_BYTES = 40 };
     "str %[a], %[from]\n\t"               \
     "b 1b\n"
 
-// Then to the next row, while there is one.
+// Moves to the next row, while rows are left.
 #define NEXT_ROW(patches)                 \
     "add r0, r0, r1, lsl #" patches "\n\t" \
     "ldrd r3, r1, %[last]\n\t"           \
@@ -112,12 +112,12 @@ enum { PT_STEP_BYTES = 40 };
 
 // clang-format on
 
-// Bytes of code in front of the entrance, `bytes` a step.
+// Returns the bytes of code before the entrance, `bytes` a step.
 static inline uint32_t pt_spare_code(int32_t steps, int32_t unrolled, uint32_t bytes) {
     return (uint32_t)(unrolled - 1 - (steps - 1) % unrolled) * bytes;
 }
 
-// The multiplier, right shift and rounding of channel o.
+// Stores multiplier, right shift and rounding of channel o.
 static inline void pt_put_parameters(const pt_gemm_s8 *layer, int32_t o, uint32_t *to) {
     const int32_t shift = layer->output.shifts[o];
     to[0] = (uint32_t)layer->output.multipliers[o];

@@ -8,25 +8,26 @@
 
 enum {
     PT_TILE_PATCHES = 3,
-    PT_TILE_OVERREAD = 20, // bytes behind the values that a sum may read
+    PT_TILE_OVERREAD = 20, // bytes that a sum may read behind the values
 };
 
-// Rows of blocks of three. Of a block words alternate: of each two of a step first that of the
-// first value, second and third, then the others.
+// Rows of blocks of three patches. The words of a block alternate: for each step the first word of
+// the three patches, then the second word of the three.
 typedef struct pt_tile_3x2 {
     const uint32_t *values; // of the first block
-    int32_t steps;          // of two words, of a sum
-    int32_t gap;            // bytes from the end of what a sum reads to the next block
+    int32_t steps;          // of a sum, two words each
+    int32_t gap;            // bytes from the end of a sum's values to the next block
     int32_t last;           // bytes from a row's first output to that of its last block
     int32_t rows;
     int32_t row, out_row; // bytes from a row's values and outputs to those of the next
 } pt_tile_3x2;
 
-// Two channels, whose doubled bias, words and parameters are at `pair`:
+// Multiplies the rows with two channels, whose doubled biases, weights and parameters are at
+// `pair`:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
 //
-// `stride` is bytes from an output to its neighbour. A row's last block ends with it.
+// `stride`: bytes from an output to its neighbour. The last block of a row ends with the row.
 void pt_multiply_tile_3x2(const pt_tile_3x2 *x, const uint32_t *pair, int32_t stride, int8_t *out);
 
 #endif

@@ -24,22 +24,21 @@
 // with m in the order 1, 2, 0, 3. So a sum is over contiguous values and weights.
 
 enum {
-    PATCHES = 4, // side by side, of a block
+    PATCHES = 4, // neighbours, of a block
     COLUMNS = PATCHES + 2,
     PARAMETERS = 8, // words in front of the weights of two channels
-    FEWEST = 16,    // outputs of a channel for which it pays to transform its weights
-    ENOUGH = 512,   // for which that takes 1 %
+    FEWEST = 16,    // outputs of a channel for which transforming its weights pays
+    ENOUGH = 512,   // outputs for which the transform takes 1 %
 };
 
 // ---- sizes
 
-// Channels times rows of the kernel.
+// Returns channels times rows of the kernel.
 static int32_t depth_of(const pt_geometry *g) {
     return g->kernel[0] * g->channels;
 }
 
-// Bytes of the weights and parameters of two channels. The last pair of an odd number of channels
-// begins with the one before the last.
+// Returns the bytes of the weights and parameters of two channels.
 static uint32_t bytes_of_pair(const pt_geometry *g) {
     return 4 * (PARAMETERS + 4 * (uint32_t)depth_of(g));
 }
@@ -53,7 +52,7 @@ static pt_band winograd_band_of(const pt_geometry *g) {
                      .weights = bytes_of_pair(g)};
 }
 
-// Rows of outputs at a time; 0 for too little room.
+// Returns the rows of outputs of a band; 0 for too little scratch.
 static int32_t winograd_outputs_of(const pt_band *b, uint32_t bytes) {
     int32_t rows = pt_band_outputs(b, bytes, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return rows * b->g->out[1] < FEWEST ? 0 : rows;
@@ -79,7 +78,7 @@ static uint32_t winograd_scratch(const pt_geometry *g, const pt_gemm_s8 *layer) 
     "sxtb16 %[" even "], %[" odd "]\n\t"                     \
     "sxtb16 %[" odd "], %[" odd "], ror #8\n\t"
 
-// A row of the kernel for one channel; the other's lie between, in each m.
+// Transforms a kernel row of one channel. In each m the words of the other channel lie between.
 static void transform_weights(const int8_t *w, int32_t channels, uint32_t *to, int32_t step) {
     uint32_t *m1 = to, *m2 = m1 + step, *m0 = m2 + step, *m3 = m0 + step;
     const int8_t *end = w + channels;
@@ -119,7 +118,7 @@ static void transform_weights(const int8_t *w, int32_t channels, uint32_t *to, i
 
 // clang-format off
 
-// The same of both channels, from the doubled weights that are packed.
+// The same for both channels, from packed weights, which are doubled.
 static void transform_packed(const uint32_t *w, int32_t channels, uint32_t *to, int32_t step) {
     const uint32_t *w0 = w, *w1 = w0 + channels, *w2 = w1 + channels, *end = w1;
     uint32_t *m1 = to, *m2 = m1 + step, *m0 = m2 + step, *m3 = m0 + step;
@@ -150,7 +149,7 @@ static void transform_packed(const uint32_t *w, int32_t channels, uint32_t *to, 
 
 // clang-format on
 
-// Two channels, of which `o` is the first, as pt_pack_layer_dsp packed them.
+// Transforms two channels as pt_pack_layer_dsp packed them.
 static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth, uint32_t *to) {
     const int32_t step = depth_of(g);
     memcpy(to, from, 8);
@@ -160,7 +159,7 @@ static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth,
     }
 }
 
-// Two channels, of which `o` is the first, from their weights.
+// Transforms channels o and o + 1 from their plain weights.
 static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, int32_t o,
                                uint32_t *to) {
     const int8_t *w = layer->weights + o * layer->depth;
@@ -178,8 +177,8 @@ static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, in
 
 // clang-format off
 
-// The bytes 0 and 2 of each of six columns; or 1 and 3, with a rotation. `first`: of the loads that
-// come last; `to`: how the first m is addressed.
+// Transforms bytes 0 and 2 of each of six columns, or 1 and 3 with a rotation. `first`:
+// post-increment of the last loads; `to`: address of the first m.
 #define TRANSFORM(first, rotation, shift, to)                       \
     "ldr %[x2], [%[x], %[pixel], lsl #1]\n\t"                       \
     "ldr %[x4], [%[x], %[pixel], lsl #2]\n\t"                       \
@@ -209,7 +208,7 @@ static void winograd_make_pair(const pt_geometry *g, const pt_gemm_s8 *layer, in
     "ssub16 %[x4], %[x4], %[x3]\n\t"                                \
     "strd %[x2], %[x4], [%[m]" shift "]\n\t"
 
-// The six columns of a block in one row.
+// Transforms the six columns of a block in one row.
 static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
     const int32_t channels = b->g->channels, offset = b->offset;
     const int32_t step = 4 * b->blocks * b->rows * b->words; // from plane to plane
@@ -235,7 +234,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
 
 // clang-format off
 
-// Where the code goes on behind the sum.
+// Stores the address at which the code continues behind the sum.
 #define CONTINUE_AT(label, m)             \
     "ldr r0, %[" m "]\n\t"                \
     "adr.w r1, " label " + 1\n\t"         \
@@ -247,7 +246,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "add %[a], " gap "\n\t"               \
     ENTER
 
-// With where the products end and the code goes on in r0 and r1.
+// Enters the products; r0 has their end, r1 the address to continue at.
 #define ENTER                             \
     "strd r0, r1, %[current]\n\t"         \
     FIRST_WORDS                           \
@@ -261,12 +260,13 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "ldrd " s0 ", " s1 ", %[kept0]\n\t"   \
     "ldrd " s2 ", " s3 ", %[kept2]\n\t"
 
-// With the parameters' address in r6. Where the first outputs go to r0, bytes to the next patch to r1.
+// Requantizes, with the parameters' address in r6. Loads the output address to r0, and the bytes to
+// the next patch to r1.
 #define FINISH_ALL                                  \
     "ldmia r6, {r0-r5}\n\t"                         \
     FINISH_PAIRS("ldrd r0, r1, %[out]\n\t")
 
-// To r2, and to the patch after the next.
+// Stores two patches: at `first`, and two patches further.
 #define STORE_ALL(first)                  \
     "strb %[s0], [" first "]\n\t"         \
     "strb %[s2], [" first ", #1]\n\t"     \
@@ -274,12 +274,12 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "strb %[s1], [r2]\n\t"                \
     "strb %[s3], [r2, #1]\n\t"
 
-// Some rows of outputs of two channels, with their transformed weights.
+// Computes some rows of outputs of two channels from their transformed weights.
 static void winograd_multiply_rows(const pt_band *b, const pt_gemm_s8 *layer, const uint32_t *pair,
                           int32_t rows, int8_t *out) {
     const int32_t depth = depth_of(b->g), block = b->rows * b->words;
     const uint32_t *w = pair + PARAMETERS, *a;
-    // The second: to the values of the next m.
+    // The second word: bytes to the values of the next m.
     pt_pair parameters = {(uintptr_t)(pair + 2), 4 * (uintptr_t)(b->blocks * block - depth)};
     pt_pair m1 = {(uintptr_t)(w + depth), 0}, m2 = {(uintptr_t)(w + 2 * depth), 0};
     pt_pair m0 = {(uintptr_t)(w + 3 * depth), 0}, m3 = {(uintptr_t)(w + 4 * depth), 0};

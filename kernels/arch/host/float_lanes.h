@@ -22,12 +22,12 @@ enum { LANES = 8, WIDE = 2, FLOAT_KIND = PT_VECTORS_UPPER }; // WIDE: vectors of
 
 typedef __m256 lanes;
 
-// The lanes that are read: for the first of three taps, for others, for the third.
+// Masks of the lanes to read: for the first of three taps, for the second, for the third.
 typedef struct line_masks {
     __m256i left, all, right;
 } line_masks;
 
-// Lanes `begin` to `end`.
+// Returns a mask of lanes `begin` to `end`.
 PT_INLINE __m256i lanes_from(int32_t begin, int32_t end) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane),
@@ -58,7 +58,7 @@ PT_INLINE lanes load_each_second(const float *b) {
         _mm256_permute4x64_pd(_mm256_castps_pd(mixed), _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-// As many lanes as lie in the line.
+// Loads the lanes in the line.
 PT_INLINE lanes load_part(const float *b, const line_masks *masks) {
     return _mm256_maskload_ps(b, masks->all);
 }
@@ -67,12 +67,12 @@ PT_INLINE void store_part(float *out, const line_masks *masks, lanes values) {
     _mm256_maskstore_ps(out, masks->all, values);
 }
 
-// The neighbours of lanes before them, 0 before the line.
+// Loads the left neighbours of the lanes, 0 before the line.
 PT_INLINE lanes load_before(const float *b, const line_masks *masks) {
     return _mm256_maskload_ps(b - 1, masks->left);
 }
 
-// The neighbours behind them, 0 behind the line.
+// Loads the right neighbours of the lanes, 0 behind the line.
 PT_INLINE lanes load_behind(const float *b, const line_masks *masks) {
     return _mm256_maskload_ps(b + 1, masks->right);
 }

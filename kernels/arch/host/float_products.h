@@ -10,11 +10,11 @@
 #if defined(PT_HAS_HOST_VECTORS)
 #include "arch/host/float_lanes.h"
 
-// Lanes of a vector: neighbours in b; each second one; or neighbours that see their
-// own neighbours, see pt_products.padded.
+// Order of lanes in b: adjacent; every second element; or adjacent in padded lines, see
+// pt_products.padded.
 typedef enum pt_lane_order { NEXT, SECOND, PADDED } pt_lane_order;
 
-// `rows` of `vectors` of lanes. If the line has fewer lanes than a vector, those of it.
+// Computes `rows` x `vectors` of lanes, or the lanes of a line that is shorter than a vector.
 PT_INLINE void sum_vectors_of(const pt_products *p, const pt_tap_walk *w, const float *a,
                               const float *b, const float *bias, float *out, uint32_t edges,
                               const int rows, const int vectors, const pt_lane_order order) {
@@ -113,7 +113,7 @@ PT_VECTOR_BLOCK(sum_4_padded, 4, 1, PADDED)
 #undef PT_INLINE
 #undef PT_TARGET
 
-// One without a function where none is faster.
+// Selects a block; its function is NULL if no vector block is faster.
 static pt_block pt_choose_vectors(const pt_products *p) {
     const int32_t length = p->columns.length, step = p->columns.b_step;
     const uint8_t some = (uint8_t)(length < LANES ? length : LANES);

@@ -12,21 +12,21 @@
 // Values of patches.
 enum {
     PT_BLOCK_VALUES = 16384,
-    NEAR = 8192, // that stay in the first cache
+    NEAR = 8192, // values that stay in the L1 cache
 };
 
 static int32_t padded_depth(int32_t depth, int32_t lanes) {
     return (depth + lanes - 1) & -lanes;
 }
 
-// Returns the number of patches, of n, that are taken together.
+// Returns the number of patches of a block, at most n.
 static int32_t patches_of(int32_t padded, int32_t n) {
     int32_t max = padded <= NEAR / 4 ? NEAR / padded & ~1 : PT_BLOCK_VALUES / padded;
     return n < max ? n : max;
 }
 
-// Copies the last rows of weights, behind which a whole vector would not end inside of them, with
-// zeros up to `padded`. Returns the number of the first.
+// Copies the last rows of weights, whose last vector would read beyond the weights, with zeros up
+// to `padded`. Returns the number of the first copied row.
 static int32_t copy_last_rows(const pt_gemm_s8 *layer, int32_t padded, int8_t *to) {
     int32_t depth = layer->depth, rows = (padded - 1) / depth;
     int32_t inside = layer->channels > rows ? layer->channels - rows : 0;

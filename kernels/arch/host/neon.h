@@ -110,7 +110,7 @@ static inline void finish_8_neon(const eight_neon *sums, const pt_channels *outp
     vst1_s8(out, vmovn_s16(both));
 }
 
-// ---- the products of bytes, where compilers know them
+// ---- the products of bytes, if the compiler supports them
 
 #if defined(__ARM_FEATURE_DOTPROD)
 #define PT_DOT_PRODUCTS

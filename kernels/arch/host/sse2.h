@@ -53,7 +53,7 @@ static inline void sum_lanes_sse2(__m128i s0, __m128i s1, __m128i s2, __m128i s3
     _mm_storeu_si128((void *)(sums + 4), sum_of_each(t0, t1, t2, t3));
 }
 
-// Without a shift for each lane, scaling is done singly.
+// SSE2 has no shift by lane, so sums are scaled one by one.
 typedef struct scales_sse2 {
     const pt_channels *output;
     int32_t o;

@@ -13,7 +13,7 @@
 #include "arch/host/neon.h"
 #endif
 
-// True where all multipliers and shifts are those of vectors.
+// True if vectors support all multipliers and shifts.
 static inline bool pt_scales_by_vectors(const pt_channels *output, int32_t n) {
     bool fast = true;
     for (int32_t o = 0; o < n; o++) {

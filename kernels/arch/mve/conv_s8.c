@@ -11,15 +11,15 @@
 #include "arch/mve/requantize.h"
 #include "arch/mve/sum.h"
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
 enum {
     PATCHES = 4,
-    // Channels whose biases are kept on the stack, where there is no room in scratch.
+    // Channels whose biases are on the stack, if the scratch is too small for them.
     CHANNELS = 64,
     FEW_CHANNELS = 16,
-    LINE = 64, // longest patch that is put together before it is packed
+    LINE = 64, // longest patch that is gathered before it is packed
 };
 
 typedef struct convolution {
@@ -32,7 +32,7 @@ typedef struct convolution {
 
 // ---- packing
 
-// n bytes to 16 of each 64 bytes from `to` on.
+// Packs n bytes to the first 16 of each 64 bytes from `to` on.
 static inline void pack_bytes(int8_t *to, const int8_t *from, int32_t n) {
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
                      "1:\n\t"
@@ -57,7 +57,7 @@ static inline void mve_conv_s8_pack_value(int8_t *to, int8_t value, int32_t n) {
                      : "lr", "memory");
 }
 
-// n bytes, or as often the value of padding if `from` is NULL, as bytes k and following of a patch.
+// Packs n bytes, or padding if `from` is NULL, from byte k of a patch on.
 static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t *from, int32_t n) {
     int8_t padding = (int8_t)-x->layer->offset;
     int8_t *to = patch + (k & ~15) * PATCHES;
@@ -77,7 +77,7 @@ static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t
     }
 }
 
-// A row of taps that are neither all inside the image nor neighbours.
+// Packs a row of taps that are not contiguous, or partly outside the image.
 static void pack_taps(const convolution *x, int8_t *patch, int32_t k, const int8_t *line,
                       int32_t column) {
     const pt_geometry *g = x->g;
@@ -105,7 +105,7 @@ static void pack_patch(const convolution *x, int8_t *patch) {
     }
 }
 
-// Rows of at most 16 bytes, one behind the other.
+// Copies rows of at most 16 bytes.
 static inline void mve_conv_s8_copy_rows(int8_t *to, const int8_t *from, int32_t rows,
                                          int32_t bytes, int32_t to_step, int32_t from_step) {
     __asm__ volatile(
@@ -140,15 +140,15 @@ static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, 
     }
 }
 
-// A patch of at most LINE bytes, in short rows: put together as a line, then packed.
+// Packs a patch of at most LINE bytes that was gathered as a line.
 static inline void pack_line(const int8_t *line, int32_t depth, int8_t *patch) {
     for (int32_t i = 0; i < depth; i += 16) {
         vst1q_s8(patch + PATCHES * i, vld1q_s8(line + i));
     }
 }
 
-// Four neighbouring patches of three short rows, 17 to 32 bytes together: as lines of three stores,
-// each of which overwrites the excess bytes of the one before.
+// Packs four neighbouring patches of three short rows, 17 to 32 bytes in all: three stores make a
+// line, and each overwrites the excess bytes of the store before it.
 static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t bytes, int32_t step,
                                    int32_t line_step) {
     int8_t line[3 * 16];
@@ -182,7 +182,7 @@ static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t by
     // clang-format on
 }
 
-// Packing of patches whose rows lie in one piece each.
+// Ways to pack patches with contiguous rows.
 typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
 
 static packing choose_packing(const pt_geometry *g, int32_t depth) {
@@ -195,7 +195,7 @@ static packing choose_packing(const pt_geometry *g, int32_t depth) {
     return g->channels % 16 == 0 ? IN_WHOLE_ROWS : IN_PIECES;
 }
 
-// Four neighbouring patches that lie in the image, the first of them at `from`.
+// Packs four neighbouring patches inside the image, the first at `from`.
 static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packing how) {
     const pt_geometry *g = x->g;
     int32_t size = g->kernel[1] * g->channels, line_step = g->in[1] * g->pixel;
@@ -225,7 +225,7 @@ static void pack_clipped(const convolution *x, int32_t y, int32_t column, int8_t
     pack_line(line, x->layer->depth, patch);
 }
 
-// The next four patches; beyond the end of the image the last one again.
+// Packs the next four patches; at the end of the image the last one is repeated.
 static NOINLINE void pack_block(convolution *x, packing how) {
     const pt_geometry *g = x->g;
     int32_t y = x->row * g->stride[0] - g->padding[0];
@@ -258,7 +258,7 @@ static NOINLINE void pack_block(convolution *x, packing how) {
     }
 }
 
-// Patches that are pixels of the image: those of these numbers.
+// Packs the pixels with these numbers as patches.
 static void mve_conv_s8_pack_pixels(const convolution *x, uint32x4_t numbers) {
     const int8_t *from[PATCHES], *p0, *p1, *p2, *p3;
     int8_t *to = x->block;
@@ -287,7 +287,7 @@ static void mve_conv_s8_pack_pixels(const convolution *x, uint32x4_t numbers) {
 
 // ---- channels
 
-// The bias with the input's offset times the sum of the weights.
+// Adds the input's offset times the sum of the weights to the biases.
 static void mve_conv_s8_fold_offset(const pt_gemm_s8 *layer, int32_t first, int32_t n,
                                     int32_t *bias) {
     int32_t depth = layer->depth, offset = layer->offset;
@@ -301,7 +301,8 @@ static void mve_conv_s8_fold_offset(const pt_gemm_s8 *layer, int32_t first, int3
 
 // ---- products
 
-// The channels of four patches whose outputs are not words: four at a time, by way of a word.
+// Multiplies four patches whose outputs are not aligned to words: four channels at a time, through
+// a word on the stack.
 static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels) {
     int32_t words[PATCHES];
     pt_quads one = *quads;
@@ -322,7 +323,7 @@ static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels)
     }
 }
 
-// Every pixel of the input is a patch.
+// True if every pixel of the input is a patch.
 static bool is_pointwise(const pt_geometry *g) {
     return ((g->kernel[0] & g->kernel[1] & g->stride[0] & g->stride[1]) == 1) &&
            g->kernel[0] + g->kernel[1] + g->stride[0] + g->stride[1] == 4 &&
@@ -342,7 +343,7 @@ static bool mve_conv_s8_has_windows(const pt_geometry *g, const pt_gemm_s8 *laye
             3) == 0;
 }
 
-// With the 16 bytes behind them that are read.
+// Returns the bytes of a window, with 16 bytes of overread.
 static uint32_t window_bytes(const pt_geometry *g) {
     int32_t columns = (PATCHES - 1) * g->stride[1] + 3;
     return (uint32_t)(3 * columns * g->channels + 16);
@@ -368,7 +369,7 @@ static inline void mve_conv_s8_fill(int8_t *to, int8_t value, int32_t bytes) {
 
 // clang-format on
 
-// n pixels, 16 bytes of each.
+// Packs 16 bytes of each of n pixels.
 static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, int32_t n) {
     if (n == PATCHES + 2) {
         // clang-format off
@@ -397,7 +398,7 @@ static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, i
     // clang-format on
 }
 
-// Packs the pixels of four neighbouring patches: columns from the given one on, of three rows.
+// Packs the pixels of four neighbouring patches: columns from `column` on, of three rows.
 static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t column) {
     const pt_geometry *g = x->g;
     int32_t columns = (PATCHES - 1) * g->stride[1] + 3, left = column < 0 ? -column : 0;
@@ -442,7 +443,7 @@ static void mve_conv_s8_convolve_windows(const convolution *x, pt_quads *quads, 
     }
 }
 
-// All patches with n channels from `first` on.
+// Multiplies all patches with n channels from `first` on.
 static NOINLINE void mve_conv_s8_convolve_channels(convolution *x, int32_t first, int32_t n,
                                                    int8_t *out, int32_t *bias) {
     const pt_geometry *g = x->g;
@@ -483,7 +484,7 @@ static NOINLINE void mve_conv_s8_convolve_channels(convolution *x, int32_t first
     }
 }
 
-// At most `most` channels at a time, and at least four.
+// Multiplies at most `max` channels at a time, and at least four.
 static void mve_conv_s8_convolve_parts(convolution *x, int32_t max, int8_t *out, int32_t *bias) {
     for (int32_t first = 0, n; first < x->layer->channels; first += n) {
         int32_t rest = x->layer->channels - first;
@@ -517,7 +518,7 @@ static int32_t mve_conv_s8_multiply_packed(const int8_t *patch, const int8_t *we
     return sum;
 }
 
-// Any parameters, one output after the other, in the least scratch at any address.
+// Computes one output at a time, for any parameters, with minimum scratch at any address.
 static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
     const pt_gemm_s8 *layer = x->layer;
     for (x->row = 0; x->row < x->g->out[0]; x->row++) {
@@ -560,7 +561,7 @@ bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8
 
 // ---- several outputs of each input channel
 
-// The weights of n outputs, from (k, `step` outputs), as rows of k.
+// Transposes the weights of n outputs, from (k, `step` outputs) to rows of k.
 static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t depth,
                                   int8_t *rows) {
     for (int32_t i = 0; i < n; i += 8) {
@@ -573,7 +574,7 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
     }
 }
 
-// One input channel after the other, as convolutions of their own.
+// Convolves each input channel as a convolution of its own.
 bool pt_convolve_multiplied(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                             void *block, uint32_t bytes) {
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;

@@ -14,18 +14,18 @@
 // window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their offset
 // in such a window is an output: at stride 1 a window has four.
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
 enum {
     RECORD = 76,          // bytes of weights and parameters of a channel
-    STAGE = 2 * 4 * 64,   // bytes in which weights are interleaved
-    OUTPUTS = 8,          // at a time
-    MAX_OFFSET = 1 << 16, // of an output from the first of the eight
-    SPANS = 3,            // of taps along a dim: at its start, inside, at its end
+    STAGE = 2 * 4 * 64,   // bytes for interleaving weights
+    OUTPUTS = 8,          // outputs at a time
+    MAX_OFFSET = 1 << 16, // maximum bytes from the first of eight outputs to the last
+    SPANS = 3,            // kinds of windows along a dim: at its start, inside, at its end
 };
 
-// Along the longer way (a column is a step of it) and across (a line).
+// A dim of the image: along (a step is a column) or across (a step is a line).
 typedef struct walk {
     int32_t in, out, padding;
     int32_t in_step, out_step, weight_step; // bytes
@@ -39,8 +39,8 @@ typedef struct depthwise {
     int8_t *records, *columns; // in scratch
 } depthwise;
 
-// Four outputs of two lines, or eight of one, of each channel, as often as it takes: what the
-// loops keep on the stack, and the offsets of windows from the first.
+// The arguments of the window loops, which compute four outputs of two lines, or eight of one, of
+// each channel, `times` times: their stack, and the offsets of windows from the first.
 typedef struct windows {
     int32_t one, offset;
     int32_t window_step, out_step;
@@ -74,11 +74,11 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
 
 // clang-format off
 
-// Instructions of one unit do not stand side by side where that can be, since the next one would
-// wait: the first four sums become outputs while the others are made.
+// Instructions of one unit are not adjacent where possible, since the second would wait: the first
+// four sums are requantized while the others are computed.
 
-// From eight sums to bytes, and to the next windows: the first four are in `first`, with the bias,
-// and one to out_step in r0, r2, r4 and r6.
+// Requantizes eight sums and moves to the next windows. The first four sums are in `first`, with
+// the bias; r0, r2, r4 and r6 are one to out_step.
 #define PT_FINISH_WINDOWS(first)                                              \
     "vmov q1[2], q1[0], r8, r12\n\t"                                          \
     "vqrdmulh.s32 " #first ", " #first ", r5\n\t" /* multiplier */            \
@@ -149,7 +149,7 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
     "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
         "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
-// Stride 1: windows two columns apart, with the weights at four places.
+// Stride 1: windows two columns apart, with the weights at four offsets.
 static NOINLINE void mve_depthwise_run_windows(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     // clang-format off
@@ -225,7 +225,7 @@ static NOINLINE void run_windows_apart(const windows *w) {
     // clang-format on
 }
 
-// Four lines, and the bytes from 16 of theirs to the next: 0 where these are padding.
+// Four lines, and the bytes from 16 bytes to the next 16: 0 for a line of padding.
 typedef struct lines {
     const int8_t *from[4];
     int32_t step[4];
@@ -235,7 +235,7 @@ PT_OFFSET(lines, from, 0);
 PT_OFFSET(lines, step, 16);
 PT_SIZE(lines, 32);
 
-// `times` times 16 bytes of each line, interleaved.
+// Interleaves `times` times 16 bytes of four lines.
 static void interleave(int32_t times, const lines *l, int8_t *to) {
     if (times > 0) {
         // clang-format off
@@ -320,7 +320,7 @@ static int8_t *pad_columns(const depthwise *x, int8_t *to, int32_t n) {
     return to + bytes;
 }
 
-// Columns from `column` on of the four lines from `line` on, of n channels from `in` on.
+// Packs columns from `column` on of the four lines from `line` on, for n channels from `in` on.
 static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
                                 int32_t columns, int32_t n) {
     int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
@@ -354,7 +354,7 @@ static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t li
 
 // ---- walks
 
-// Where the windows of a segment of `n` outputs along lie, and their outputs.
+// Computes the offsets of the windows of a segment of `n` outputs, and of their outputs.
 static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
     int32_t each = x->stride == 1 ? 4 : 8, step = x->along.out_step, times = n / each;
     int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
@@ -381,7 +381,7 @@ static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
     w->window_back = (n % each - each) * x->stride * x->column;
 }
 
-// Outputs from `begin` on, n of them along, of channels from `first` on.
+// Computes n outputs from `begin` on, of channels from `first` on.
 static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin,
                                  int32_t n, int32_t first, int32_t channels) {
     const pt_gemm_s8 *layer = x->layer;
@@ -411,7 +411,7 @@ typedef struct lanes {
     int32_t one, offset;
     int32_t multipliers[PT_LANES], shifts[PT_LANES];
     int8_t weights[9][PT_LANES];
-    int32_t bias[SPANS][SPANS][PT_LANES]; // for these rows and these columns of taps
+    int32_t bias[SPANS][SPANS][PT_LANES]; // by span of rows and of columns
 } lanes;
 
 PT_OFFSET(lanes, one, 0);
@@ -419,7 +419,7 @@ PT_OFFSET(lanes, offset, 4);
 PT_OFFSET(lanes, multipliers, 8);
 PT_OFFSET(lanes, shifts, 72);
 
-// The taps along a dim that lie in the image, for each output of that dim one of a few spans.
+// Spans of taps inside the image along a dim; each output of that dim has one of a few spans.
 typedef struct spans {
     int32_t n, first[SPANS], end[SPANS];
 } spans;
@@ -433,8 +433,8 @@ typedef struct image {
     pt_lanes_pixel *pixels;
 } image;
 
-// Where output i along dim d has its first tap inside the image. Sets the index of its span, or
-// that of a new one.
+// Returns the position of the first tap inside the image of output i along dim d. Sets *index to
+// its span, existing or new.
 static int32_t find_span(const pt_geometry *g, uint32_t d, int32_t i, spans *s, int32_t *index) {
     int32_t start = i * g->stride[d] - g->padding[d], rest = g->in[d] - start, at = 0;
     int32_t first = start < 0 ? -start : 0, end = rest < 3 ? rest : 3;
@@ -449,7 +449,7 @@ static int32_t find_span(const pt_geometry *g, uint32_t d, int32_t i, spans *s, 
     return start + first;
 }
 
-// False for outputs without taps, or too many kinds of them.
+// Finds the spans of a dim. Returns false for an output without taps, or too many spans.
 static bool find_spans(const pt_geometry *g, uint32_t d, spans *s) {
     s->n = 0;
     for (int32_t i = 0; i < g->out[d]; i++) {
@@ -463,7 +463,7 @@ static bool find_spans(const pt_geometry *g, uint32_t d, spans *s) {
     return true;
 }
 
-// A pixel is the sum of the parts of its row and of its column in each field.
+// Each field of a pixel is the sum of a part of its row and a part of its column.
 static void mve_depthwise_add_row(image *x, int32_t i, int32_t to[4]) {
     spans *s = &x->along[0];
     int32_t at, y = find_span(x->g, 0, i, s, &at), first = s->first[at];
@@ -482,7 +482,7 @@ static void add_column(image *x, int32_t j, int32_t to[4]) {
     to[3] = s->end[at] - first;
 }
 
-// Lists the pixels of n rows, from row `begin` on: each row from the one before, the first one from
+// Lists the pixels of n rows, from row `begin` on: each row from the row before it, the first from
 // the columns.
 static NOINLINE void list_pixels(image *x, int32_t begin, int32_t n) {
     int32_t columns = x->g->out[1], part[4];
@@ -510,7 +510,7 @@ static inline void copy_apart(int32_t *to, const int32_t *from) {
     }
 }
 
-// Sums of eight channels' weights in some rows: of the columns before each.
+// Sums the weights of eight channels in some rows, up to each column.
 static inline void sum_columns(const int8_t *row, const int8_t *end, int16x8_t before[4]) {
     int16x8_t s0 = vldrbq_s16(row), s1 = vldrbq_s16(row + PT_LANES),
               s2 = vldrbq_s16(row + 2 * PT_LANES);
@@ -531,7 +531,7 @@ static inline void mve_depthwise_add_products(int32_t *to, int32x4x2_t bias, int
     vst1q_s32(to + 4, vaddq_s32(bias.val[1], vmulltq_int_s16(sum, offset)));
 }
 
-// The biases with the input's offset times the sums of the weights.
+// Adds the input's offset times the sums of the weights to the biases.
 static NOINLINE void make_biases(const image *x, const int32_t *bias) {
     const spans *down = &x->along[0], *across = &x->along[1];
     lanes *record = x->record;
@@ -576,8 +576,8 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
 #define PT_WITHOUT_OFFSET(q)
 #define PT_WITH_OFFSET(q) "vadd.i16 " q ", " q ", r8\n\t"
 
-// A tap of 16 channels, at `x` and at `weights` from r3 on. The last two products of a tap are added
-// with the next one.
+// Multiplies a tap of 16 channels, at `x` and at `weights` from r3 on. The last two products of a
+// tap are added during the next tap.
 #define PT_LANES_TAP(x, weights) PT_OFFSET_TAP(x, weights, PT_WITHOUT_OFFSET)
 #define PT_OFFSET_TAP(x, weights, offset)               \
     "vldrb.s16 q4, [" x "]\n\t"                         \
@@ -596,7 +596,8 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
     "vmullt.s16 q5, q7, q5\n\t"                         \
     "add " x ", " x ", r9\n\t"
 
-// All taps of a window, of r2 rows and r5 columns: r9 and r4 are the steps from column to column.
+// Loops over the taps of a window, r2 rows and r5 columns; r9 and r4 are the steps from column to
+// column.
 #define PT_ALL_TAPS(tap)                                \
     "cbz r2, 15f\n\t"                                   \
     "11:\n\t"                                           \
@@ -612,7 +613,7 @@ static NOINLINE void make_lanes(const image *x, int32_t first) {
     "bne 11b\n\t"                                       \
     "15:\n\t"
 
-// A tap of up to eight channels.
+// Multiplies a tap of up to eight channels.
 #define PT_EIGHT_TAP                                    \
     "vpstt\n\t"                                         \
     "vldrbt.s16 q4, [r1, q7]\n\t"                       \
@@ -765,7 +766,7 @@ void pt_run_lanes(const pt_lanes_run *x) {
     // clang-format on
 }
 
-// True where channels in lanes take fewer cycles than windows.
+// True if channels in lanes take fewer cycles than windows.
 static bool is_small(const pt_geometry *g) {
     int32_t max = (g->stride[0] | g->stride[1]) == 1 ? 64 : 256; // pixels of the output
     return g->out[1] <= max && g->out[0] * g->out[1] <= max;
@@ -849,7 +850,7 @@ static NOINLINE bool mve_depthwise_convolve_windows(const pt_geometry *g, const 
                    .records = block,
                    .columns = (int8_t *)block + n * RECORD};
     int32_t size =
-        (int32_t)scratch_bytes - n * RECORD - 64; // behind the last column there may be junk
+        (int32_t)scratch_bytes - n * RECORD - 64; // 64: the loops write beyond the last column
     int32_t max = (size / x.column - 3) / x.stride + 1;
     if (size < STAGE || max < OUTPUTS ||
         x.across.out_step + OUTPUTS * x.along.out_step > MAX_OFFSET) {
@@ -871,7 +872,7 @@ static NOINLINE bool mve_depthwise_convolve_windows(const pt_geometry *g, const 
     return true;
 }
 
-// True where the outputs of an input channel take fewer instructions as a convolution of their own.
+// True if the outputs of an input channel take fewer instructions as a convolution of their own.
 static bool pays_by_input(const pt_geometry *g) {
     return g->channels >= (g->pixel == 1 ? 4 : 32);
 }

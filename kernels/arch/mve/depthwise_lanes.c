@@ -8,10 +8,10 @@
 #include "arch/mve/depthwise_lanes.h"
 #include "arch/mve/requantize.h"
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
-enum { PIXELS = 8 }; // listed together
+enum { PIXELS = 8 }; // pixels of a list
 
 // Some channels: 16 neighbours, or up to eight.
 typedef struct group {
@@ -21,7 +21,7 @@ typedef struct group {
     pt_window_lanes lanes;
 } group;
 
-// The taps along a dim that lie in the image: from which on, how many, and where.
+// The taps inside the image along a dim: the first, their number, and their position.
 typedef struct inside {
     int32_t first, n, position;
 } inside;
@@ -38,8 +38,8 @@ static NOINLINE inside find_inside(const pt_geometry *g, uint32_t d, int32_t i) 
     return end > first ? (inside){first, end - first, position + first * dilation} : (inside){0};
 }
 
-// Writes of each eight of n values the even ones, then the odd ones; zeros behind the last. `from`
-// may be null: n is 0 then.
+// Writes the even, then the odd ones of each eight of n values, and zeros behind the last. A null
+// `from` counts as n = 0.
 static NOINLINE void spread(int32_t *to, const int32_t *from, int32_t n) {
     const uint32x4_t even = vidupq_n_u32(0, 2);
     n = from ? n : 0;
@@ -50,7 +50,7 @@ static NOINLINE void spread(int32_t *to, const int32_t *from, int32_t n) {
     }
 }
 
-// Begins with the channel `first`, or before it.
+// Begins a group at the channel `first`, or before it so that 16 channels fit.
 static NOINLINE void begin_group(group *x, int32_t first) {
     static const int8_t zeros[PT_LANES];
     const pt_geometry *g = x->g;
@@ -86,7 +86,7 @@ static NOINLINE void begin_group(group *x, int32_t first) {
     }
 }
 
-// Sums of a pixel to its outputs.
+// Requantizes the sums of a pixel, for any parameters.
 static NOINLINE void finish_slowly(const group *x, const int32_t sums[PT_LANES], int8_t *out) {
     const pt_channels *output = &x->layer->output;
     for (int32_t i = 0; i < x->n; i++) {
@@ -97,7 +97,7 @@ static NOINLINE void finish_slowly(const group *x, const int32_t sums[PT_LANES],
     }
 }
 
-// Outputs from column j on whose windows have the same taps.
+// Returns the number of outputs from column j on whose windows have the same taps.
 static int32_t count_same(const pt_geometry *g, int32_t j, const inside *columns) {
     if (columns->n < g->kernel[1]) {
         return 1;
@@ -107,7 +107,7 @@ static int32_t count_same(const pt_geometry *g, int32_t j, const inside *columns
     return n < rest ? n : rest;
 }
 
-// The outputs of a row.
+// Computes the outputs of a row.
 static NOINLINE void mve_lanes_run_row(group *x, int32_t i, const int8_t *in, int8_t *out) {
     const pt_geometry *g = x->g;
     pt_window_lanes *l = &x->lanes;

@@ -13,8 +13,8 @@
 
 // ---- blocks of four rows, with one vector of four columns each
 
-// Runs of taps that follow each other in a, three at a time and the rest singly: what they need, in
-// the order of the registers that hold it.
+// The arguments of the loops over runs of contiguous taps in a, three taps at a time and the rest
+// singly, in the order of their registers.
 typedef struct pt_runs {
     const float *a;  // r0, the first row's weights
     int32_t tap;     // r7, bytes in b from tap to tap
@@ -43,7 +43,7 @@ typedef struct pt_sums_of_rows {
     float32x4_t s0, s1, s2, s3;
 } pt_sums_of_rows;
 
-// A row's weights times x0, x1 and x2.
+// Adds a row's weights times x0, x1 and x2.
 #define PT_ADD_PRODUCT(s, x, weight)            \
     "vmul.f32 %q[t], %q[" #x "], " #weight "\n" \
     "vadd.f32 %q[" #s "], %q[" #s "], %q[t]\n"
@@ -62,7 +62,7 @@ typedef struct pt_sums_of_rows {
     PT_ROW_OF_THREE(r2, s2) \
     PT_ROW_OF_THREE(r3, s3)
 
-// The loads of three vectors of b, whose columns are neighbours.
+// Loads three vectors of b, whose columns are adjacent.
 #define PT_LOAD_THREE          \
     "vldrw.u32 %q[x0], [r8]\n" \
     "add     r8, r7\n"         \
@@ -71,15 +71,15 @@ typedef struct pt_sums_of_rows {
     "vldrw.u32 %q[x2], [r8]\n" \
     "add     r8, r9\n"
 
-// The same where the taps are neighbours, too.
+// The same if the taps are adjacent, too.
 #define PT_LOAD_ADJACENT         \
     "vldrw.u32 %q[x0], [r8], #4\n" \
     "vldrw.u32 %q[x1], [r8], #4\n" \
     "vldrw.u32 %q[x2], [r8]\n"     \
     "add     r8, r9\n"
 
-// And with predicates in r7, of x0 in its lower half and of x2 in its upper: elements of the other
-// lanes are not read and count as 0.
+// The same with predicates in r7, of x0 in the lower half and of x2 in the upper: elements of
+// inactive lanes are not read and count as 0.
 #define PT_LOAD_EDGE                 \
     "vmsr    p0, r7\n"               \
     "vpst\n"                         \
@@ -92,7 +92,7 @@ typedef struct pt_sums_of_rows {
     "ror     r7, r7, #16\n"          \
     "add     r8, r9\n"
 
-// All of three taps for any columns, `at` elements from the first; no register is left for x2.
+// Three taps of columns with any step, `at` elements from the first; no register is left for x2.
 #define PT_ROW_OF_TWO(a, s)          \
     "ldrd    r4, r5, [" #a "], #8\n" \
     PT_ADD_PRODUCT(s, x0, r4)        \
@@ -189,10 +189,10 @@ PT_INLINE void pt_do_gathered_runs(pt_runs *r, pt_sums_of_rows *s, uint32x4_t at
                : "r"(r12), [at] "w"(at));
 }
 
-// The walk of the blocks of four rows over the taps.
+// The walk of blocks of four rows over the taps.
 typedef struct pt_quad_walk {
     pt_tap_walk taps; // of the other blocks
-    pt_runs runs;     // where each block sets a and b
+    pt_runs runs;     // each block sets a and b
     int32_t groups;   // of runs
 } pt_quad_walk;
 
@@ -262,7 +262,7 @@ PT_BLOCK(pt_sum_quad_gathered) {
     pt_sum_quad(p, walk, a, b, bias, out, false);
 }
 
-// Neighbouring taps in one group of runs of three times n.
+// Computes a block with adjacent taps, in one group of runs of three times n.
 PT_BLOCK(pt_sum_quad_adjacent) {
     (void)edges;
     pt_runs *r = &((pt_quad_walk *)walk)->runs;
@@ -273,7 +273,7 @@ PT_BLOCK(pt_sum_quad_adjacent) {
     pt_store_rows(p, &s, bias, out);
 }
 
-// The same for padded lines, where it sees one element before b.
+// The same for padded lines, which start one element before b.
 PT_BLOCK(pt_sum_quad_padded) {
     if (edges == 0) {
         pt_sum_quad_adjacent(p, walk, a, b - 1, bias, out, 0);
@@ -291,14 +291,14 @@ PT_BLOCK(pt_sum_quad_padded) {
 
 // ---- other blocks
 
-// The floats behind those at the addresses in *at, which it leads there.
+// Advances the addresses in *at by a float, and loads from them.
 PT_INLINE float32x4_t pt_gather_next(uint32x4_t *at) {
     float32x4_t x;
     __asm__ volatile("vldrw.u32 %q0, [%q1, #4]!" : "=&w"(x), "+w"(*at) : : "memory");
     return x;
 }
 
-// Four rows of one column.
+// Computes four rows of one column.
 PT_BLOCK(pt_sum_column) {
     (void)edges;
     const pt_tap_walk *w = walk;
@@ -321,7 +321,7 @@ PT_BLOCK(pt_sum_column) {
                                       vaddq_f32(sum, vldrwq_f32(bias)));
 }
 
-// Columns of one row, `vectors` times four of them.
+// Computes `vectors` times four columns of one row.
 PT_INLINE void pt_sum_row(const pt_products *p, const pt_tap_walk *w, const float *a,
                           const float *b, const float *bias, float *out, const int vectors,
                           const bool unit) {
@@ -373,7 +373,7 @@ PT_BLOCK(pt_sum_row_gathered) {
 
 // ---- rows of their own, four of them a vector
 
-// A column's four rows times the weights, and the step to another column.
+// Adds a column's four rows times the weights, and steps to another column.
 #define PT_LANES(s, step)                          \
     "vldrw.u32 %q[x], [%[b], %q[rows], uxtw #2]\n" \
     "vmul.f32 %q[x], %q[x], %q[weights]\n"         \
@@ -404,7 +404,7 @@ PT_BLOCK(pt_sum_row_gathered) {
 
 // clang-format on
 
-// Four columns, or one.
+// Computes four columns, or one.
 PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const float *a,
                             const float *b, const float *bias, float *out, const bool four) {
     const uint32x4_t rows = pt_lane_offsets(p->b_row);
@@ -446,7 +446,7 @@ PT_BLOCK(pt_sum_lanes_of_column) {
 
 // ---- the choice
 
-// Three inner taps after three others that follow in a are one run.
+// True if groups of three inner taps are contiguous in a, so that they form one run.
 static bool pt_has_runs_of_three(const pt_products *p) {
     return p->taps[2] == 3 && p->taps[0] > 0 && p->taps[1] > 0 &&
            (p->taps[1] == 1 || p->a_step[1] == 3);
@@ -488,12 +488,13 @@ static pt_block pt_choose_quad(const pt_products *p, bool unit) {
     return (pt_block){pt_sum_quad_gathered, 4, 4, true};
 }
 
-// For single columns of at least four rows.
+// Selects the block for single columns of at least four rows.
 static pt_block pt_column_of_vectors(const pt_products *p) {
     return (pt_block){p->b_row != 0 ? pt_sum_lanes_of_column : pt_sum_column, 4, 1, false};
 }
 
-// A block without a function where plain C is as good. Its walk is a pt_quad_walk if it is `whole`.
+// Selects a block; its function is NULL if plain C is as fast. Its walk is a pt_quad_walk if it is
+// `whole`.
 static pt_block pt_choose_vectors(const pt_products *p) {
     const int32_t columns = p->columns.length;
     const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;

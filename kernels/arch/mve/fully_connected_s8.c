@@ -10,9 +10,9 @@
 #include "arch/offsets.h"
 
 enum {
-    ADDENDS = 64,       // that are put together at a time
+    ADDENDS = 64,       // addends made at a time
     SHORT_ROW = 128,    // bytes of a row that stays in registers
-    MAX_DEPTH = 1 << 16 // with which sums of products are below 2^30
+    MAX_DEPTH = 1 << 16 // for sums of products below 2^30
 };
 
 // Groups of four rows of weights, in the order in which the loops read them.
@@ -20,11 +20,11 @@ typedef struct groups {
     int32_t multiplier, shift, offset, one;
     const int8_t *x;
     int32_t stride;    // bytes from a row of weights to the next
-    int32_t back;      // to the next row, from where a row has been read
+    int32_t back;      // from the end of a row that was read to the next row
     const int8_t *end; // of y
     int32_t depth;
     const int8_t *w;
-    const int32_t *addends; // four a group
+    const int32_t *addends; // four for each group
     int8_t *y;
 } groups;
 
@@ -44,8 +44,8 @@ PT_STATIC_ASSERT(SHORT_ROW == 128, "assembler has rows of 128");
 
 // clang-format off
 
-// From sums in r0, r2, r4 and r6, with the first fields of groups in r8 to r11, to outputs. The sums
-// begin with the addends.
+// Moves the sums in r0, r2, r4 and r6, which include the addends, to a vector. r8 to r11 have the
+// first fields of groups.
 #define PT_SUMS_TO(q)                            \
     "vmov " q "[2], " q "[0], r0, r4\n\t"        \
     "vmov " q "[3], " q "[1], r2, r6\n\t"
@@ -72,7 +72,7 @@ PT_STATIC_ASSERT(SHORT_ROW == 128, "assembler has rows of 128");
     "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
         "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
-// Rows of any number of bytes; not one beyond them is read.
+// Multiplies rows of any length, without reading beyond them.
 static void __attribute__((noinline)) multiply_groups(const groups *g) {
     register const groups *r0 __asm__("r0") = g;
     // clang-format off
@@ -139,9 +139,9 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
 
 // clang-format on
 
-// Rows of SHORT_ROW bytes at multiples of 4: all but the last 32 of x stay in registers. The sums
-// of a group become outputs while its successor's first row is multiplied: those before the first
-// group's, which are none, come to lie where its own will.
+// Multiplies rows of SHORT_ROW bytes at multiples of 4: all but the last 32 bytes of x stay in
+// registers. The sums of a group are requantized while the first row of the next group is
+// multiplied; the first group overwrites the undefined outputs stored before it.
 static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
     register const groups *r0 __asm__("r0") = g;
     // clang-format off
@@ -198,7 +198,7 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
 
 // ---- outputs
 
-// Fewer than four outputs: each as four of which one counts.
+// Computes fewer than four outputs, each as four equal ones.
 static void multiply_few(const groups *g, int32_t outputs) {
     for (int32_t j = 0; j < outputs; j++) {
         int8_t y[4];
@@ -214,7 +214,7 @@ static void multiply_few(const groups *g, int32_t outputs) {
     }
 }
 
-// Four at a time; the last four may overlap those before.
+// Computes four outputs at a time; the last four may overlap the four before.
 static void multiply_all(const pt_linear *p, groups *g, int32_t outputs) {
     int32_t whole = outputs & ~3, rest = outputs - whole;
     g->end = g->y + whole;
@@ -255,7 +255,7 @@ static void mve_fc_multiply_row(const pt_linear *p, const int8_t *x, const int8_
 
 // ---- addends
 
-// The largest size of n values.
+// Returns the maximum absolute value of n values.
 static int64_t mve_fc_largest(const int32_t *values, int32_t n) {
     register uint32_t size __asm__("r2") = 0;
     __asm__ volatile("wlstp.32 lr, %[n], 2f\n"
@@ -270,7 +270,7 @@ static int64_t mve_fc_largest(const int32_t *values, int32_t n) {
     return size;
 }
 
-// True if no sum leaves int32, or it does not matter.
+// True if all sums fit into int32, or may wrap around.
 static bool stays_exact(const pt_linear *p, int64_t row_sum) {
     if (!p->exact_addends) {
         return true;
@@ -290,7 +290,7 @@ static void make_addends(const pt_linear *p, int64_t row_sum, const int8_t *w, i
     }
 }
 
-// ADDENDS outputs at a time.
+// Makes addends, for ADDENDS outputs at a time.
 static void __attribute__((noinline))
 multiply_with_made(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                    int8_t *y) {

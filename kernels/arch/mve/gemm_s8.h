@@ -9,11 +9,11 @@
 #include <arm_mve.h>
 #include <stdint.h>
 
-// Four patches at a time, by four rows of weights at a time.
+// The arguments of the loops over four patches by four rows of weights at a time.
 //
 // Patches are packed 16 bytes of each in turn; bytes beyond their ends may have any value. Rows of
-// weights lie one behind the other, at any alignment; not a byte beyond the last is read. Output
-// [patch][channel] is sum + bias requantized: 8 bits saturated, for shifts in -31..-1 and
+// weights are contiguous, at any alignment, and the loops do not read beyond the last. Output
+// [patch][channel] is sum + bias requantized: saturated to int8, for shifts in -31..-1 and
 // multipliers from 0 up.
 typedef struct pt_quads {
     const int32_t *bias, *multipliers, *shifts; // a multiple of 4
@@ -21,7 +21,7 @@ typedef struct pt_quads {
     int32_t rounds;                             // set by pt_multiply_quads
     const void *entry;                          // likewise
     int32_t depth;
-    int32_t last;          // bytes of the last 16 that count: 1..16
+    int32_t last;          // used bytes of the last 16: 1..16
     int32_t output_offset; // -255..255
     int32_t quads;         // rows of weights / 4
     const int8_t *weights;
@@ -43,10 +43,10 @@ PT_OFFSET(pt_quads, out, 44);
 
 // clang-format off
 
-// The loops make the sums of a pair of rows with the four patches. r5 is in the patches, r1 and r3
-// are in the rows; sums with the first row are in r0, r2, r4 and r6, with the second in r8, r10,
-// r12 and lr. r9 has the bytes of a row, r11 is where the sums go: its bit 5 tells whether a second
-// pair is to come. On the stack are, at
+// The loops compute the sums of a pair of rows with the four patches. r5 points into the patches,
+// r1 and r3 into the rows; sums with the first row are in r0, r2, r4 and r6, with the second in r8,
+// r10, r12 and lr. r9 is the bytes of a row, r11 the address for the sums; its bit 5 is set for the
+// second pair. The stack contains, at
 //
 //     0    the sums of two pairs, 32 bytes each
 //     64   the first ten fields of pt_quads
@@ -59,8 +59,8 @@ PT_OFFSET(pt_quads, out, 44);
     "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", \
     "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
-// Sets up the stack; r1 has the weights then, r5 the patches, r6 the rounds, r8 the depth, r9 the
-// bytes of the last part, and q7 the addresses of the outputs, less 4.
+// Sets up the stack. Afterwards r1 is the weights, r5 the patches, r6 the rounds, r8 the depth, r9
+// the bytes of the last part, and q7 the addresses of the outputs, less 4.
 #define PT_BEGIN_QUADS        \
     "mov r3, sp\n\t"          \
     "sub r1, r3, #128\n\t"    \
@@ -76,13 +76,13 @@ PT_OFFSET(pt_quads, out, 44);
     "vsub.i32 q7, q7, q0\n\t" \
     "mov r11, sp\n\t"
 
-// Keeps where the code for a pair is: at `label`.
+// Stores the address of the code for a pair: `label`.
 #define PT_KEEP_CODE(label)          \
     "adr r2, " label "f\n\t"         \
     "adds r2, #1\n\t" /* of Thumb */ \
     "str r2, [sp, #104]\n\t"
 
-// The sums of a pair; then NE where the second is to come, and otherwise label 9.
+// Stores the sums of a pair. Sets NE before the second pair; behind it branches to label 9.
 #define PT_STORE_PAIR \
     "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
 
@@ -90,9 +90,9 @@ PT_OFFSET(pt_quads, out, 44);
     PT_STORE_PAIR     \
     "tst r11, #32\n\t"
 
-// From the sums of four rows to bytes, q0, with r10 the quads that are left. Sums times multipliers
-// are rounded twice, halves away from zero. Instructions of one unit do not stand side by side
-// where that can be, since the next one would wait.
+// Requantizes the sums of four rows to bytes in q0; r10 is the number of remaining quads. Products
+// are rounded twice, halves away from zero. Instructions of one unit are not adjacent where
+// possible, since the second would wait.
 #define PT_REQUANTIZE_QUAD                                           \
     "ldrd r7, r11, [sp, #64]\n\t"                                    \
     "ldm r11!, {r8, r10, r12, lr}\n\t" /* multipliers */             \
@@ -135,7 +135,7 @@ PT_OFFSET(pt_quads, out, 44);
     "str r10, [sp, #100]\n\t"                                        \
     "vqmovnt.s16 q0, q2\n\t"
 
-// From two pairs' sums to outputs; back to the pairs' code for the next quad, or the end.
+// Requantizes and stores the sums of two pairs, and continues with the next quad or ends.
 #define PT_END_QUADS             \
     "9:\n\t"                     \
     PT_REQUANTIZE_QUAD           \
@@ -166,14 +166,14 @@ PT_OFFSET(pt_quads, out, 44);
 #define PT_PATCH(part, i) \
     "vldrw.u32 q0, [r5, #64*" #part "+16*" #i "]\n\t"
 
-// Products of a patch with a part of both rows; `between` loads something.
+// Multiplies a patch with a part of both rows; `between` is a load.
 #define PT_WITH_ROWS(add, q, sum, between, other) \
     "vmladav" #add ".s8 " #sum ", " #q ", q1\n\t" \
     between                                       \
     "vmladav" #add ".s8 " #other ", " #q ", q2\n\t"
 
-// A part, of which patch 3 is in a register, or none. Patch 0 is in q0 already, and the first row in
-// q1; `other` loads the other row, and `next` what the next part begins with.
+// Multiplies a part, with patch 3 in a register (HELD) or loaded. q0 contains patch 0, q1 the first
+// row; `other` loads the other row, next_row and next_patch the start of the next part.
 #define PT_PART_HELD(part, add, q, other, next_row, next_patch) \
     PT_WITH_ROWS(add, q0, r0, other, r8)                        \
     PT_PATCH(part, 1)                                           \
@@ -193,14 +193,14 @@ PT_OFFSET(pt_quads, out, 44);
     PT_WITH_ROWS(add, q0, r6, next_row, lr)                    \
     next_patch
 
-// The patches that stay in registers, at a number of bytes.
+// Loads the patches that stay in registers, at these byte offsets.
 #define PT_HOLD(first, second, third, fourth) \
     "vldrw.u32 q3, [r5, #" #first "]\n\t"     \
     "vldrw.u32 q4, [r5, #" #second "]\n\t"    \
     "vldrw.u32 q5, [r5, #" #third "]\n\t"     \
     "vldrw.u32 q6, [r5, #" #fourth "]\n\t"
 
-// The next two rows.
+// Move to the next two rows.
 #define PT_MOVE_FIRST "add r1, r3, r9\n\t"
 #define PT_MOVE_OTHER "add r3, r1, r9\n\t"
 
@@ -211,7 +211,7 @@ PT_OFFSET(pt_quads, out, 44);
     "bne " label "b\n\t"    \
     "b 9f\n\t"
 
-// Where both pairs are written out: what the first ends with.
+// Ends the first of two unrolled pairs.
 #define PT_BEGIN_OTHER \
     PT_MOVE_FIRST      \
     PT_FIRST_ROW(0)
@@ -353,7 +353,7 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_PART_LOADED(7, a, , , )
         PT_END_PARTS("10")
 
-        // Other numbers: in rounds of four, entered where all parts but the last are left.
+        // Other depths: rounds of four parts, entered so that all parts but the last remain.
         ".balign 4\n"
         "5:\n\t"
         "add r7, r6, #3\n\t"
@@ -411,8 +411,9 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
 
 // ---- windows of 3 x 3
 
-// Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
-// of 16 bytes at stride 1, nine at stride 2. The weights are multiples of 4, chosen by `rounds`:
+// Four neighbouring patches share columns: the packed block has, for each row and each 16 channels,
+// six pixels of 16 bytes at stride 1, nine at stride 2. The weights are aligned to 4. `rounds`
+// selects the code:
 typedef enum pt_windows {
     PT_WINDOWS_16,
     PT_WINDOWS_32,
@@ -427,10 +428,10 @@ PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 
 
 // clang-format off
 
-// A load takes no time of its own behind a product: another unit does it. So each stands alone between
-// two products, and the weights go through three registers. A part is 16 channels of a row of taps: it
-// begins with column 0 in q0 and the first row's tap 0 in q4, and ends with what the next one begins
-// with. What is loaded last is read from the packed pixels, or 16 bytes behind them, and from the rows.
+// A load behind a product costs no time, since another unit executes it. So each load stands alone
+// between two products, and the weights use three registers. A part is 16 channels of a row of
+// taps: it begins with column 0 in q0 and the first row's tap 0 in q4, and ends by loading these
+// for the next part. The last load may read 16 bytes behind the packed pixels.
 
 // A column with a tap of one of the rows.
 #define PT_WITH(add, sum, column, tap) \

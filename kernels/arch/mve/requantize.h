@@ -7,7 +7,7 @@
 #include <arm_mve.h>
 #include <stdbool.h>
 
-// The multipliers and shifts for which pt_requantize is VQRDMULH, adding the sign, and VRSHL.
+// True if pt_requantize equals VQRDMULH, adding the sign, and VRSHL.
 static inline bool pt_has_fast_scale(int32_t multiplier, int32_t shift) {
     return multiplier >= 0 && ~(uint32_t)shift <= 30;
 }
@@ -25,7 +25,7 @@ static inline bool pt_have_fast_scales(const pt_channels *output, int32_t channe
     return min >= 0 && halvings <= 30;
 }
 
-// n pixels, `stride` bytes apart, of outputs that are so far only saturated.
+// Clamps the saturated outputs of n pixels, `stride` bytes apart, to the range.
 static inline void pt_limit_pixels(const pt_range *r, int8_t *out, int32_t n, int32_t stride,
                                    int32_t channels) {
     if (r->min == INT8_MIN && r->max == INT8_MAX) {

@@ -6,8 +6,8 @@
 
 #if PT_HAS_PACKING
 
-// Writes for each two channels the doubled biases, the widened weights, then for each channel
-// multiplier, right shift and rounding. Leaves out the last of an odd number.
+// Writes for each pair of channels the doubled biases, the widened weights, then for each channel
+// multiplier, right shift and rounding. Omits the last of an odd number of channels.
 void pt_pack_layer_dsp(const pt_gemm_s8 *layer, void *to) {
     const pt_channels *output = &layer->output;
     uint32_t *words = to;

@@ -10,10 +10,10 @@
 
 #if PT_HAS_PACKING
 
-// pt_gemm_s8_bytes of a layer, whose channels are all of it or of a group.
+// Write pt_gemm_s8_bytes of a layer; its channels are those of a group.
 void pt_pack_layer_v6m(const pt_gemm_s8 *layer, void *to);
 void pt_pack_layer_dsp(const pt_gemm_s8 *layer, void *to);
-// pt_packed_rows bytes of the rows of w.
+// Writes pt_packed_rows bytes of the rows of w.
 void pt_pack_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
 
 static inline void pt_pack_layer(uint8_t core, const pt_gemm_s8 *layer, void *to) {
@@ -49,20 +49,21 @@ static inline void pt_pack_rows(uint8_t core, const pt_linear *p, const int8_t *
 
 // ---- for a build with PT_ANY_CORE
 
-// Returns the form of a layer that the loops of a core read. in_rows: patches lie in a row in the
-// input.
+// Returns whether the loops of a core read a layer's weights packed, plain or both. in_rows:
+// patches lie in a row of the input.
 pt_packed_use pt_gemm_s8_use(uint8_t core, const pt_gemm_s8 *layer, bool in_rows);
-// The same of rows, whose addends are read all the same; `constant` when these cannot change.
+// The same for the rows of a linear layer. `constant`: the addends never change; they are read in
+// any case.
 pt_packed_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
-// The products of n patches, `stride` bytes apart, with packed weights.
+// Multiplies n patches, `stride` bytes apart, with packed weights.
 void pt_multiply_unpacked(const pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                           int8_t *out);
 
-// Makes a layer plain, if the context has memory for what is unpacked. A later run finds it there.
+// Unpacks a layer, if the context has memory for it. Later runs reuse the unpacked weights.
 void pt_unpack_layer(pt_context *c, pt_gemm_s8 *layer, int32_t groups);
 
-// Keeps room at the end of the scratch to unpack a channel where there is something packed.
-// Returns the bytes that are left of at least pt_min_scratch.
+// Reserves the end of the scratch for an unpacked channel, if weights are packed. Returns the
+// remaining bytes, at least pt_min_scratch.
 static inline uint32_t pt_reserve_unpacked(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
 #if PT_HAS_ANY_CORE
     bytes -= layer->packed ? (uint32_t)layer->depth : 0;

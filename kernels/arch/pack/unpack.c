@@ -5,9 +5,9 @@
 
 #if PT_HAS_ANY_CORE
 
-// ---- forms of packed weights
+// ---- the use of packed weights
 
-// True where two weights that v6m's loops take together are -128.
+// True if both weights of a word of the v6m loops are -128.
 static bool has_lowest_pair(const pt_gemm_s8 *layer) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
@@ -58,7 +58,8 @@ static int32_t half_of(uint32_t value) {
     return (int32_t)value / 2;
 }
 
-// Weights by twos, see v6m/pair_channel.c. Returns the end, the sum of the weights in *sum.
+// Unpacks weights by twos, see v6m/pair_channel.c. Returns the end, and the sum of the weights in
+// *sum.
 static const uint32_t *unpack_pairs(const uint32_t *words, int32_t depth, int8_t *weights,
                                     uint32_t *sum) {
     for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2, words++) {
@@ -93,7 +94,7 @@ static channel unpack_dsp(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
     return (channel){half_of(words[o % 2]), (int32_t)behind[0], negative(behind[1])};
 }
 
-// The last of an odd number of channels is not packed with DSP.
+// The DSP layout does not contain the last of an odd number of channels.
 static channel unpack(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
     const pt_channels *output = &layer->output;
     if (layer->core == PT_CORE_DSP && o == (layer->channels & ~1)) {
@@ -104,8 +105,8 @@ static channel unpack(const pt_gemm_s8 *layer, int32_t o, int8_t *weights) {
                                       : unpack_dsp(layer, o, weights);
 }
 
-// In front of what was unpacked of a layer: which it is, and the bytes to the next. Instructions
-// may share what is packed, and differ in the last channel or in their offsets.
+// The header of an unpacked layer: its key, and the bytes to the next header. Instructions may
+// share packed weights, but differ in the last channel or in their offsets.
 typedef struct unpacked {
     const void *packed;
     uint32_t instruction, bytes;

@@ -3,7 +3,7 @@
 
 #if PT_HAS_PACKING
 
-// The last word of the first channel: whether all fit.
+// The last word of the first channel is 1 if no word has two weights of -128.
 void pt_pack_layer_v6m(const pt_gemm_s8 *layer, void *to) {
     uint32_t *words = to, all_fit = 1;
     for (int32_t o = 0; o < layer->channels; o++) {

@@ -11,8 +11,8 @@
 
 // ---- channels
 
-// The sum of a channel's weights. `fits`: no two of a step are -128, so that their products with
-// values of -128 fit into 16 bits.
+// Returns the sum of a channel's weights. *fits: no two weights of a step are -128, so that their
+// products with values of -128 fit into 16 bits.
 static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
     const int8_t *end = weights + depth, *w = weights;
     int32_t sum = 0;
@@ -29,8 +29,8 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
     return sum;
 }
 
-// Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
-// become parts of their own.
+// Folds the layer's offset into the bias of each channel. A channel whose weights need wider sums
+// becomes a part of its own.
 static void gemm_s8_fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
@@ -45,14 +45,14 @@ static void gemm_s8_fold_offset(pt_gemm_s8 *layer, int32_t *folded) {
     }
 }
 
-// They fit, and patches are long or cannot be taken in larger blocks.
+// True if packed weights exist, all words fit, and patches are long.
 static bool uses_packed(const pt_gemm_s8 *layer) {
     const uint32_t *words = layer->packed;
     return words && pt_v6m_uses_packed(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
-// Packs as many channels as there is room for, and all of which fit. False: none, or too few of
-// them or of patches to pay for it.
+// Packs the channels that fit into the spare scratch, up to one with two weights of -128 in a word.
+// Returns false if there are none, or too few channels or patches to pay for packing.
 static bool pack_some(pt_gemm_s8 *layer) {
     enum { FEWEST = 8, FEWEST_PATCHES = 48 };
     const uint32_t channel = pt_gemm_s8_bytes(layer->depth, 2) / 2;
@@ -95,8 +95,8 @@ void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
 
 // ---- packing
 
-// Four values of a row a time, by depth: sums of a value and 2^16 times the next. `count` is a
-// multiple of 4, not 0.
+// Packs four values of a row at a time, by depth: sums of a value and 2^16 times the next. `count`
+// is a multiple of 4, not 0.
 static uint32_t *pack_fours_by_depth(uint32_t *words, const int8_t *values, int32_t count) {
     register const int8_t *end __asm__("r0") = values + count;
     register int32_t k __asm__("r4") = -count;
@@ -125,7 +125,7 @@ static uint32_t *pack_fours_by_depth(uint32_t *words, const int8_t *values, int3
     return to;
 }
 
-// A row of `count` values from value k of patch i of two on.
+// Packs a row of `count` values from value k of patch i, 0 or 1, on.
 static void pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, const int8_t *values,
                               int32_t count) {
     uint32_t *to = block + (k & ~1) + i;
@@ -265,7 +265,7 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
 
 // ---- blocks
 
-// A pair, of which n patches are there, in plain C for any parameters and weights.
+// Multiplies a pair, of which n patches exist, in plain C for any parameters and weights.
 static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++) {
@@ -283,7 +283,7 @@ static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t n, int8_t 
     }
 }
 
-// A full block or a pair, both of whose patches are there.
+// Multiplies a full block or a pair of two patches.
 static void multiply_fast(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
     const pt_channels *p = &layer->output;
     pt_tile_args args = {.bias = layer->folded,
@@ -366,7 +366,7 @@ static void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8
     }
 }
 
-// The last block takes rows of the one before it again.
+// The last block overlaps the block before it.
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     int32_t count = pt_begin_block(layer, n);

@@ -3,9 +3,10 @@
 // host.
 #include "arch/gemm_s8.h"
 
-// Writes for each two weights the sum of the second and 2^16 times the first, up to a multiple of
-// four weights, to *words, which becomes the end. Returns the sum of all. `fit` becomes 0 where two
-// of a step are -128: their products with values of -128 would not fit into 16 bits.
+// Writes the sum of the second weight and 2^16 times the first for each two weights, up to a
+// multiple of four, to *words, which becomes the end. Returns the sum of all weights. *fit becomes
+// 0 if both weights of a word are -128, whose products with values of -128 would not fit into 16
+// bits.
 static uint32_t pair_weights(const int8_t *w, int32_t depth, uint32_t **words, uint32_t *fit) {
     const int8_t *end = w + (depth & ~1);
     uint32_t *to = *words;

@@ -9,7 +9,7 @@
 #include "arch/offsets.h"
 #include <stdint.h>
 
-// Patches, outputs and channels of a layer.
+// Arguments of the tile loops: patches, outputs and channels of a layer.
 typedef struct pt_tile_args {
     const int32_t *bias, *multipliers, *shifts; // of the next channel
     int32_t center;                             // see PT_CHANNELS
@@ -44,7 +44,8 @@ PT_SIZE(pt_tile_args, 80);
 // clang-format off
 // ---- products: r0 patches, r1 weights, lr the end of the pt_tile_args
 
-// The ends of unrolled steps, r10, and of steps, r11, of this channel; sums from 0.
+// Sets r10 to the end of unrolled steps and r11 to the end of steps of this channel, and clears the
+// sums.
 #define PT_BEGIN            \
     "mov r2, lr\n\t"        \
     "subs r2, #80\n\t"      \
@@ -62,14 +63,14 @@ PT_SIZE(pt_tile_args, 80);
     "mov r8, r3\n\t"        \
     "mov r9, r3\n\t"
 
-// Two weights.
+// Loads two weights.
 #define PT_WEIGHTS(i)                \
     "ldrb r2, [r1, #" #i "]\n\t"     \
     "ldrb r4, [r1, #" #i " + 1]\n\t" \
     "sxtb r2, r2\n\t"                \
     "sxtb r4, r4\n\t"
 
-// Their products with a pair, to the sum of all and the second sum.
+// Adds their products with a pair to the sum of all and to the second sum.
 #define PT_ADD(all, second)   \
     "ldmia r0!, {r6, r7}\n\t" \
     "muls r6, r2, r6\n\t"     \
@@ -79,7 +80,7 @@ PT_SIZE(pt_tile_args, 80);
     "asrs r6, r6, #16\n\t"    \
     "adcs " second ", r6\n\t"
 
-// The sums of the depth, by `add` of two values at a time.
+// Computes the sums over the depth, by `add` of two values at a time.
 #define PT_PRODUCTS(add)                         \
     PT_BEGIN                                     \
     "b 2f\n\t"                                   \
@@ -129,13 +130,13 @@ PT_SIZE(pt_tile_args, 80);
     "cmp r1, r11\n\t"                        \
     "bne 3b\n\t"
 
-// The first sum of a pair.
+// Computes the first sum of a pair.
 #define PT_FIRST(first, all, second) \
     "mov " first ", " all "\n\t"     \
     "lsls r6, " second ", #16\n\t"   \
     "subs " first ", " first ", r6\n\t"
 
-// Two values and a packed word of weights: the sum of both products is the upper half.
+// Multiplies two values with a packed word of weights: the upper half is the sum of both products.
 #define PT_ADD_PACKED(weights)   \
     "ldmia r0!, {r6, r7}\n\t"      \
     "muls r6, " weights ", r6\n\t" \
@@ -162,7 +163,7 @@ PT_SIZE(pt_tile_args, 80);
     "cmp r1, r11\n\t"                                                            \
     "bne 3b\n\t"
 
-// To p->sums, and r0 to the first of them.
+// Stores p->sums, and sets r0 to the first of them.
 #define PT_STORE(registers, bytes)   \
     "mov r0, lr\n\t"                 \
     "subs r0, #" #bytes "\n\t"       \
@@ -189,13 +190,13 @@ PT_SIZE(pt_tile_args, 80);
     "mov r7, lr\n\t"                  \
     "subs r7, #68\n\t"
 
-// For each channel the sums, its parameters, and its outputs, as pt_scale makes them.
+// Computes the sums of each channel, and requantizes them as pt_scale does.
 //
 // An output is a sum times the multiplier, in units of 2^(31 + right shifts), rounded. With 16 bits
-// of each factor, in units of 2^21, the product lies less than PT_ERROR beside the exact one, and
-// makes the same output unless it lies as near to the next. In those 5 cases of 64, and where the
-// channel has less than 6 right shifts or a multiplier below 2^30, the exact product is made. In
-// other channels a sum of more bits is beyond the outputs.
+// of each factor, in units of 2^21, the product differs from the exact one by less than PT_ERROR,
+// and gives the same output unless the next output is as near. In these 5 cases of 64, and for
+// channels with fewer than 6 right shifts or a multiplier below 2^30, the exact product is
+// computed. In all other channels a sum of more than 16 bits saturates.
 enum { PT_ERROR = 5 << 14 };
 
 #define PT_CHANNELS(sums, parameters)         \
@@ -295,7 +296,7 @@ enum { PT_ERROR = 5 << 14 };
     "b 7b\n\t"                                \
     "11:"
 
-// The outputs of patches 0 to 3, where pt_scale takes all sums to them.
+// Computes the outputs of patches 0 to 3, if pt_scale covers all sums.
 static __attribute__((noinline)) void pt_multiply_2x1(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
@@ -322,7 +323,7 @@ static __attribute__((noinline)) void pt_multiply_1x1(pt_tile_args *p, const voi
                        "cc", "memory");
 }
 
-// The same of words of weights, and a depth that is a multiple of 4.
+// The same by words of weights, for a depth that is a multiple of 4.
 static __attribute__((noinline)) void pt_multiply_words(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
@@ -334,7 +335,7 @@ static __attribute__((noinline)) void pt_multiply_words(pt_tile_args *p, const v
                        "cc", "memory");
 }
 
-// With packed weights: behind each channel's are its bias, shift and multiplier.
+// The same with packed weights: bias, shift and multiplier follow the weights of each channel.
 static __attribute__((noinline)) void pt_multiply_packed(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
@@ -364,7 +365,7 @@ static __attribute__((noinline)) void pt_multiply_packed(pt_tile_args *p, const 
 
 // ---- weights
 
-// The sum of `count` weights, a multiple of 4; it ends before one that is -128.
+// Sums `count` weights, a multiple of 4; stops before a weight of -128.
 static inline int32_t pt_sum_weights(const int8_t **weights, int32_t count) {
     const int8_t *end = *weights + count;
     int32_t sum = 0, k = -count, w, min = INT8_MIN;

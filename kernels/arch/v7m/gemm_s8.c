@@ -11,7 +11,7 @@
 
 typedef uint32_t __attribute__((may_alias)) pt_word;
 
-// Four a time, as values from 0 to 255 in halves of words: 64 times they fit.
+// Sums four weights at a time, as values from 0 to 255 in halves of words, which hold 64 of them.
 static int32_t sum_weights(const int8_t *weights, int32_t depth) {
     enum { MOST = 64 };
     const uint32_t mask = 0x00FF00FF;
@@ -40,7 +40,7 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
     return sum;
 }
 
-// Folds the layer's offset into the bias, of more channels where the block leaves room.
+// Folds the layer's offset into the biases, of as many channels as the scratch holds.
 void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
@@ -65,8 +65,8 @@ void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     "ldrsb.w r8, [" values ", #3]\n\t" \
     "add.w " values ", " values ", #4\n\t"
 
-// Four values a time of the first patch of a pair, `step` bytes from two to the next. `fours` is
-// not 0.
+// Packs four values at a time of the first patch of a pair; `step` is the bytes from one pair of
+// values to the next. `fours` is not 0.
 static inline void pack_fours(uint32_t **to, const int8_t **values, int32_t step, int32_t fours) {
     // clang-format off
     __asm__ volatile(
@@ -86,7 +86,7 @@ static inline void pack_fours(uint32_t **to, const int8_t **values, int32_t step
     // clang-format on
 }
 
-// The same of the second patch, added.
+// The same for the second patch, added to the words.
 static inline void add_fours(uint32_t **to, const int8_t **values, int32_t step, int32_t fours) {
     uint32_t a, b;
     // clang-format off
@@ -150,7 +150,7 @@ void pt_pack_values(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t 
     }
 }
 
-// Four values a time of both.
+// Packs four values at a time of both patches.
 static inline void pack_both(uint32_t **to, const int8_t **values, int32_t next, int32_t step,
                              int32_t fours) {
 #define PT_TWO_OF_BOTH(first, second)          \
@@ -187,7 +187,7 @@ void pt_pack_two(const pt_gemm_s8 *layer, int32_t i, const int8_t *values, int32
     for (step -= count; rows > 0; rows--, values += step) {
         int32_t left = count;
         while (left > 0) {
-            // A word alone, to or from the second of two values, where four begin with a first.
+            // A single word: pack_both starts at the first of two values.
             bool second = (((uintptr_t)to - (uintptr_t)layer->block) & 4) != 0;
             if (!second && left > 3) {
                 pack_both(&to, &values, next, words * (int32_t)sizeof *to, left / 4);
@@ -221,7 +221,7 @@ void pt_pad(const pt_gemm_s8 *layer, int32_t i, int32_t k, int32_t count) {
 
 // ---- blocks
 
-// A pair and the channels from o on, for any parameters; n of its patches are there.
+// Multiplies a pair, of which n patches exist, with the channels from o on, for any parameters.
 static void gemm_s8_multiply_plainly(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights + o * layer->depth;
     for (; o < layer->channels; o++) {
@@ -287,7 +287,7 @@ void pt_multiply_block(const pt_gemm_s8 *layer, int32_t n, int8_t *out) {
 
 // ---- rows
 
-// Two rows, to a block of one pair.
+// Packs two rows to a block of one pair.
 static inline void pack_pair(const pt_gemm_s8 *layer, const int8_t *first, const int8_t *second) {
     uint32_t *to = layer->block;
     const int8_t *end = first + layer->depth;
@@ -297,7 +297,7 @@ static inline void pack_pair(const pt_gemm_s8 *layer, const int8_t *first, const
     }
 }
 
-// Six rows, `stride` bytes apart, to a full block, by twos of values.
+// Packs six rows, `stride` bytes apart, to a full block, two values at a time.
 static void pack_six(const pt_gemm_s8 *layer, const int8_t *rows, int32_t stride) {
 #define PT_TWO_ROWS(first, second, at)  \
     "ldrsb.w r10, [" first "], #1\n\t"  \
@@ -338,7 +338,7 @@ static void pack_six(const pt_gemm_s8 *layer, const int8_t *rows, int32_t stride
     }
 }
 
-// The last block takes rows of the one before it again, where pairs would take longer.
+// The last block overlaps the block before it if pairs would be slower.
 void pt_multiply_rows(pt_gemm_s8 *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     int32_t count, max_rest = layer->depth < 64 ? 2 : 4;

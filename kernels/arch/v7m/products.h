@@ -9,7 +9,7 @@
 #include "arch/offsets.h"
 #include <stdint.h>
 
-// Patches, channels and outputs of a layer.
+// Arguments of the tile loops: patches, channels and outputs of a layer.
 typedef struct pt_tile_args {
     const int32_t *bias, *multipliers, *shifts; // of the next channel
     int32_t rounding;                           // the output's offset and a half, doubled
@@ -18,7 +18,7 @@ typedef struct pt_tile_args {
     const uint32_t *patches;
     int32_t depth;
     const int8_t *weights, *end;
-    int32_t first[2]; // of sums, of all and of the second patch: they take the PT_HALVES out
+    int32_t first[2]; // initial sums, of all and of the second patch, which cancel the PT_HALVES
 } pt_tile_args;
 
 PT_OFFSET(pt_tile_args, bias, 0);
@@ -33,13 +33,13 @@ PT_OFFSET(pt_tile_args, weights, 32);
 PT_OFFSET(pt_tile_args, end, 36);
 PT_OFFSET(pt_tile_args, first, 40);
 
-// Two products are from -32,512 to 32,768.
+// The sum of two products is -32,512 to 32,768.
 enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
 
 // clang-format off
 
-// r12 counts the depth: by what the first loop takes, then two values, then the last. `rest` takes
-// it from what the first loop left, negative, to what is left.
+// r12 counts the depth: by the steps of the first loop, then by two values, then the last value.
+// `rest` turns the negative count behind the first loop into the number of remaining values.
 #define PT_LOOP(first, rest, two, one) \
     first                        \
     "adds r12, #" rest "\n\t"  \
@@ -56,15 +56,15 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
     one                          \
     "5:\n\t"
 
-// Two products of a pair in `a` and `b`, to the sums of both.
+// Adds two products of a pair in `a` and `b` to the sums of both patches.
 #define PT_ADD(a, b, v, w, all, second)      \
     "mla " a ", " a ", " v ", lr\n\t"        \
     "mla " a ", " b ", " w ", " a "\n\t"     \
     "add " all ", " all ", " a "\n\t"        \
     "add " second ", " second ", " a ", lsr #16\n\t"
 
-// Parameters of the next channel: r8 output, r9 rounding, r10 right shifts, r11 multiplier, r12
-// step between outputs, r7 doubled bias.
+// Loads the parameters of the next channel: r8 output, r9 rounding, r10 right shifts, r11
+// multiplier, r12 step between outputs, r7 doubled bias.
 #define PT_NEXT_CHANNEL                 \
     "ldmia.w lr, {r6, r8, r9, r10}\n\t" \
     "ldr r7, [r6], #4\n\t"              \
@@ -77,13 +77,13 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
     "add r10, r6, #1\n\t"               \
     "ldrd r8, r12, [lr, #16]\n\t"
 
-// The sums of a pair, doubled, with the bias.
+// Computes the sums of a pair, doubled, with the bias.
 #define PT_SPLIT(all, second)                            \
     "sub " all ", " all ", " second ", lsl #16\n\t"      \
     "add " second ", r7, " second ", lsl #1\n\t"         \
     "add " all ", r7, " all ", lsl #1\n\t"
 
-// As pt_scale, of a doubled sum. r6 and r7 are free.
+// Requantizes a doubled sum as pt_scale does. Overwrites r6 and r7.
 #define PT_SCALE_TO(sum, to)             \
     "smull r6, r7, " sum ", r11\n\t"     \
     "add " sum ", r9, " sum ", asr #31\n\t" \
@@ -95,7 +95,7 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
 
 // ---- three pairs, a channel at a time: r11 patches, r7 weights
 
-// Value `k` of those that are unrolled, with the weights in r9 and r10.
+// Multiplies unrolled values `k` and `k` + 1 with the weights in r9 and r10.
 #define PT_PAIRS(k)                            \
     "ldr.w r6, [r11, #12 * " k "]\n\t"         \
     "ldr.w r8, [r11, #12 * " k " + 4]\n\t"     \
@@ -110,7 +110,7 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
     "ldrsb.w r10, [r7, #" k " + 1]\n\t" \
     PT_PAIRS(k)
 
-// The outputs of patches 0 to 5.
+// Computes the outputs of patches 0 to 5.
 static inline void pt_multiply_3x1(const pt_tile_args *args) {
     register const pt_tile_args *p __asm__("lr") = args;
     __asm__ volatile(
@@ -193,7 +193,7 @@ static inline void pt_multiply_3x1(const pt_tile_args *args) {
     "add r1, r1, r6, lsr #16\n\t"               \
     PT_ADD("r4", "r5", "r8", "r9", "r2", "r3")
 
-// The outputs of patches 0 and 1, of an even number of channels.
+// Computes the outputs of patches 0 and 1, of an even number of channels.
 static inline void pt_multiply_1x2(const pt_tile_args *args) {
     register const pt_tile_args *p __asm__("lr") = args;
     __asm__ volatile(

@@ -98,9 +98,8 @@ bool pt_text_is(pt_text text, const char *data, uint32_t length);
 // The checks of a file before it is used.
 //   PT_VERIFY_MINIMAL  the header
 //   PT_VERIFY_STRICT   everything
-//   PT_VERIFY_RECORDS  of a .ptm file: references, sizes and kernel numbers, but kernels do not
-//   check
-//                      their calls again. It detects damage, not files that were made to do harm.
+//   PT_VERIFY_RECORDS  of a .ptm file: references, sizes and kernel numbers, without the kernels'
+//                      checks of their calls. It detects damage, not files made to do harm.
 typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT, PT_VERIFY_RECORDS } pt_verification;
 
 // An open .pte or .ptm file. Its fields are private to the library: positions in the file.

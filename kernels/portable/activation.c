@@ -1,4 +1,4 @@
-// Activation functions, and the others of one operand and some numbers.
+// Activation functions, and other functions of one operand and some numbers.
 #include "arch/float_rows.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -18,7 +18,7 @@ static const pt_unary relu_op = {relu_row,       relu_f32, relu_f64, relu_i64,
                                  PT_RULE_NUMBER, false,    true};
 PT_UNARY_KERNEL(aten_relu_out, relu_op, 0)
 
-// ---- clamp: p[0] is the lower bound, p[1] the upper, which counts more. A NaN stays; a NaN as
+// ---- clamp: p[0] is the lower bound, p[1] the upper, which has precedence. A NaN stays; a NaN as
 // bound makes all NaN.
 
 static float clamp_f32(float x, const pt_number *p) {
@@ -49,7 +49,7 @@ static inline uint32_t order(uint32_t bits) {
     return (bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1)) - 0x807FFFFFu;
 }
 
-// Compares bits: as fast as the FPU, and much faster where there is none.
+// Compares bits: as fast as the FPU, and much faster without one.
 static void clamp_row(int32_t n, float *out_floats, const float *in_floats, const pt_number *p) {
     if (pt_is_nanf(p[0].f32) || pt_is_nanf(p[1].f32)) {
         for (; n > 0; n--) {
@@ -79,7 +79,7 @@ static const pt_unary clamp_op = {clamp_row,      clamp_f32, clamp_f64, clamp_i6
                                   PT_RULE_NUMBER, false,     true};
 PT_UNARY_KERNEL(aten_hardtanh_out, clamp_op, 2)
 
-// The dtype that self and the bounds given promote to.
+// Returns the promoted dtype of self and its bounds.
 static uint8_t activation_clamp_dtype(const pt_context *c, const pt_ref *args) {
     uint8_t dtype = pt_get_tensor(c, args[CLAMP_SELF]).dtype;
     for (uint32_t i = CLAMP_MIN; i <= CLAMP_MAX; i++) {
@@ -133,7 +133,7 @@ PT_UNARY_F64(elu, (x < 0 ? pt_float64->expm1(x * p[2].f64) * p[0].f64 : x) * p[1
 static const pt_unary elu_op = {NULL, elu_f32, elu_f64, NULL, PT_RULE_SAME, true, false};
 PT_UNARY_KERNEL(aten_elu_out, elu_op, 3)
 
-// x P(X <= x) for a normal X; by erfc it is accurate also far below zero.
+// x P(X <= x) for a normal X; computed by erfc, which is accurate far below zero, too.
 PT_UNARY_F32(gelu, 0.5f * x * pt_erfcf(x * -0x1.6a09e6p-1f))
 PT_UNARY_F64(gelu, 0.5 * x * pt_float64->erfc(x * -0x1.6a09e667f3bcdp-1))
 static const pt_unary gelu_op = {NULL, gelu_f32, gelu_f64, NULL, PT_RULE_SAME, true, false};
@@ -145,7 +145,7 @@ PT_UNARY_F64(gelu_tanh, x * pt_float64->sigmoid(0x1.9884533d43651p+0 *
 static const pt_unary gelu_tanh_op = {NULL,         gelu_tanh_f32, gelu_tanh_f64, NULL,
                                       PT_RULE_SAME, true,          false};
 
-// By the approximation "none" or "tanh"; NULL for any other.
+// Returns the function of the approximation "none" or "tanh"; NULL for any other.
 static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
     static const char none[] = "none", by_tanh[] = "tanh";
     return pt_string_is(c, approximate, none)      ? &gelu_op

@@ -64,8 +64,8 @@ PT_BINARY_I64(trunc_divide, pt_divide_int(x, y))
 static const pt_binary trunc_divide_op = {
     NULL, trunc_divide_f32, trunc_divide_f64, trunc_divide_i64, PT_RULE_SAME, true, false};
 
-// Python's floor division: the quotient that goes with pt_fmodf's exact rest, so that rounding of
-// x / y does not lead to the next integer.
+// Python's floor division: the quotient that matches the exact remainder of pt_fmodf, so that
+// rounding x / y never gives the next integer.
 static float floor_divide_f32(float x, float y) {
     if (y == 0) {
         return x / y;
@@ -130,7 +130,7 @@ static const pt_binary remainder_op = {NULL,         remainder_f32, remainder_f6
 PT_BINARY_KERNEL(aten_remainder_Tensor_out, remainder_op, PT_ORDER_TENSORS)
 PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_ORDER_SCALAR)
 
-// Division by the rounding mode None, "trunc" or "floor"; NULL for any other.
+// Returns the division of the rounding mode None, "trunc" or "floor"; NULL for any other.
 static const pt_binary *division(const pt_context *c, pt_ref mode) {
     static const char trunc[] = "trunc", floor[] = "floor";
     if (pt_is_none(mode)) {
@@ -183,7 +183,7 @@ static const pt_binary power_op = {NULL,         power_f32, power_f64, power_i64
 PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_ORDER_TENSORS)
 PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_ORDER_SCALAR_FIRST)
 
-// The exponents that PyTorch computes without a power, too.
+// Exponents that are computed without a power, as in PyTorch.
 PT_BINARY_ROW(square, ((void)y, x *x))
 PT_BINARY_F32(square, ((void)y, x *x))
 PT_BINARY_F64(square, ((void)y, x *x))
@@ -214,7 +214,8 @@ static const struct {
 };
 // clang-format on
 
-// As in PyTorch, float16 has a power where the others have a root: they differ for -0 and -inf.
+// As in PyTorch, float16 uses a power where other dtypes use a root: the results differ for -0 and
+// -inf.
 static const pt_binary *power_of(const pt_context *c, const pt_ref *args) {
     const double y = pt_get_double(c, args[POW_TENSOR_SCALAR_EXPONENT]);
     const bool half = pt_get_tensor(c, args[POW_TENSOR_SCALAR_SELF]).dtype == PT_DTYPE_HALF;

@@ -3,10 +3,10 @@
 #include "portable/elementwise.h"
 #include "portable/half.h"
 
-// Positions of the arguments, by form.
+// Positions of the arguments, by order of operands.
 typedef struct operand_positions {
     uint8_t a, b, out;
-    uint8_t alpha;  // 0 if the form has none
+    uint8_t alpha;  // 0 for none
     uint8_t number; // which of a and b is not a tensor: 1 + its index, 0 if both are tensors
 } operand_positions;
 
@@ -26,13 +26,13 @@ static const operand_positions positions[] = {
                            1 + RSUB_SCALAR_OTHER},
 };
 
-// The tensors of a call. An operand that is a number is a 0-d tensor: of no data in a check.
+// The tensors of a call. A number is a 0-d tensor, without data in a check.
 typedef struct operands {
     pt_tensor out, a, b;
     uint8_t compute; // the dtype to compute in
 } operands;
 
-// Reads the arguments of a form whose operands are tensors, or one a number.
+// Reads the operands: two tensors, or a tensor and a number.
 static void binary_get_operands(const pt_context *c, const pt_ref *args,
                                 const operand_positions *at, operands *o, pt_rule rule,
                                 pt_number *element) {
@@ -51,7 +51,7 @@ static void binary_get_operands(const pt_context *c, const pt_ref *args,
     o->b = first ? t : number;
 }
 
-// True if `t` has the sizes and dim order of `out`: then both are walked as they lie.
+// True if `t` has the sizes and dim order of `out`: then both are read in memory order.
 static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
     if (t->rank != out->rank) {
         return false;
@@ -64,7 +64,8 @@ static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
     return pt_same_dim_order(t, out);
 }
 
-// Shortcuts of a run: float32 operands that lie as the output, b perhaps of one element, no alpha.
+// Variants of a run: float32 operands in the layout of the output, b perhaps of one element, no
+// alpha.
 enum { ROWS = 1, ROWS_AND_ELEMENT };
 
 static uint32_t binary_variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
@@ -122,7 +123,7 @@ static __attribute__((noinline)) int walk_rows(pt_context *c, const pt_binary *o
     return w.error;
 }
 
-// n elements; b_step is 0 for one of b.
+// Computes n elements; b_step is 0 if b has one element.
 static int binary_run_row(pt_context *c, const pt_binary *op, int32_t n, float *out, const float *a,
                           const float *b, int32_t b_step) {
     for (int32_t i = 0; i < n; i += PT_PIECE) {
@@ -142,7 +143,7 @@ static int run_rows(pt_context *c, const pt_binary *op, const operands *o) {
     return binary_run_row(c, op, n, o->out.data, o->a.data, o->b.data, same_b);
 }
 
-// True where float16 or bfloat16 operands lie as in run_rows.
+// True if float16 or bfloat16 operands have the layout of run_rows.
 static bool are_half_rows(const operands *o) {
     const bool same_b = lies_as(&o->b, &o->out);
     const uint8_t dtype = o->out.dtype;
@@ -150,7 +151,7 @@ static bool are_half_rows(const operands *o) {
            (same_b ? o->b.dtype == dtype : o->b.rank == 0);
 }
 
-// In blocks that go through float32.
+// Computes in float32, block by block.
 static __attribute__((noinline)) int binary_run_half_rows(pt_context *c, const pt_binary *op,
                                                           const operands *o) {
     const bool same_b = lies_as(&o->b, &o->out);
@@ -178,7 +179,7 @@ static int64_t load_int(const pt_tensor *t, int32_t i, uint8_t compute) {
     return t->dtype == compute ? v : pt_cut_int(v, compute);
 }
 
-// Result i, where a[j] and b[k] are the operands.
+// Computes result i from a[j] and b[k].
 static void run_element(const pt_binary *op, const operands *o, pt_number alpha, int32_t i,
                         int32_t j, int32_t k) {
     if (!pt_is_floating(o->compute)) {

@@ -5,7 +5,7 @@
 
 // ---- parts out of a tensor
 
-// The sizes of part `s` of self; returns its rank.
+// Computes the sizes of part `s` of self; returns its rank.
 static uint32_t part_sizes(const pt_tensor *self, const pt_section *s, int32_t *sizes) {
     uint32_t rank = 0;
     for (uint32_t d = 0; d < self->rank; d++) {
@@ -18,7 +18,7 @@ static uint32_t part_sizes(const pt_tensor *self, const pt_section *s, int32_t *
     return rank;
 }
 
-// The output holds `s` of self: its sizes and dtype.
+// Checks the output for part `s` of self: its sizes and dtype.
 static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
@@ -32,7 +32,7 @@ static int copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, 
     return pt_copy_section(c, &out, self, s);
 }
 
-// Reads a dim of a tensor that has one.
+// Reads a dim of a tensor that is not 0-d.
 static int read_dim(pt_context *c, pt_ref dim, const pt_tensor *self, pt_section *s) {
     if (self->rank == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a 0-d tensor has no parts");
@@ -40,7 +40,7 @@ static int read_dim(pt_context *c, pt_ref dim, const pt_tensor *self, pt_section
     return pt_read_dim(c, pt_get_int(c, dim), self->rank, &s->dim);
 }
 
-// Arguments from the dim on, by their positions behind it.
+// Positions of arguments behind the dim.
 enum {
     INDEX = SELECT_COPY_INT_INDEX - SELECT_COPY_INT_DIM,
     START = SLICE_COPY_TENSOR_START - SLICE_COPY_TENSOR_DIM,
@@ -263,8 +263,8 @@ static int check_unbind(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// Refuses an output that stands there twice, with the sizes of its last part: the parts would reach
-// beyond self.
+// Refuses an output that is listed twice: it has the sizes of its last part, so the parts would
+// reach beyond self.
 static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_ref outs) {
     int64_t left = self->sizes[dim];
     for (uint32_t i = 0; i < pt_list_length(c, outs); i++) {
@@ -274,7 +274,7 @@ static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_re
                      : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output is given for two parts");
 }
 
-// Copies self to the outputs of the list, one part after the other along the dim.
+// Copies self to the outputs of the list, part by part along the dim.
 static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bool drop) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     pt_section s = {.step = 1, .drop = drop};
@@ -305,7 +305,7 @@ const pt_kernel pt_aten_unbind_copy_int_out = PT_KERNEL(check_unbind, unbind_run
 
 // ---- a tensor of parts: (tensors, dim, out)
 
-// cat skips them whatever the sizes of the others
+// cat skips 1-d tensors without elements, whatever the other sizes
 static bool is_empty_1d(const pt_tensor *t) {
     return t->rank == 1 && t->sizes[0] == 0;
 }

@@ -1,11 +1,11 @@
-// The order of elements, for operators that go through them so.
+// The order of elements by value.
 #ifndef PT_PORTABLE_COMPARE_H
 #define PT_PORTABLE_COMPARE_H
 
 #include <picotorch/kernel.h>
 
-// Writes the indices of all elements of t, in PT_DTYPES_ALL, in the order of their values: of equal
-// elements the first comes first, a NaN counts as greater than all.
+// Writes the indices of all elements of t, whose dtype is in PT_DTYPES_ALL, sorted by value: the
+// order of equal elements is kept, and NaN is greater than all.
 PT_MUST_USE int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
 
 // True if elements i and j of t are equal: a NaN is not equal to itself.

@@ -38,8 +38,8 @@ BITWISE(bitwise_and, &)
 BITWISE(bitwise_or, |)
 BITWISE(bitwise_xor, ^)
 
-// By as many positions as other says. Past the dtype's bits, or by a negative number, what is left
-// is 0, or what is right the sign.
+// Shifts by `other` positions. A shift beyond the dtype's bits, or a negative one, gives 0 to the
+// left, and the sign to the right.
 #define IS_FAR(limit) (y < 0 || y >= (limit))
 
 #define SHIFT(name, expression)                                             \

@@ -13,15 +13,15 @@ static inline bool pt_is_complex(uint8_t dtype) {
     return pt_dtype_in(dtype, PT_DTYPES_COMPLEX);
 }
 
-// The dtype of the parts of a complex dtype.
+// Returns the dtype of the parts of a complex dtype.
 static inline uint8_t pt_part_dtype(uint8_t dtype) {
     return (uint8_t)(dtype - PT_DTYPE_COMPLEX_FLOAT + PT_DTYPE_FLOAT);
 }
 
 // True if this build has arithmetic of complex tensors: see config.h.
 extern const bool pt_has_complex;
-// Refuses a pair of dtypes with a reason of the operator's, and a complex one for what this build
-// lacks.
+// Refuses a pair of dtypes with the operator's reason, and a complex dtype with the switch that
+// this build lacks.
 PT_MUST_USE int pt_refuse_dtypes(pt_context *c, const pt_tensor *a, const pt_tensor *b,
                                  const char *reason);
 

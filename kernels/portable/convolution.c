@@ -3,13 +3,14 @@
 #include "core/generated/operator_arguments.h"
 #include "portable/products.h"
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
 // Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
 #define PARAMETER_LIMIT (1 << 24)
 
-// Item `i` of a list with one item for all spatial dims or one for each; none stands for `missing`.
+// Returns item `i` of a list with one item for all spatial dims or one for each; an empty list
+// means `missing`.
 static int64_t conv_parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
     const uint32_t length = pt_list_length(c, list);
     return length == 0 ? missing : pt_list_int(c, list, length == 1 ? 0 : i);
@@ -89,7 +90,7 @@ static int conv_check_tensors(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// All items of a list of parameters lie from `least` to PARAMETER_LIMIT.
+// Checks that all items of a list of parameters lie in `min`..PARAMETER_LIMIT.
 static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t min) {
     const uint32_t length = pt_list_length(c, list);
     if (length > 1 && length != dims) {
@@ -116,7 +117,7 @@ static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
     return PT_ERROR_OK;
 }
 
-// Channels of input, weight and bias fit together; *out_channels is what comes out.
+// Checks that the channels of input, weight and bias match; sets *out_channels.
 static int conv_check_channels(pt_context *c, const pt_ref *args, int32_t *out_channels) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
@@ -145,7 +146,7 @@ static int conv_check_channels(pt_context *c, const pt_ref *args, int32_t *out_c
     return PT_ERROR_OK;
 }
 
-// The size that comes out along spatial dim i; below 0 where the kernel is larger than the input.
+// Returns the output size along spatial dim i; below 0 if the kernel is larger than the input.
 static int64_t out_size(const pt_context *c, const pt_ref *args, uint32_t i, bool transposed) {
     const int64_t in = pt_get_tensor(c, args[CONVOLUTION_INPUT]).sizes[i + 2];
     const int64_t kernel = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]).sizes[i + 2];
@@ -213,7 +214,7 @@ static int32_t ceil_divide(int32_t a, int32_t b) {
     return (a + b - 1) / b;
 }
 
-// The segment that starts at output `o`.
+// Returns the segment that starts at output `o`.
 static pt_segment forward_segment(const pt_axis *x, int32_t o) {
     const int32_t start = o * x->stride - x->padding;
     const int32_t left = start < 0 ? ceil_divide(-start, x->dilation) : 0;
@@ -239,8 +240,8 @@ static pt_segment forward_segment(const pt_axis *x, int32_t o) {
     return s;
 }
 
-// The segment of the one output `o` of a transposed convolution: kernel position k sees input i
-// where o + padding = i * stride + k * dilation.
+// Returns the segment of the single output `o` of a transposed convolution: kernel position k sees
+// input i where o + padding = i * stride + k * dilation.
 static pt_segment transposed_segment(const pt_axis *x, int32_t o) {
     pt_segment s = {.start = o, .length = 1};
     for (int32_t k = 0; k < x->kernel; k++) {
@@ -274,14 +275,14 @@ static void set_tap(pt_products *p, uint32_t level, int32_t taps, int32_t a_step
     p->b_step[level] = b_step;
 }
 
-// Orders the taps as the weights lie in memory, so that the innermost are neighbours there.
+// Orders the taps as the weights in memory, so that the innermost taps are adjacent.
 static void set_taps(const pt_aten_convolution *v, const pt_segment *s, pt_products *p) {
     const pt_axis *y = &v->axes[PT_AXIS_HEIGHT];
     const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
     const bool pointwise = y->kernel == 1 && x->kernel == 1;
     const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
     const uint32_t level = channels_inside ? 0 : 1;
-    const uint32_t swap = x->kernel == 1; // a single tap had better not be the innermost
+    const uint32_t swap = x->kernel == 1; // a single tap is slow as the innermost
     set_tap(p, channels_inside ? 2 : 0, v->in_channels, v->weight_in_step, v->in_channel_step);
     set_tap(p, level + swap, s[0].taps, s[0].kernel_step * y->kernel_step,
             s[0].in_step * y->in_step);
@@ -300,7 +301,7 @@ static pt_line make_line(const pt_axis *x, const pt_segment *s) {
     return l;
 }
 
-// Few and long lines.
+// Prefers few and long lines.
 static void arrange_lines(pt_products *p) {
     pt_line *lines = &p->lines;
     pt_line *columns = &p->columns;
@@ -316,7 +317,8 @@ static void arrange_lines(pt_products *p) {
     }
 }
 
-// The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
+// Computes the outputs that share a part of the kernel: those of segments s[0] and s[1] along the
+// two axes.
 NOINLINE static int run_segments(pt_context *c, const pt_aten_convolution *v, const pt_segment *s,
                                  bool padded) {
     const pt_axis *y = &v->axes[PT_AXIS_HEIGHT];
@@ -354,9 +356,9 @@ NOINLINE static int run_segments(pt_context *c, const pt_aten_convolution *v, co
     return PT_ERROR_OK;
 }
 
-// True where a whole padded line can be done at once, see pt_products.
+// True if a padded line can be computed at once, see pt_products.
 static bool has_padded_lines(const pt_aten_convolution *v) {
-    enum { MOST = 1 << 20 }; // products of a block's rows in a line, between which nobody polls
+    enum { MOST = 1 << 20 }; // products of a block's rows in a line, without a poll
     const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
     return (int64_t)v->in_channels * v->axes[PT_AXIS_HEIGHT].kernel * x->in * 12 <= MOST &&
            v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&

@@ -38,33 +38,33 @@ typedef struct pt_aten_convolution {
     int32_t weight_in_step;  // between weights of neighbouring input channels
     int32_t weight_out_step; // between weights of neighbouring output channels
     int32_t weight_group_step;
-    pt_axis axes[3]; // the depth is set where there are 5 dims; a height that is not there is 1
+    pt_axis axes[3]; // the depth is set for 5 dims; a missing height is 1
 } pt_aten_convolution;
 
-// Neighbouring outputs along an axis that see the same part of the kernel.
+// Neighbouring outputs along an axis that share a part of the kernel.
 typedef struct pt_segment {
     int32_t start; // the first output
     int32_t length;
-    int32_t taps;        // how many kernel positions they see
-    int32_t kernel;      // the first of them
+    int32_t taps;        // kernel positions of each output
+    int32_t kernel;      // the first kernel position
     int32_t kernel_step; // between them; 0 if there is only one
-    int32_t in;          // where the first output sees the first of them
+    int32_t in;          // input of the first output at the first kernel position
     int32_t in_step;     // between them; 0 if there is only one
 } pt_segment;
 
-// Checks the arguments of aten::convolution.out, whose input has 3 to 5 dims, and finds the sizes
-// of the output.
+// Checks the arguments of aten::convolution.out, whose input has 3 to 5 dims, and computes the
+// sizes of the output.
 PT_MUST_USE int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes);
-// For a run: false where no output is to be computed.
+// For a run: false if the output is empty.
 PT_MUST_USE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
                                      pt_aten_convolution *v);
-// The segment that starts at output `o` of axis i.
+// Returns the segment that starts at output `o` of axis i.
 void pt_find_taps(const pt_aten_convolution *v, uint32_t i, int32_t o, pt_segment *s);
 // Convolves over height and width. Polls.
 PT_MUST_USE int pt_convolve_plane(pt_context *c, const pt_aten_convolution *v);
 
-// Runs aten::convolution.out, 1-d or 2-d, with these arguments, but for what they say of
-// `transposed`. The output may have any spatial sizes: what no input reaches becomes 0.
+// Runs aten::convolution.out, 1-d or 2-d, with these arguments, except `transposed`. The output may
+// have any spatial sizes: outputs that no input reaches become 0.
 PT_MUST_USE int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed);
 
 extern const pt_kernel pt_aten_convolution_out;

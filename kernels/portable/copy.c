@@ -1,7 +1,7 @@
 #include "portable/copy.h"
 #include <string.h>
 
-// A row of elements: n, and bytes between neighbours.
+// A row of elements: their number, and the bytes between neighbours.
 typedef struct row {
     uint8_t *to;
     const uint8_t *from;
@@ -34,7 +34,7 @@ static void copy_words(const row *r) {
     }
 }
 
-// Elements of any size.
+// Copies elements of any size.
 static void copy_elements(const row *r, uint32_t size) {
     uint8_t *to = r->to;
     const uint8_t *from = r->from;
@@ -75,7 +75,7 @@ static bool copy_in_blocks(const pt_walk *w) {
     return w->strides[0][0] == 1 && w->strides[1][0] == 1;
 }
 
-// A row whose elements do not all follow each other.
+// Copies a row whose elements are not contiguous.
 static int copy_row(pt_context *c, const row *r, uint32_t size) {
     row piece = *r;
     for (int32_t left = r->n;; left -= PT_PIECE) {
@@ -94,7 +94,7 @@ static int copy_row(pt_context *c, const row *r, uint32_t size) {
     }
 }
 
-// The rows of dims 0 and 1, the inner ones of a walk.
+// Copies the rows of dims 0 and 1, the inner dims of a walk.
 static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int32_t rows) {
     const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
     const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
@@ -112,7 +112,7 @@ static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int
 
 static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t *from,
                            uint32_t size) {
-    enum { SHORT_ROW = 8 }; // elements for which a row is not worth its overhead
+    enum { SHORT_ROW = 8 }; // elements up to which the overhead of a row dominates
     enum { OVERHEAD = 32 }; // steps of a copy beside its elements
     int32_t rows = 1;
     if (w->rank > 1) {
@@ -134,7 +134,7 @@ static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t
     return PT_ERROR_OK;
 }
 
-// pt_convert_element with a short way between float and integers within int32.
+// Converts as pt_convert_element, faster between float and integers within int32.
 static void convert_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
     if (from->dtype == PT_DTYPE_FLOAT && pt_dtype_in(to->dtype, PT_DTYPES_INTEGER)) {
         float v = ((const float *)from->data)[j];
@@ -152,7 +152,7 @@ static void convert_element(const pt_tensor *to, int32_t i, const pt_tensor *fro
     pt_convert_element(to->data, i, to->dtype, from->data, j, from->dtype);
 }
 
-// n elements of `from` from element j on, those of `to` from element i on.
+// Converts n elements of `from`, from element j on, to `to`, from element i on.
 static void convert_row(const pt_tensor *to, int32_t i, int32_t i_step, const pt_tensor *from,
                         int32_t j, int32_t j_step, int32_t n) {
     for (; n > 0; n--, i += i_step, j += j_step) {
@@ -224,7 +224,7 @@ int pt_convert_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *fr
 
 // ---- sections
 
-// Strides of a tensor that lacks dim `dim` of `rank`, as if it had it.
+// Computes the strides of a tensor that lacks dim `dim` of `rank`, as if it had that dim.
 static void strides_with_dim(const pt_tensor *t, uint32_t dim, int32_t *strides) {
     pt_strides(t, strides);
     for (uint32_t d = t->rank; d > dim; d--) {
@@ -233,7 +233,7 @@ static void strides_with_dim(const pt_tensor *t, uint32_t dim, int32_t *strides)
     strides[dim] = 0;
 }
 
-// Prepares the walk over a section: operand `k` is the tensor that has it, the other is `part`.
+// Starts the walk over a section: operand `k` is the tensor with the section, the other is `part`.
 static void start_section(pt_walk *w, uint32_t k, const pt_tensor *whole, const pt_section *s,
                           const pt_tensor *part) {
     w->rank = whole->rank;

@@ -8,7 +8,7 @@
 #include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
-// Between n elements of a from i on, and of b from j on, to element `to` of out.
+// Writes the distance of n elements of a, from i on, and of b, from j on, to element `to` of out.
 static int store_distance(pt_context *c, const pt_tensor *out, int32_t to, const pt_tensor *a,
                           int32_t i, const pt_tensor *b, int32_t j, int32_t n, double norm) {
     if (a->dtype == PT_DTYPE_DOUBLE) {
@@ -76,7 +76,7 @@ static int check_cdist(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[CDIST_FORWARD_OUT], rank + 2, sizes);
 }
 
-// Where the matrix of batch `batch` of out begins in t, which is broadcast to it.
+// Returns the offset in t, which is broadcast, of the matrix of batch `batch` of out.
 static int32_t start_of_batch(const pt_tensor *t, const pt_tensor *out, int32_t batch) {
     int32_t offset = 0, stride = t->sizes[t->rank - 2] * t->sizes[t->rank - 1];
     for (uint32_t i = 3; i <= t->rank; i++) {

@@ -1,9 +1,8 @@
 // The functions of float_math.h in float64: the same bits in every build, with or without an FPU
 // for doubles.
 //
-// Kernels call them through pt_float64. It is NULL in a selective build for models without float64
-// (PT_NO_FLOAT64, see config.h), which leaves out all of them, 12 KB; operators refuse float64
-// there: pt_check_math.
+// Kernels call them through pt_float64. It is NULL in a build with PT_NO_FLOAT64 (see config.h),
+// which omits all of them, 12 KB; pt_check_math refuses float64 there.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -37,8 +36,8 @@ double pt_atanh(double x);           // 2.5
 double pt_sqrt(double x);            // 0.5, correctly rounded
 double pt_pow(double x, double y);   // 1.0
 
-// As which the value of such a function counts where the work of a kernel is counted: without an
-// FPU for doubles it takes up to 20,000 instructions.
+// Steps of a function value for pt_count_work: without an FPU for doubles it takes up to 20,000
+// instructions.
 enum { PT_FLOAT64_STEPS = 256 };
 
 struct pt_double_rows;
@@ -51,12 +50,12 @@ typedef struct pt_float64_functions {
     double (*tanh)(double), (*asinh)(double), (*acosh)(double), (*atanh)(double);
     double (*sigmoid)(double), (*erf)(double), (*erfc)(double);
     double (*atan2)(double, double), (*pow)(double, double);
-    // those of double_rows.h
+    // the functions of double_rows.h
     int (*measure)(struct pt_double_rows *, double eps);
     int (*normalize)(const struct pt_double_rows *);
     int (*distance)(pt_context *, double *out, const double *a, const double *b, int32_t n,
                     double p);
-    // that of grid_sampler.h
+    // the function of grid_sampler.h
     int (*sample)(pt_context *, const struct pt_sampling *, int32_t n, int32_t row, int32_t column);
 } pt_float64_functions;
 
@@ -64,12 +63,13 @@ extern const pt_float64_functions *const pt_float64;
 
 #define PT_REASON_DTYPE "the operator does not support this dtype"
 
-// True if `dtype` is one that mathematical functions are computed of.
+// True if mathematical functions support `dtype`.
 static inline bool pt_has_math(uint8_t dtype) {
     return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
 }
 
-// Refuses other dtypes with a reason of the operator's, and float64 for what this build lacks.
+// Refuses other dtypes with the operator's reason, and float64 with the switch that this build
+// lacks.
 PT_MUST_USE static inline int pt_check_math(pt_context *c, uint8_t dtype, const char *reason) {
     return pt_has_math(dtype)
                ? PT_ERROR_OK

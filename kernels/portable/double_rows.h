@@ -1,11 +1,11 @@
-// Operators on whole rows of float64. As the functions of double_math.h they are
-// called through pt_float64.
+// Operators on whole rows of float64, called through pt_float64 as the functions of double_math.h.
 #ifndef PT_PORTABLE_DOUBLE_ROWS_H
 #define PT_PORTABLE_DOUBLE_ROWS_H
 
 #include "portable/double_math.h"
 
-// Elements that are normalized together: `rows` rows of `n`, in element steps.
+// A group of elements that are normalized together: `rows` rows of `n` elements; steps count
+// elements.
 typedef struct pt_double_rows {
     pt_context *c;
     const double *in;
@@ -16,7 +16,7 @@ typedef struct pt_double_rows {
     double mean, rstd; // 1 / sqrt(variance + eps)
 } pt_double_rows;
 
-// Sets mean and rstd: 0 and NaN where there are no elements.
+// Computes mean and rstd: 0 and NaN without elements.
 int pt_measure_doubles(pt_double_rows *r, double eps);
 // out = (in - mean) * rstd * weight + bias
 int pt_normalize_doubles(const pt_double_rows *r);

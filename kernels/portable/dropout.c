@@ -1,6 +1,6 @@
 // native_dropout: (input, p, train, out, mask). In inference it copies, and the mask is all true;
-// in training, which None stands for, too, elements are 0 with probability p, the others 1 / (1 -
-// p) times as large. A random number for each, as the output lies in memory.
+// in training, or with train None, an element is 0 with probability p, and otherwise scaled by 1 /
+// (1 - p). One random number for each element, in memory order of the output.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"

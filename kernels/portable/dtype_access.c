@@ -32,7 +32,7 @@ uint8_t pt_promote(uint8_t a, uint8_t b) {
     return wider == PT_DTYPE_CHAR ? PT_DTYPE_SHORT : wider;
 }
 
-// Returns the dtype of `high` beside an operand of lower rank in promotion (0-d, or a number).
+// Returns the dtype of `high` promoted with an operand of lower priority (0-d, or a number).
 static uint8_t promote_by_category(uint8_t high, uint8_t low) {
     if (high == PT_DTYPE_BOOL || (!pt_is_floating(high) && pt_is_floating(low))) {
         return low;
@@ -238,7 +238,7 @@ static void dtype_access_swap_dims(pt_walk *w, uint32_t a, uint32_t b) {
     }
 }
 
-// True if dim `outer` goes on in every operand where dim `inner` ends.
+// True if dim `outer` continues dim `inner` in every operand.
 static bool follows(const pt_walk *w, uint32_t inner, uint32_t outer) {
     for (uint32_t k = 0; k < w->operands; k++) {
         if (w->strides[k][outer] != w->strides[k][inner] * w->sizes[inner]) {
@@ -248,7 +248,7 @@ static bool follows(const pt_walk *w, uint32_t inner, uint32_t outer) {
     return true;
 }
 
-// Innermost first, by the strides of operand 0; without dims of size 1.
+// Sorts the dims, innermost first, by the strides of operand 0, and drops dims of size 1.
 static void sort_dims(pt_walk *w) {
     uint32_t rank = 0;
     for (uint32_t d = 0; d < w->rank; d++) {

@@ -26,18 +26,19 @@ static inline bool pt_is_floating(uint8_t dtype) {
     return pt_dtype_in(dtype, PT_DTYPES_FLOATING);
 }
 
-// True of the dtypes of 16 bits, float16 and bfloat16. They are computed as float32: what is read
-// is converted, what is written is rounded once.
+// True for the 16-bit dtypes, float16 and bfloat16. Kernels compute them in float32: reading
+// converts, writing rounds once.
 static inline bool pt_is_half(uint8_t dtype) {
     return pt_dtype_in(dtype, PT_DTYPES_HALF);
 }
 
-// The smallest dtype that PyTorch promotes both to. Both are in PT_DTYPES_ALL.
+// Returns the dtype to which PyTorch promotes both. Both are in PT_DTYPES_ALL.
 uint8_t pt_promote(uint8_t a, uint8_t b);
-// The same of two tensors: a 0-d tensor only counts where its category (bool, integer, floating)
-// is above that of the tensor with dims.
+// The same for two tensors: a 0-d tensor matters only if its category (bool, integer, floating) is
+// above that of the tensor with dims.
 uint8_t pt_promote_tensors(const pt_tensor *a, const pt_tensor *b);
-// The same of a tensor, 0-d or not, and a number: int64, bool or (a double) float32 by itself.
+// The same for a tensor, 0-d or not, and a number, which counts as int64, bool or (a double)
+// float32.
 uint8_t pt_promote_scalar(uint8_t dtype, pt_scalar s);
 
 static inline bool pt_is_zero(pt_scalar s) {
@@ -50,11 +51,12 @@ static inline bool pt_is_one(pt_scalar s) {
 
 // ---- conversion
 
-// The integer part of v; what int64 cannot hold becomes its nearest bound, NaN becomes 0.
+// Returns the integer part of v, limited to int64; NaN gives 0.
 int64_t pt_double_to_int(double v);
 
-// x / y, cut, and x - y * (x / y). INT64_MIN / -1 wraps as the other operations do. By 0 both are
-// 0: kernels refuse divisors of 0, but an output that lies over them can still write one.
+// Return x / y, truncated, and x - y * (x / y). INT64_MIN / -1 wraps, as other operations do. Both
+// are 0 for y = 0: kernels refuse divisors of 0, but an output that overlaps the divisors can still
+// write one.
 static inline int64_t pt_divide_int(int64_t x, int64_t y) {
     return y == -1 ? (int64_t)(0 - (uint64_t)x) : y == 0 ? 0 : x / y;
 }
@@ -64,30 +66,30 @@ static inline int64_t pt_rest_int(int64_t x, int64_t y) {
 }
 
 // Element i of an array of `dtype`, which is in PT_DTYPES_ALL. As an integer, a floating value is
-// cut as by pt_double_to_int.
+// truncated as by pt_double_to_int.
 double pt_load_double(const void *data, int32_t i, uint8_t dtype);
 int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype);
 float pt_load_float(const void *data, int32_t i, uint8_t dtype);
-// Integers narrower than int64 keep the low bits; bool is v != 0, true for NaN. What is stored as
-// float16 or bfloat16 is rounded to float32 first, as PyTorch does.
+// Integers narrower than int64 get the low bits; bool is v != 0, true for NaN. A value for float16
+// or bfloat16 is rounded to float32 first, as in PyTorch.
 void pt_store_double(void *data, int32_t i, uint8_t dtype, double v);
 void pt_store_float(void *data, int32_t i, uint8_t dtype, float v);
 void pt_store_int(void *data, int32_t i, uint8_t dtype, int64_t v);
-// Element to[i] = from[j].
+// Converts from[j] to to[i].
 void pt_convert_element(void *to, int32_t i, uint8_t to_dtype, const void *from, int32_t j,
                         uint8_t from_dtype);
 
 // ---- broadcasting
 
-// Broadcasts `sizes` with those of t: false if they do not fit. `sizes` has room for PT_MAX_RANK
-// and holds *rank of them; start with rank 0.
+// Broadcasts `sizes` with the sizes of t; returns false if they do not match. `sizes` has
+// PT_MAX_RANK entries, *rank of them in use; start with rank 0.
 bool pt_broadcast(int32_t *sizes, uint32_t *rank, const pt_tensor *t);
 
 // ---- walk
 
 enum {
-    PT_PIECE = 4096,      // most elements between two polls
-    PT_ELEMENT_STEPS = 8, // as which an element counts: it may be the value of a function
+    PT_PIECE = 4096,      // maximum elements between two polls
+    PT_ELEMENT_STEPS = 8, // steps of an element, which may be a function value
 };
 
 // Counts `n` elements, at most PT_PIECE.
@@ -95,37 +97,37 @@ PT_MUST_USE int pt_count_elements(pt_context *c, int32_t n);
 
 enum { PT_WALK_OPERANDS = 4 };
 
-// A walk over elements that lie differently in up to four operands, row by row, long rows in
-// pieces. Operand 0 decides the order: it is walked as it lies in memory. Within a piece of `n`
-// elements, operand k steps by `strides[k][0]` from element `offset[k]`.
+// A walk over the elements of up to four operands with different strides, row by row, long rows in
+// pieces. It follows operand 0 in memory order. Within a piece of `n` elements, operand k steps by
+// `strides[k][0]` from element `offset[k]`.
 //
 //   do {
 //       row(w.n, out + w.offset[0], in + w.offset[1], w.strides[1][0]);
 //   } while (pt_walk_next(c, &w));
 //   return w.error;
 //
-// It takes 400 bytes of stack: a function that holds one holds little else.
+// A walk takes 400 bytes of stack: a function with a walk should have few other variables.
 typedef struct pt_walk {
     uint8_t rank;
     uint8_t operands;
-    int32_t sizes[PT_MAX_RANK]; // once prepared: innermost first, none is 1 but in rank 1
+    int32_t sizes[PT_MAX_RANK]; // once started: innermost first, none is 1 except in rank 1
     int32_t strides[PT_WALK_OPERANDS][PT_MAX_RANK];
     int32_t index[PT_MAX_RANK];
     int32_t offset[PT_WALK_OPERANDS];
     int32_t n;
-    int error; // that of a poll, which ended the walk
+    int error; // error of a poll, which ended the walk
 } pt_walk;
 
-// Prepares a walk whose rank, operands, sizes and strides (outermost first, at most PT_MAX_RANK)
-// and offsets are set: sorts the dims, joins those that follow each other in every operand. No size
-// is 0.
+// Starts a walk whose rank, operands, sizes and strides (outermost first, at most PT_MAX_RANK) and
+// offsets are set: sorts the dims, and joins dims that are contiguous in every operand. No size is
+// 0.
 void pt_walk_start(pt_walk *w);
-// Prepares a walk over `tensors`, the later ones broadcast to the sizes of tensors[0], from offset
-// 0. No size is 0.
+// Starts a walk over `tensors`, the later ones broadcast to the sizes of tensors[0], from offset 0.
+// No size is 0.
 void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tensors);
-// To the next piece; false at the end. Polls: an element counts as a few steps.
+// Moves to the next piece; returns false at the end. Polls; an element counts as PT_ELEMENT_STEPS.
 bool pt_walk_next(pt_context *c, pt_walk *w);
-// To the next row, and no poll, for those who look after long rows themselves.
+// Moves to the next row without a poll, for callers that poll in long rows.
 bool pt_walk_next_row(pt_walk *w);
 
 #endif

@@ -1,5 +1,5 @@
 // Padding with the tensor's own elements: replication_pad and reflection_pad in one to three dims.
-// A negative padding cuts.
+// Negative padding crops.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -7,8 +7,8 @@
 
 // (self, padding, out); padding: before and after, from the last dim on
 typedef struct edges {
-    uint32_t dims; // the last ones, which are padded
-    bool reflects; // else it repeats the outermost element
+    uint32_t dims; // padded dims, the last ones
+    bool reflects; // false: repeats the outermost element
 } edges;
 
 static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
@@ -41,7 +41,7 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     return pt_expect_sizes(c, args[REPLICATION_PAD1D_OUT], self.rank, sizes);
 }
 
-// One position of dim `dim` to another.
+// Copies one position of dim `dim` to another.
 static int copy_place(pt_context *c, const pt_tensor *t, uint32_t dim, int32_t to, int32_t from) {
     pt_walk w;
     pt_copy_start(&w, t, t);
@@ -67,7 +67,7 @@ static int copy_inside(pt_context *c, const pt_ref *args, edges e, const pt_tens
     return pt_copy_run(c, &w, out, self);
 }
 
-// Where element `at` of a padded dim comes from.
+// Returns the source of element `at` of a padded dim.
 static int32_t source_of(int32_t at, int32_t size, edges e) {
     const int32_t last = size - 1;
     if (at < 0) {
@@ -76,7 +76,7 @@ static int32_t source_of(int32_t at, int32_t size, edges e) {
     return at <= last ? at : e.reflects ? 2 * last - at : last;
 }
 
-// Element by element: what is cut on one side may be reflected on the other.
+// Copies element by element: an element cropped on one side may be reflected on the other.
 static int copy_each(pt_context *c, const pt_ref *args, edges e, const pt_tensor *self,
                      const pt_tensor *out) {
     int32_t from[PT_MAX_RANK], to[PT_MAX_RANK], index[PT_MAX_RANK] = {0};
@@ -110,8 +110,8 @@ static bool cuts(const pt_context *c, const pt_ref *args, edges e) {
     return any;
 }
 
-// First what is inside, then dim by dim what is before and behind: what a dim takes from positions
-// that are not padded yet, the dims after it write once more.
+// Copies the inside first, then pads dim by dim before and behind. A dim may copy positions that
+// are not padded yet; later dims overwrite them.
 static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     pt_tensor self = pt_get_tensor(c, args[REPLICATION_PAD1D_SELF]);
     pt_tensor out = pt_get_tensor(c, args[REPLICATION_PAD1D_OUT]);

@@ -149,7 +149,7 @@ static int run_shared_rows(pt_context *c, const void *task) {
     return run_unary_rows(c, t->op, t->n, t->out, t->in, t->p);
 }
 
-// The same of float16 or bfloat16, in blocks that go through float32.
+// The same for float16 or bfloat16, in float32, block by block.
 static int elementwise_run_half_rows(pt_context *c, const pt_unary *op, int32_t n,
                                      const pt_tensor *out, const pt_tensor *in,
                                      const pt_number *p) {
@@ -193,8 +193,8 @@ static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *o
     return w.error;
 }
 
-// The same of an operator that clamps, of int8: its bounds are what it makes of the least and the
-// largest value.
+// The same for a clamping operator on int8, whose bounds are its results for the minimum and the
+// maximum.
 static __attribute__((noinline)) int run_clamped_rows(pt_context *c, const pt_unary *op, int32_t n,
                                                       int8_t *out, const int8_t *in,
                                                       const pt_number *p) {

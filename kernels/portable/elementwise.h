@@ -1,8 +1,8 @@
 // Operators that compute each output element from one element of each operand.
 //
 // An operator is a table of functions, one for each type that it computes in; the two engines here
-// check its arguments, promote, broadcast and walk. Where every tensor is float32 they hand whole
-// rows to the operator's row function, if it has one.
+// check its arguments, promote, broadcast and walk. If every tensor is float32, they call the
+// operator's row function, if it has one.
 #ifndef PT_PORTABLE_ELEMENTWISE_H
 #define PT_PORTABLE_ELEMENTWISE_H
 
@@ -20,20 +20,20 @@ typedef union pt_number {
 // Rules for the dtype to compute in and that of the result, from the promoted dtype of the
 // operands.
 typedef enum pt_rule {
-    PT_RULE_SAME,      // both are it
+    PT_RULE_SAME,      // both are the promoted dtype
     PT_RULE_NUMBER,    // the same, but there is no such function of bool
-    PT_RULE_FLOATING,  // both are it if it is floating, else float32
+    PT_RULE_FLOATING,  // both are the promoted dtype if it is floating, else float32
     PT_RULE_PREDICATE, // the result is bool
 } pt_rule;
 
 #define PT_REASON_BROADCAST "the sizes of the operands do not broadcast"
 #define PT_REASON_CAST "the result cannot be cast to the output's dtype"
 
-// The dtype to compute in. PT_RULE_PREDICATE computes in the promoted one; float16 and bfloat16 are
-// computed in float32.
+// Returns the dtype to compute in. PT_RULE_PREDICATE computes in the promoted dtype; float16 and
+// bfloat16 are computed in float32.
 uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
-// False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
-// to integral, from integers to bool.
+// True if PyTorch casts a result of dtype `from` to an output of dtype `to`: not from floating to
+// integral, nor from integers to bool.
 bool pt_can_cast(uint8_t from, uint8_t to);
 // Checks that a result can be cast to the output.
 PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
@@ -45,16 +45,16 @@ PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, co
       : (compute) == PT_DTYPE_DOUBLE ? (op)->f64 != NULL              \
                                      : (op)->i64 != NULL))
 
-// An integer cut to what `dtype` holds: operands are cast to the dtype that is computed in, and so
-// are results.
+// Truncates an integer to the bits of `dtype`: operands and results are cast to the dtype of the
+// computation.
 int64_t pt_cut_int(int64_t v, uint8_t dtype);
-// The number s in the type that `compute` is computed in.
+// Returns the number s in the type of computations in `compute`.
 pt_number pt_number_of(pt_scalar s, uint8_t compute);
-// The number below (or above) all others, for a bound that is not there.
+// Returns the number below (or above) all others, for a missing bound.
 pt_number pt_no_bound(bool lower, uint8_t compute);
-// A 0-d tensor of that number, which is put into *element.
+// Returns a 0-d tensor of that number, which is stored in *element.
 pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute);
-// Element i of an array of `dtype`, read for or written after computing in `compute`.
+// Read and write element i of an array of `dtype`, for computations in `compute`.
 pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute);
 void pt_store_number(void *data, int32_t i, uint8_t dtype, pt_number n, uint8_t compute);
 
@@ -72,7 +72,7 @@ typedef struct pt_binary {
     bool math;    // f64 calls pt_float64
 } pt_binary;
 
-// Where the operands stand among the arguments; the output is always the last.
+// Positions of the operands among the arguments; the output is always last.
 typedef enum pt_operand_order {
     PT_ORDER_TENSORS,       // self, other, out
     PT_ORDER_TENSORS_ALPHA, // self, other, alpha, out: other * alpha is the second operand
@@ -112,8 +112,8 @@ PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary
         return expression;                            \
     }
 
-// The row function of a float32 expression of x and y. Steps are 0, 1, or those of a broadcast or
-// permuted operand; the frequent ones take four elements at a time.
+// The row function of a float32 expression of x and y. Steps are 0, 1, or the steps of a broadcast
+// or permuted operand; frequent steps compute four elements at a time.
 #define PT_BINARY_ROW(name, expression)                                                           \
     static inline float name##_one(float x, float y) {                                            \
         return expression;                                                                        \
@@ -161,17 +161,17 @@ typedef struct pt_unary {
     int64_t (*i64)(int64_t, const pt_number *p);
     pt_rule rule;
     bool math;   // f64 calls pt_float64
-    bool clamps; // each of the functions limits x to between two bounds
+    bool clamps; // each function clamps x to two bounds
 } pt_unary;
 
 // The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.
-// They reach the operator's functions in the type that it computes in.
+// The operator's functions get them in the type of the computation.
 PT_MUST_USE int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op,
                                uint32_t parameters);
 PT_MUST_USE int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op,
                              uint32_t parameters);
 
-// The two, of arguments `in` and `out`, for operators that read their numbers themselves:
+// Check and run for operators that read their numbers themselves, with arguments `in` and `out`:
 // `promoted` is the dtype that in and the numbers promote to.
 PT_MUST_USE int pt_unary_check_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op,
                                   uint8_t promoted);

@@ -1,4 +1,4 @@
-// The greatest and the least over dims: amax, amin, max, min, argmax, argmin.
+// Maxima and minima over dims: amax, amin, max, min, argmax, argmin.
 #include "portable/extrema.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -17,8 +17,8 @@ bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool min) {
     return min ? a < b : a > b;
 }
 
-// Looks for what beats the element at `best` in a piece. Returns its offset, or `best`; *index is
-// its index in the piece.
+// Searches a piece for a better extremum than the element at `best`. Returns its offset, or `best`;
+// *index is its index in the piece.
 static int32_t beat_float(const pt_reduction *r, const pt_piece *p, int32_t best, int32_t *index) {
     const float *values = r->in.data;
     int32_t at = p->at;
@@ -53,8 +53,8 @@ static int32_t beat_any(const pt_reduction *r, const pt_piece *p, int32_t best, 
     return best;
 }
 
-// Offset of the extremum: the first of equals, the first NaN before all. *index is its number among
-// the reduced elements.
+// Returns the offset of the extremum: the first of equal ones, the first NaN before all. *index is
+// its number among the reduced elements.
 static int32_t find_extremum(pt_reduction *r, int32_t from, int32_t *index) {
     int32_t best = from;
     *index = 0;

@@ -90,7 +90,7 @@ const pt_kernel pt_aten_zeros_out = PT_KERNEL(zeros_check, zeros_run);
 const pt_kernel pt_aten_ones_out = PT_KERNEL(size_check, ones_run);
 
 // empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
-// that what follows from it is the same everywhere.
+// that results are the same on every machine.
 static int empty_check(pt_context *c, const pt_ref *args) {
     return check_zeros(c, args[EMPTY_SIZE], args[EMPTY_OUT]);
 }
@@ -141,8 +141,8 @@ const pt_kernel pt_aten_fill_Tensor_out = PT_KERNEL(fill_tensor_check, fill_tens
 
 // ---- arange
 
-// The number of elements from start to before end; -1 for a step of 0, a wrong direction or too
-// many.
+// Returns the number of elements from start to before end; -1 for a step of 0, a wrong direction or
+// too many elements.
 static int64_t int_range_length(int64_t start, int64_t end, int64_t step) {
     if (step == 0 || (step > 0 ? end < start : end > start)) {
         return -1;

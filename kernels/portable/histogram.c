@@ -5,8 +5,7 @@
 #include "portable/dtype_access.h"
 
 // ---- histc: (self, bins, min, max, out): how many elements lie in each of `bins` parts of the
-// range from min to max, its ends included. Where both are the same, the range is that of the
-// elements.
+// range from min to max, its ends included. If both are equal, the range is that of the elements.
 
 static int check_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
@@ -50,8 +49,8 @@ static int find_range(pt_context *c, const pt_tensor *self, double *low, double 
     return PT_ERROR_OK;
 }
 
-// GCC 12 converts under a condition to instructions that its assembler refuses for Cortex-M55: the
-// conversions of floats are apart.
+// Not inlined: GCC 12 turns conditional conversions into instructions that its assembler refuses
+// for Cortex-M55.
 #define APART static __attribute__((noinline))
 
 APART float in_dtype(double x, uint8_t dtype) {
@@ -60,12 +59,12 @@ APART float in_dtype(double x, uint8_t dtype) {
     return pt_load_float(&stored, 0, dtype);
 }
 
-// The bin of an element in the range. As in PyTorch each step is rounded to the dtype.
+// Returns the bin of an element in the range. As in PyTorch each step is rounded to the dtype.
 APART int32_t bin_of_float(double x, double low, double high, int32_t bins, uint8_t dtype) {
     const float beyond = in_dtype((float)x - (float)low, dtype);
     const float times = in_dtype(beyond * in_dtype(bins, dtype), dtype);
     const float position = in_dtype(times / in_dtype((float)high - (float)low, dtype), dtype);
-    const float max = 0x7FFFFF80; // which an int32_t and a float hold
+    const float max = 0x7FFFFF80; // representable as int32_t and as float
     const int32_t bin = (int32_t)(position < max ? position : max);
     return bin < bins ? bin : bins - 1;
 }

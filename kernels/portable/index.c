@@ -1,5 +1,5 @@
-// Operators that pick elements by indices which a tensor holds. All indices are checked before the
-// first element is written.
+// Selection of elements by a tensor of indices. All indices are checked before the first element is
+// written.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -60,7 +60,7 @@ const pt_kernel pt_aten_embedding_out = PT_KERNEL(check_embedding, run_embedding
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
-// Counts the bags; offsets has one more if the last one's end is among them.
+// Counts the bags; offsets has one more entry if it includes the end of the last bag.
 static int32_t bags_of(const pt_context *c, const pt_ref *args, const pt_tensor *offsets) {
     return offsets->sizes[0] - pt_get_bool(c, args[EMBEDDING_BAG_INCLUDE_LAST_OFFSET]);
 }
@@ -105,8 +105,8 @@ static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
     PT_TRY(pt_check_same_dtype(c, &out, &weight));
     const int32_t sizes[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
     PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT0], 2, sizes));
-    // As PyTorch's exporter sizes the others: [indices] or nothing, [bags] or [offsets], [bags,
-    // columns] of a maximum or [bags].
+    // Sizes of the other outputs, as in PyTorch's exporter: [indices] or empty, [bags] or
+    // [offsets], [bags, columns] for max or [bags].
     const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
                          (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
     const int32_t positions = is_fast ? 0 : indices.sizes[0];
@@ -129,16 +129,16 @@ typedef struct bag {
     int32_t first, end; // among the indices
 } bag;
 
-// True if index i of the bag counts; *at becomes where its element of the column is.
+// True if index i of the bag is not padding; *at becomes the offset of its element in the column.
 static bool is_in_bag(const bag *b, int32_t i, int32_t column, int32_t *at) {
     const int64_t row = pt_load_int(b->indices.data, i, b->indices.dtype);
     *at = (int32_t)row * b->weight.sizes[1] + column;
     return row != b->padding;
 }
 
-// An element of the bag's output, computed in `type`. A NaN is the greatest only as the first one,
-// as in PyTorch. The count is a floating number, too: GCC 12 converts integers under a condition to
-// instructions that its assembler refuses for Cortex-M55.
+// Computes an element of the bag's output in `type`. A NaN is the maximum only as the first
+// element, as in PyTorch. The count is a floating number, too: GCC 12 converts integers under a
+// condition to instructions that its assembler refuses for Cortex-M55.
 #define REDUCE_BAG(name, type, load)                                       \
     static type name(const bag *b, int32_t column) {                       \
         type result = 0, count = 0;                                        \
@@ -163,7 +163,7 @@ static bool is_in_bag(const bag *b, int32_t i, int32_t column, int32_t *at) {
 REDUCE_BAG(reduce_floats, float, pt_load_float)
 REDUCE_BAG(reduce_doubles, double, pt_load_double)
 
-// Where bag i begins among the n indices; n behind the last.
+// Returns the start of bag i among the n indices; n behind the last bag.
 static int32_t bag_start(const pt_tensor *offsets, int32_t i, int32_t n) {
     return i < offsets->sizes[0] ? (int32_t)pt_load_int(offsets->data, i, offsets->dtype) : n;
 }

@@ -1,6 +1,6 @@
-// index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Values,
-// broadcast, go where the indices point in a copy of self, or in self; they may be added to what is
-// there. Where several go to the same position the last one stays.
+// index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Writes
+// values, broadcast, to the indexed positions of a copy of self, or of self, or adds them. If
+// several values have the same position, the last one stays.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -10,7 +10,7 @@ static uint32_t index_put_larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-// Values are broadcast to what the indices pick.
+// Values are broadcast to the selection.
 static int index_put_check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
                                   const pt_index_selection *p) {
     int32_t sizes[2 * PT_MAX_RANK];
@@ -40,7 +40,7 @@ static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
     return p.has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, &p);
 }
 
-// Strides of values as if they had all dims of the result.
+// Computes the strides of values as if they had all dims of the result.
 static void broadcast_strides(const pt_tensor *values, uint32_t rank, int32_t *strides) {
     uint32_t missing = rank - values->rank;
     for (uint32_t d = 0; d < missing; d++) {
@@ -65,7 +65,7 @@ static int add_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_ten
     return w->error;
 }
 
-// Puts the value at position `at` of the broadcast indices.
+// Writes the values of position `at` of the broadcast indices.
 static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                       const pt_tensor *values, const pt_index_selection *p, int32_t at) {
     pt_walk w;
@@ -90,7 +90,7 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
                                                       : pt_copy_run(c, &w, self, values);
 }
 
-// Finds faults in the indices before anything is written.
+// Checks the indices before the first write.
 static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
                     pt_index_selection *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
@@ -98,7 +98,7 @@ static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
     return !p->has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, p);
 }
 
-enum { POSITION = 32 }; // steps of a position of the indices beside its elements
+enum { POSITION = 32 }; // steps of an index position, in addition to its elements
 static int index_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
                      const pt_index_selection *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);

@@ -28,8 +28,8 @@ static int index_select_check_index(pt_context *c, const pt_tensor *self, const 
     return PT_ERROR_OK;
 }
 
-// Writes the number of elements that a mask over the dims from `dim` on picks, and their offsets in
-// self.
+// Writes the number of elements that a mask over the dims from `dim` on selects, and their offsets
+// in self.
 static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask, uint32_t dim,
                      int32_t *offsets) {
     int32_t strides[PT_MAX_RANK], n = pt_numel(mask), count = 0;
@@ -49,7 +49,7 @@ static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask
     return PT_ERROR_OK;
 }
 
-// With `running`, masks are read, to the scratch that is asked for without.
+// With `running`, reads masks into the scratch that the check requests.
 static int read_selection(pt_context *c, const pt_tensor *self, pt_ref list, bool running,
                           pt_index_selection *p) {
     uint32_t n = pt_list_length(c, list), dim = 0, first = 0, end = 0, count = 0, n_offsets = 0;
@@ -152,7 +152,7 @@ uint32_t pt_selected_sizes(const pt_index_selection *p, const pt_tensor *self, i
     return kept + p->rank;
 }
 
-// The element of an index of these sizes that position `at` of the broadcast ones means.
+// Returns the element of an index of these sizes for position `at` of the broadcast indices.
 static int32_t index_select_element_at(const pt_index_selection *p, uint32_t rank,
                                        const int32_t *sizes, int32_t at) {
     int32_t element = 0, stride = 1;

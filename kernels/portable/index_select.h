@@ -1,7 +1,7 @@
-// The picks of index.Tensor and index_put: self[i, :, j, ...] with tensors of integers, or masks
-// over some dims, broadcast to each other. A mask stands for as many indices as it has dims, those
-// of its true elements. Where the indexed dims follow each other the indices' dims take their
-// place, else they come first.
+// The selection of index.Tensor and index_put: self[i, :, j, ...] with tensors of integers, or
+// masks over some dims, broadcast to each other. A mask counts as one index for each of its dims:
+// the positions of its true elements. If the indexed dims are adjacent, the dims of the indices
+// replace them, else they come first.
 #ifndef PT_PORTABLE_INDEX_SELECT_H
 #define PT_PORTABLE_INDEX_SELECT_H
 
@@ -13,27 +13,26 @@ typedef struct pt_index_selection {
     uint32_t largest;           // elements of the largest index
     uint32_t rank;              // of the indices, broadcast
     int32_t sizes[PT_MAX_RANK]; // of the indices, broadcast
-    bool has_masks;             // in a check the sizes are not known
-    const int32_t *offsets;     // of what masks pick, for each behind their number
+    bool has_masks;             // the sizes are unknown in a check
+    const int32_t *offsets;     // of each mask: number of selected elements, then their offsets
 } pt_index_selection;
 
-// For a check: reads the list of indices, and asks for scratch for `offsets`.
+// For a check: reads the list of indices, and requests scratch for `offsets`.
 PT_MUST_USE int pt_read_selection(pt_context *c, const pt_tensor *self, pt_ref list,
                                   pt_index_selection *p);
-// For a run: the same with the sizes of what masks pick. All indices lie within their dims, and
-// stay so while `out` is written.
+// For a run: the same with the sizes of masks. Checks that all indices lie within their dims, and
+// that writing `out` does not change them.
 PT_MUST_USE int pt_find_selection(pt_context *c, const pt_tensor *self, pt_ref list,
                                   const pt_tensor *out, pt_index_selection *p);
-// The sizes of the result; returns its rank, which may be above PT_MAX_RANK. `sizes` has room for
-// twice as many.
+// Computes the sizes of the result; returns its rank, which may exceed PT_MAX_RANK. `sizes` has 2 *
+// PT_MAX_RANK entries.
 uint32_t pt_selected_sizes(const pt_index_selection *p, const pt_tensor *self, int32_t *sizes);
-// The position in the result of the dim of self that `kept` dims without an index precede.
+// Returns the position in the result of unindexed dim number `kept` of self.
 uint32_t pt_selected_dim(const pt_index_selection *p, uint32_t kept);
-// Where the elements that position `at` of the broadcast indices picks begin, by the strides of
-// self.
+// Returns the offset in self of the elements that position `at` of the broadcast indices selects.
 int32_t pt_select_offset(const pt_context *c, const pt_index_selection *p, pt_ref list,
                          const pt_tensor *self, const int32_t *strides, int32_t at);
-// Where they begin in the result, by its strides.
+// Returns their offset in the result.
 int32_t pt_selected_offset(const pt_index_selection *p, const int32_t *strides, int32_t at);
 
 #endif

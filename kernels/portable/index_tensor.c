@@ -20,7 +20,7 @@ static int index_tensor_check(pt_context *c, const pt_ref *args) {
     return p.has_masks ? PT_ERROR_OK : expect_selected(c, args, &self, &p);
 }
 
-// Copies the elements of self that position `at` of the broadcast indices picks.
+// Copies the elements of self that position `at` of the broadcast indices selects.
 static int copy_selected(pt_context *c, const pt_ref *args, const pt_index_selection *p,
                          int32_t at) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);

@@ -1,13 +1,13 @@
 // Operators whose elements follow each other in logical order where a mask is true: masked_select,
-// masked_scatter, nonzero; and repeat_interleave. What masked_select, nonzero and repeat_interleave
-// give depends on data: their outputs get sizes when they run.
+// masked_scatter, nonzero; and repeat_interleave. The output sizes of masked_select, nonzero and
+// repeat_interleave depend on data, and are set by the run.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
 #include "portable/elementwise.h"
 
-// Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the
-// position in this order. No size is 0.
+// Starts a walk in logical order over tensors, broadcast to these sizes: operand 0 is the position
+// in this order. No size is 0.
 static void walk_positions(pt_walk *w, uint32_t rank, const int32_t *sizes, uint32_t n,
                            const pt_tensor *const *tensors) {
     w->rank = (uint8_t)rank;
@@ -201,7 +201,7 @@ static void store_position(const pt_tensor *out, int32_t row, const pt_tensor *s
     }
 }
 
-// Rows up to *rows are stored; *rows becomes how many there are.
+// Stores up to *rows rows; *rows becomes their number.
 static int find_nonzero(pt_context *c, const pt_tensor *self, const pt_tensor *out, int32_t *rows) {
     pt_walk w;
     int32_t row = 0;

@@ -4,7 +4,7 @@
 #include "portable/dtype_access.h"
 #include "portable/products.h"
 
-// All are of the first one's dtype, which products can be made of, and contiguous.
+// Checks that all tensors are contiguous and have the dtype of the first, which products support.
 static int matrix_check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (!pt_can_sum_products(tensors[i].dtype)) {
@@ -57,7 +57,7 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     return p;
 }
 
-// Where there are no outputs, m or n may be huge.
+// Without outputs m or n may be huge.
 static int matrix_multiply(pt_context *c, const void *a, const void *b, void *out, uint8_t dtype,
                            int32_t m, int32_t k, int32_t n) {
     if (m == 0 || n == 0) {
@@ -179,7 +179,7 @@ static int matrix_run_linear(pt_context *c, const pt_ref *args) {
     if (numel == 0) {
         return PT_ERROR_OK;
     }
-    // The weight's rows are those of a; the input's rows are the columns of b
+    // The weight's rows are the rows of a, the input's rows the columns of b
     pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
     p.bias = pt_is_none(args[LINEAR_BIAS]) ? NULL : pt_get_tensor(c, args[LINEAR_BIAS]).data;
     p.columns = (pt_line){numel / n, k, n};
@@ -205,8 +205,8 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
 }
 
 enum {
-    SMALL_ROW = 1,     // shortcut of a run: one row of float32 by a small matrix, plus a row
-    MAX_PRODUCTS = 64, // of it: with more of them blocks are faster
+    SMALL_ROW = 1,     // variant of a run: one row of float32 by a small matrix, plus a row
+    MAX_PRODUCTS = 64, // maximum of this variant: with more, blocks are faster
 };
 
 // t: mat1, mat2, self.
@@ -218,7 +218,7 @@ static bool is_small_row(const pt_context *c, const pt_ref *args, const pt_tenso
            pt_is_one(pt_get_scalar(c, args[ADDMM_BETA]));
 }
 
-// Bytes of a row of float32 for float16 and bfloat16.
+// Returns the bytes of a float32 row for float16 and bfloat16.
 static uint32_t addmm_scratch(uint8_t dtype, int32_t rows, int32_t columns) {
     return pt_is_half(dtype) && rows > 0 ? (uint32_t)columns * (uint32_t)sizeof(float) : 0;
 }
@@ -242,8 +242,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     return pt_note_variant(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
 
-// One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
-// even if it is not a number.
+// One row: out[i] = alpha * out[i] + beta * self[i * step]. A factor of 0 omits its term, even a
+// NaN.
 static void matrix_add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
                            float beta) {
     if (alpha == 1 && beta == 1) {
@@ -259,7 +259,7 @@ static void matrix_add_row(float *out, const float *self, int32_t n, int32_t ste
     }
 }
 
-// Avoids double arithmetic for the usual small integers.
+// Avoids double arithmetic for small integers.
 static float as_float(pt_scalar s) {
     if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
         return (float)(int32_t)s.as.i;
@@ -289,7 +289,7 @@ typedef struct addmm {
     pt_scalar alpha, beta;
 } addmm;
 
-// float16 and bfloat16, by way of a row of float32: `sums` has room for one.
+// Computes float16 and bfloat16 in the float32 row `sums`.
 static int run_half_addmm(pt_context *c, const pt_tensor *a, const pt_tensor *b, const addmm *v,
                           float *sums) {
     const int32_t m = a->sizes[0], k = a->sizes[1], n = b->sizes[1];

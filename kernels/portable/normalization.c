@@ -12,7 +12,7 @@ static int check_float(pt_context *c, const pt_tensor *t) {
     return pt_check_math(c, t->dtype, "a normalization does not support this dtype");
 }
 
-// The parameters that are given, and the outputs, have the dtype of `in`.
+// Checks that outputs, and parameters that are not None, have the dtype of `in`.
 static int check_one_dtype(pt_context *c, pt_ref in, const pt_ref *parameters, uint32_t n,
                            const pt_ref *outputs) {
     enum { OUTPUTS = 3 };
@@ -32,7 +32,7 @@ static int check_contiguous(pt_context *c, const pt_tensor *t) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this normalization takes contiguous tensors");
 }
 
-// A parameter that is given is a contiguous tensor of these sizes.
+// Checks that a parameter is None or a contiguous tensor of these sizes.
 static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     if (pt_is_none(arg)) {
         return PT_ERROR_OK;
@@ -47,7 +47,7 @@ static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32
     return check_contiguous(c, &t);
 }
 
-// An output has these sizes.
+// Checks that an output has these sizes.
 static int check_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     const pt_tensor t = pt_get_tensor(c, arg);
     PT_TRY(check_float(c, &t));
@@ -60,7 +60,7 @@ static int check_contiguous_output(pt_context *c, pt_ref arg, uint32_t rank, con
     return check_output(c, arg, rank, sizes);
 }
 
-// A parameter, without data if it is None.
+// Returns a parameter; without data if it is None.
 static pt_tensor norm_parameter(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) ? (pt_tensor){.data = NULL} : pt_get_tensor(c, arg);
 }
@@ -73,14 +73,14 @@ static float norm_load(const pt_tensor *parameter, int32_t i, float missing) {
                                               : pt_load_float(parameter->data, i, parameter->dtype);
 }
 
-// Elements that are normalized together: `rows` rows of `n`, in element steps.
+// A group of elements that are normalized together: `rows` rows of `n`; steps count elements.
 typedef struct slice {
     int32_t rows;
     int32_t row_step;
     int32_t n;
     int32_t step;
     pt_context *c;
-    int error; // that of a poll: what has been computed since is of no account
+    int error; // error of a poll; values computed since are void
 } slice;
 
 static bool norm_goes_on(slice *s, int32_t n) {
@@ -166,7 +166,7 @@ static inline __attribute__((always_inline)) float sum_row(slice *s, const pt_te
     return sum;
 }
 
-// Sum of the deviations from `mean`, or of their squares, of the slice from element `at` on.
+// Sums the deviations from `mean`, or their squares, of the slice from element `at` on.
 static float norm_sum_deviations(slice *s, const pt_tensor *in, int32_t at, float mean,
                                  bool squared) {
     float sum = 0;
@@ -186,7 +186,7 @@ typedef struct moments {
     float rstd; // 1 / sqrt(variance + eps)
 } moments;
 
-// The second sum takes the rounding error of the first out of the mean.
+// The second sum corrects the rounding error of the first in the mean.
 static moments norm_measure(slice *s, const pt_tensor *in, int32_t at, float eps) {
     const float n = (float)(s->rows * s->n);
     if (n == 0) {
@@ -197,7 +197,7 @@ static moments norm_measure(slice *s, const pt_tensor *in, int32_t at, float eps
     return (moments){mean, 1 / pt_sqrtf(norm_sum_deviations(s, in, at, mean, true) / n + eps)};
 }
 
-// Measures, and writes the moments to element i of the outputs for them.
+// Computes the moments, and writes them to element i of their outputs.
 static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, float eps,
                                  const pt_tensor *means, const pt_tensor *rstds, int32_t i) {
     const moments m = norm_measure(s, in, at, eps);
@@ -206,7 +206,7 @@ static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, floa
     return m;
 }
 
-// The same of float64. The moments of an input that has not its own are in `r`.
+// The same of float64. With given moments, `r` contains them.
 
 static pt_double_rows double_rows(const slice *s, const pt_tensor *out, const pt_tensor *in,
                                   int32_t at, const pt_tensor *weight, const pt_tensor *bias,
@@ -224,7 +224,7 @@ static pt_double_rows double_rows(const slice *s, const pt_tensor *out, const pt
                             .step = s->step};
 }
 
-// Measures, writes the moments to element i of the outputs for them, and normalizes.
+// Computes the moments, writes them to element i of their outputs, and normalizes.
 static int normalize_double(pt_double_rows r, double eps, const pt_tensor *means,
                             const pt_tensor *rstds, int32_t i) {
     PT_TRY(pt_float64->measure(&r, eps));
@@ -235,7 +235,7 @@ static int normalize_double(pt_double_rows r, double eps, const pt_tensor *means
 
 // ---- batch norm, (batch, channels, ...)
 
-// True if all elements lie in the same order.
+// True if the elements of both lie in the same order.
 static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
     int32_t a_strides[PT_MAX_RANK], b_strides[PT_MAX_RANK];
     pt_strides(a, a_strides);
@@ -260,8 +260,8 @@ static int norm_check_channels(pt_context *c, const pt_tensor *in, pt_ref out_ar
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a batch norm keeps the dim order");
 }
 
-// A channel of a tensor that is not empty: rows of neighbours or, of single elements, one row.
-// Returns the elements from channel to channel.
+// Describes a channel of a non-empty tensor: rows of adjacent elements, or one row of single
+// elements. Returns the elements from channel to channel.
 static int32_t get_channel(pt_context *c, const pt_tensor *in, slice *s) {
     int32_t strides[PT_MAX_RANK];
     pt_strides(in, strides);
@@ -327,7 +327,8 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_no_training_out =
     PT_KERNEL(check_batch_norm, run_batch_norm);
 
-// _native_batch_norm_legit has one argument more, behind the variance: it is not in training.
+// _native_batch_norm_legit has one more argument behind the variance, training, which must be
+// false.
 
 static int legit_arguments(pt_context *c, const pt_ref *args, pt_ref *others) {
     for (uint32_t i = IN; i <= SAVE_INVSTD; i++) {
@@ -529,7 +530,7 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
     const int32_t groups = (int32_t)pt_get_int(c, args[NATIVE_GROUP_NORM_GROUP]);
     const double exact_eps = pt_get_double(c, args[NATIVE_GROUP_NORM_EPS]);
     const float eps = (float)exact_eps;
-    const bool empty = pt_numel(&in) == 0; // but it may have groups, of mean 0
+    const bool empty = pt_numel(&in) == 0; // an empty input may have groups, of mean 0
     const int32_t channels = empty ? 0 : in.sizes[1] / groups;
     const int32_t area = empty ? 0 : pt_numel(&in) / in.sizes[0] / in.sizes[1];
     slice group = {1, 0, channels * area, 1, c, 0};

@@ -2,13 +2,13 @@
 #include "core/generated/operator_arguments.h"
 #include <picotorch/kernel.h>
 
-// Each inner loop gets the registers for itself.
+// Not inlined, so that each inner loop has all registers.
 #define NOINLINE static __attribute__((noinline))
 
 // ---- check
 
 enum {
-    MATRIX = 1,          // shortcut of a run: a matrix of 4 bytes an element, which is transposed
+    MATRIX = 1,          // variant of a run: transposition of a matrix with 4-byte elements
     MAX_OF_PIECE = 4096, // elements between two polls
 };
 
@@ -39,8 +39,8 @@ static int check_permuted(pt_context *c, const pt_ref *in_arg, pt_ref out_arg,
 
 // ---- run
 
-// The dims of the output, outermost first, without those of size 1 and joined where they stay
-// together: sizes, and elements between neighbours in output and input.
+// The dims of the output, outermost first, without dims of size 1, and joined if they are
+// contiguous in the input: sizes, and elements between neighbours in output and input.
 typedef struct permutation {
     uint32_t rank;
     int32_t sizes[PT_MAX_RANK];
@@ -79,7 +79,7 @@ static void make_permutation(permutation *p, const pt_tensor *in, const pt_tenso
     }
 }
 
-// Two dims: `rows` rows of `columns` neighbours in the output.
+// Copies two dims: `rows` rows of `columns` adjacent elements of the output.
 typedef struct plane {
     int32_t rows;
     int32_t columns;
@@ -114,7 +114,7 @@ COPY_ROWS(element_4)
 COPY_ROWS(element_2)
 COPY_ROWS(element_1)
 
-// Four rows of n elements, neighbours in the input.
+// Copies four rows of n elements, which are adjacent in the input.
 NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4 *from,
                                int32_t in_column, int32_t n) {
     element_4 *to_1 = to_0 + out_row;
@@ -130,7 +130,7 @@ NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4
     }
 }
 
-// Transposes as many rows as it can; returns how many.
+// Transposes rows; returns their number.
 static int32_t transpose_rows(const plane *p, element_4 *out, const element_4 *in) {
     int32_t row = 0;
     for (; row + 4 <= p->rows; row += 4) {
@@ -168,7 +168,7 @@ NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32
     }
 }
 
-// Takes the last dim, and the one whose elements are neighbours in the input, out of the dims.
+// Removes the last dim, and the dim with adjacent elements in the input, from the dims.
 static plane take_plane(permutation *p) {
     plane q = {.rows = 1, .columns = 1, .in_column = 1};
     if (p->rank == 0) {
@@ -189,7 +189,7 @@ static plane take_plane(permutation *p) {
     return q;
 }
 
-// Some rows at a time, as many as transpose_rows likes or more.
+// Copies some rows at a time, at least a block of transpose_rows.
 static int permute_copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
                              uint32_t size) {
     const int32_t max = q->columns < MAX_OF_PIECE / 4 ? (MAX_OF_PIECE / q->columns) & ~3 : 4;
@@ -253,7 +253,7 @@ static int transpose_matrix(pt_context *c, pt_ref in, pt_ref out_arg) {
 
 // ---- permute_copy
 
-// A dim counted from the end if negative; -1 if there is no such dim.
+// Returns a dim, counted from the end if negative; -1 for an invalid dim.
 static int32_t wrap_dim(int64_t dim, uint32_t rank) {
     const int64_t limit = rank;
     if (dim < -limit || dim >= limit) {
@@ -305,7 +305,7 @@ static void permute_swap_dims(uint8_t *dims, uint32_t rank, int32_t a, int32_t b
     dims[b] = (uint8_t)a;
 }
 
-// The dims of a transposition; a tensor without dims can be transposed too.
+// Computes the dims of a transposition; a 0-d tensor can be transposed, too.
 static int get_transposition(pt_context *c, const pt_ref *args, uint8_t *dims) {
     const uint32_t rank = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]).rank;
     const int32_t a = wrap_dim(pt_get_int(c, args[TRANSPOSE_COPY_INT_DIM0]), rank ? rank : 1);

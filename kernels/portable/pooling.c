@@ -18,12 +18,12 @@ typedef struct planes {
     int32_t in_strides[4], out_strides[4], index_strides[4];
 } planes;
 
-// One window: taps[HEIGHT] rows of taps[WIDTH] elements, in each channel of each image.
+// A window: taps[HEIGHT] rows of taps[WIDTH] elements, in each channel of each image.
 typedef struct window {
     int32_t from, to, index_to; // offsets in the first channel of the first image
     int32_t first[2], taps[2], step[2];
     int32_t dilation[2];
-    int32_t spread[2]; // dilation where there are two taps; 0 where not: then it may be of any size
+    int32_t spread[2]; // dilation if there are two taps or more, else 0
     int64_t divisor;   // average pooling
 } window;
 
@@ -61,8 +61,8 @@ int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling
     return PT_ERROR_OK;
 }
 
-// Number of windows along a dim, 0 or less if none fits: at most one more than the size where
-// padding is at most half of what the kernel reaches over, and 2^29 where it is not.
+// Returns the number of windows along a dim, 0 or less if none fits: at most size + 1 if padding is
+// at most half of the kernel's extent, else at most 2^29.
 static int64_t pooling_count_windows(const pt_pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
     int64_t slack = size + 2 * (int64_t)p->padding[d] - reach - 1;
@@ -144,10 +144,10 @@ int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims, const pt
     }
     PT_TRY(pt_expect_pooled(c, in, dims, size, out));
     if (pt_numel(in) == 0) {
-        return PT_ERROR_OK; // no window is computed, however many there are
+        return PT_ERROR_OK; // the run computes no window
     }
     for (uint32_t d = 0; d < dims; d++) {
-        // Without dilation, half the kernel is the most that lies in the padding
+        // Without dilation at most half of the kernel lies in the padding
         for (int32_t o = 0; p->dilation[d] > 1 && o < size[d]; o++) {
             if (pt_taps_inside(p, d, o, in_size[d]).taps < 1) {
                 return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a window lies in the padding alone");
@@ -229,7 +229,7 @@ static int average_float(pt_context *c, const planes *s, const window *w) {
     return PT_ERROR_OK;
 }
 
-// float16 and bfloat16 as float32; double; and int64, whose quotient is cut
+// float16 and bfloat16 in float32; double; and int64, with a truncated quotient
 static int average_any(pt_context *c, const planes *s, const window *w) {
     const bool half = pt_is_half(s->dtype);
     for (int32_t n = 0; n < s->batch; n++) {
@@ -372,7 +372,7 @@ const pt_kernel pt_aten__adaptive_avg_pool2d_out =
 
 // ---- max
 
-// Where the greatest element of a window is; a NaN counts as greater than all.
+// Position of the maximum of a window; NaN is greater than all numbers.
 typedef struct greatest {
     int32_t offset; // from the first tap
     int32_t index;  // in the plane, from the first tap

@@ -16,23 +16,23 @@ typedef struct pt_pool_span {
 } pt_pool_span;
 
 // Reads a size for each of the `dims` spatial dims, or one for all, between `lowest` and 2^28; an
-// empty list stands for `if_empty`. False for another list.
+// empty list stands for `if_empty`. Returns false for any other list.
 PT_MUST_USE bool pt_read_spatial(const pt_context *c, pt_ref list, uint32_t dims,
                                  const int32_t *if_empty, int32_t lowest, int32_t *sizes);
-// Reads kernel_size, stride and padding of avg_pool or max_pool, which begin alike.
+// Reads kernel_size, stride and padding, the common arguments of avg_pool and max_pool.
 PT_MUST_USE int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling *p);
-// The same of max_pool, and the rest of its parameters.
+// Reads all parameters of max_pool.
 PT_MUST_USE int pt_read_max_pooling(pt_context *c, const pt_ref *args, uint32_t dims,
                                     pt_pooling *p);
 
-// Refuses an input that has not `dims` spatial dims, behind channels and perhaps a batch.
+// Refuses an input without `dims` spatial dims behind channels and an optional batch.
 PT_MUST_USE int pt_check_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, uint32_t dtypes);
-// The output is to have the input's sizes but for the spatial ones.
+// Expects an output with the input's sizes and these spatial sizes.
 PT_MUST_USE int pt_expect_pooled(pt_context *c, const pt_tensor *in, uint32_t dims,
                                  const int32_t *sizes, pt_ref out);
 PT_MUST_USE int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims,
                                  const pt_tensor *in, pt_ref out);
-// All checks of an operator of these arguments.
+// Runs all checks of a pooling operator.
 PT_MUST_USE int pt_check_average(pt_context *c, const pt_ref *args, uint32_t dims);
 PT_MUST_USE int pt_check_max(pt_context *c, const pt_ref *args, uint32_t dims);
 PT_MUST_USE int pt_check_adaptive(pt_context *c, const pt_ref *args, uint32_t dims);
@@ -41,9 +41,9 @@ PT_MUST_USE int pt_check_index_output(pt_context *c, pt_ref indices);
 
 // Returns the span of window `o` along dim `d` of an input of `size`.
 pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
-// Its taps in the input or in the padding around it.
+// Returns its taps in the input and in the padding around it.
 int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
-// Window o of `count` that together cover `size`, as evenly as possible.
+// Returns window o of `count` windows that cover `size` as evenly as possible.
 pt_pool_span pt_adaptive_span(int32_t o, int32_t count, int32_t size);
 
 #endif

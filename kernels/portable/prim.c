@@ -1,5 +1,5 @@
-// Operators on numbers: executorch_prim:: arithmetic and comparisons, and what is asked of tensors'
-// sizes and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
+// Operators on numbers: executorch_prim:: arithmetic and comparisons, and queries of tensors' sizes
+// and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
 // overflow, a float that no integer holds), the error is InvalidArgument; numbers of the wrong type
 // are InvalidType.
 #include "core/generated/operator_arguments.h"
@@ -7,7 +7,7 @@
 #include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
-// The arguments of operators of two numbers; the output of those of one.
+// Arguments of operators on two numbers, and the output of operators on one.
 enum {
     A = EXECUTORCH_PRIM_ADD_SCALAR_A,
     B = EXECUTORCH_PRIM_ADD_SCALAR_B,
@@ -41,7 +41,7 @@ static int set_int_unless(pt_context *c, bool overflows, pt_ref out, int64_t val
     return PT_ERROR_OK;
 }
 
-// Two numbers of one type; an int beside a double is a double.
+// Two numbers of one type; an int is converted beside a double.
 typedef struct pair {
     uint8_t type;
     int64_t a, b; // of ints and bools
@@ -102,7 +102,7 @@ ARITHMETIC(add, __builtin_add_overflow, +)
 ARITHMETIC(sub, __builtin_sub_overflow, -)
 ARITHMETIC(mul, __builtin_mul_overflow, *)
 
-// Division of ints, cut; whether it is to be rounded down instead.
+// Division of ints: truncated, or rounded down.
 static int prim_divide(pt_context *c, const pair *p, bool down, pt_ref out) {
     if (p->b == 0) {
         return division_by_zero(c);
@@ -141,7 +141,7 @@ static int run_floordiv_int(pt_context *c, const pt_ref *args) {
     return prim_divide(c, &p, false, args[OUT]);
 }
 
-// With the sign of the dividend, as ExecuTorch has it.
+// With the sign of the dividend, as in ExecuTorch.
 static int run_mod(pt_context *c, const pt_ref *args) {
     pair p;
     PT_TRY(read_ints(c, args, &p));
@@ -213,7 +213,7 @@ static int run_neg(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// A double without fraction as an int.
+// Converts a double without fraction to an int.
 static int set_whole(pt_context *c, pt_ref out, double value) {
     bool fits = value >= -0x1p63 && value < 0x1p63;
     return set_int_unless(c, !fits, out, fits ? (int64_t)value : 0);

@@ -5,13 +5,13 @@
 #include "arch/threads.h"
 #include "portable/half.h"
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE static __attribute__((noinline))
 
 // ---- covering all outputs with blocks of one kind
 
-// The outputs of some rows in a line: `length` columns, at least those of a block. The last block
-// may overlap the one before.
+// Computes the outputs of some rows in a line: `length` columns, at least a block. The last block
+// may overlap the block before.
 static void cover_line(const pt_products *p, const pt_block *k, void *walk, const float *a,
                        const float *b, const float *bias, float *out, int32_t length) {
     uint32_t edges = PT_FIRST_COLUMN;
@@ -45,8 +45,8 @@ static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t b
     }
 }
 
-// Columns to compute one by one: if a block of four rows leaves one or two, that is cheaper than a
-// block that overlaps.
+// Returns the columns to compute one by one: if blocks of four rows leave one or two, single
+// columns are cheaper than an overlapping block.
 static int32_t single_columns(const pt_products *p, const pt_block *k) {
     const int32_t rest = k->rows == 4 && !p->padded ? p->columns.length % k->columns : 0;
     return rest <= 2 ? rest : 0;
@@ -68,7 +68,7 @@ NOINLINE void sum_blocks(const pt_products *p) {
 }
 
 #if PT_FLOAT_VECTORS
-// False where vectors would not help, or where they were not exact.
+// Returns false if vectors would not help, or were not exact.
 NOINLINE bool sum_vectors(const pt_products *p) {
     const pt_block k = pt_choose_vectors(p);
     if (!k.sum) {
@@ -109,7 +109,7 @@ static bool sum_vectors(const pt_products *p) {
 
 // ---- parts
 
-enum { MAX_PRODUCTS = 1 << 18 }; // between two polls, where a block has not more
+enum { MAX_PRODUCTS = 1 << 18 }; // between two polls, unless a block has more
 
 static void sum_part(const pt_products *p) {
     if (!sum_vectors(p)) {
@@ -117,7 +117,7 @@ static void sum_part(const pt_products *p) {
     }
 }
 
-// Some lines at a time or, where they are long, rows of one line or columns of some rows.
+// Computes some lines at a time or, if they are long, rows of one line or columns of some rows.
 NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
     const int32_t max = MAX_PRODUCTS / taps, all = p->columns.length;
     const bool narrow = p->padded || all < max / 4;
@@ -184,7 +184,7 @@ static void store_sum(const pt_products *p, const number *sum, int32_t row, int3
     }
 }
 
-// `sum` and the products of some inner taps, from a[i] and b[j] on.
+// Adds the products of some inner taps, from a[i] and b[j] on, to `sum`.
 #define SUM_TAPS(name, type, to_float)                                              \
     static inline float name(float sum, const pt_products *p, int32_t i, int32_t j, \
                              int32_t taps) {                                        \
@@ -221,10 +221,10 @@ static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_
     }
 }
 
-// The output of a row at a position, given by its offsets in b and out.
+// Computes the output of a row at the position with these offsets in b and out.
 NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t row, int32_t b_at,
                      int32_t out_at) {
-    number sum = {.u = 0}; // which is 0 for all
+    number sum = {.u = 0}; // 0 in every type
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
@@ -241,12 +241,12 @@ NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t
 }
 
 int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
-    enum { MAX_TAPS = MAX_PRODUCTS / 2 }; // of blocks, between whose taps nobody polls
+    enum { MAX_TAPS = MAX_PRODUCTS / 2 }; // of blocks, whose taps are not polled
     const int32_t taps = p->taps[0] * p->taps[1] * p->taps[2];
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MAX_TAPS) {
         const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);
         if (all > MAX_PRODUCTS) {
-            const int64_t steps = p->b_row != 0 ? 4 * all : all; // rows of their own take longer
+            const int64_t steps = p->b_row != 0 ? 4 * all : all; // rows with separate b take longer
             return pt_shares(steps, MAX_PRODUCTS)
                        ? pt_share_loop(c, sum_shared_parts, p, MAX_PRODUCTS)
                        : sum_parts(c, p, taps);

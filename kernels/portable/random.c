@@ -1,5 +1,5 @@
-// rand and randn: (size, out); the same like another tensor; randint: (low, high, size, out);
-// randperm: (n, out). Numbers follow each other as the output lies in memory.
+// rand and randn: (size, out); rand_like and randn_like; randint: (low, high, size, out); randperm:
+// (n, out). Numbers are drawn in memory order of the output.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -24,13 +24,15 @@ static int check_like(pt_context *c, const pt_ref *args) {
     return check_floats(c, args[RAND_LIKE_OUT], self.rank, self.sizes);
 }
 
-// From 0 to below 1, of as many bits as the dtype holds without rounding: 24, also of float64.
+// Draws from [0, 1), with as many bits as the dtype represents exactly, at most 24, also for
+// float64.
 static float uniform(pt_context *c, uint8_t dtype) {
     const uint32_t bits = dtype == PT_DTYPE_HALF ? 11 : dtype == PT_DTYPE_BFLOAT16 ? 8 : 24;
     return (float)(pt_random(c) >> (32 - bits)) / (float)(1u << bits);
 }
 
-// Draws from mean 0 and variance 1, at most 5.77 from 0: one of the two values of Box and Muller.
+// Draws from the normal distribution, at most 5.77 from 0: one of the two values of the Box-Muller
+// transform.
 static float normal(pt_context *c) {
     const float size = pt_sqrtf(-2 * pt_logf(1 - uniform(c, PT_DTYPE_FLOAT)));
     return size * pt_cosf(6.2831853f * uniform(c, PT_DTYPE_FLOAT));
@@ -71,7 +73,7 @@ const pt_kernel pt_aten_randn_like_out = PT_KERNEL(check_like, run_randn_like);
 
 // ---- integers
 
-// True if the dtype holds v; floating ones may round it, but not to infinity.
+// True if the dtype represents v; floating dtypes may round it, but not to infinity.
 static bool holds(uint8_t dtype, int64_t v) {
     uint64_t element;
     pt_store_int(&element, 0, dtype, v);
@@ -80,7 +82,7 @@ static bool holds(uint8_t dtype, int64_t v) {
                                  : pt_load_int(&element, 0, dtype) == v;
 }
 
-// From 0 to below `range`, all as often but for one part in 2^32.
+// Draws from 0 to below `range`, uniformly to within one part in 2^32.
 static uint32_t below(pt_context *c, uint64_t range) {
     return (uint32_t)(pt_random(c) * range >> 32);
 }
@@ -150,7 +152,7 @@ static int check_permutation(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[RANDPERM_OUT], 1, &size);
 }
 
-// Fisher and Yates': each element is exchanged for one of those before it, or for itself.
+// Shuffles by Fisher and Yates: swaps each element with an earlier one or itself.
 static int run_permutation(pt_context *c, const pt_ref *args) {
     const pt_tensor out = pt_get_tensor(c, args[RANDPERM_OUT]);
     for (int32_t i = 0; i < out.sizes[0]; i++) {

@@ -8,9 +8,9 @@
 // ---- sum, mean, var: in float32 where input and output are, or float16 or bfloat16; else, and
 // prod always, in double for a floating output, in int64 for others
 
-enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
+enum { SUM_BLOCK = 128 }; // elements of a partial sum, which bounds the rounding error of long sums
 
-// `sum` and n values.
+// Adds n values to `sum`.
 static float sum_block(float sum, const float *value, int32_t n, int32_t step) {
     for (; n >= 4; n -= 4) {
         sum += value[0];
@@ -28,7 +28,7 @@ static float sum_block(float sum, const float *value, int32_t n, int32_t step) {
     return sum;
 }
 
-// The same of float16 or bfloat16, from element `at` on.
+// The same for float16 or bfloat16, from element `at` on.
 static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
     float part[32], sum = 0;
     const int32_t max = sizeof part / sizeof part[0];
@@ -89,7 +89,7 @@ static bool is_true(const pt_reduction *r, int32_t at) {
                                        : pt_load_int(r->in.data, at, r->in.dtype) != 0;
 }
 
-// An element in the integral dtype of the output.
+// Returns an element in the integral dtype of the output.
 static uint64_t load_integer(const pt_reduction *r, int32_t at) {
     return r->out.dtype == PT_DTYPE_BOOL ? is_true(r, at)
                                          : (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
@@ -147,8 +147,8 @@ static void prod_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to
     }
 }
 
-// `sum` and the squared deviations from `mean` in a line, of float32 (`floats`) or the two half
-// dtypes.
+// Adds the squared deviations from `mean` in a line of float32 (`floats`) or of the two half dtypes
+// to `sum`.
 static inline __attribute__((always_inline)) float
 add_squares(float sum, pt_reduction *r, int32_t at, float mean, const bool floats) {
     const float *value = (const float *)r->in.data + at;
@@ -169,7 +169,7 @@ add_squares(float sum, pt_reduction *r, int32_t at, float mean, const bool float
     return sum;
 }
 
-// Sum of the squared deviations from `mean`.
+// Sums the squared deviations from `mean`.
 static float squares_float(pt_reduction *r, int32_t from, float mean) {
     float sum = 0;
     for (int32_t line = 0; line < r->lines && !r->error; line++) {
@@ -219,8 +219,8 @@ static void any_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to)
     pt_store_int(r->out.data, to, r->out.dtype, any);
 }
 
-// The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one
-// of `dtypes`.
+// Checks that the dtype argument of sum, mean and prod, unless None, is the output's dtype, and
+// that this is one of `dtypes`.
 static int reduce_sum_check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
                                    uint32_t dtypes) {
     pt_tensor out = pt_get_tensor(c, out_arg);

@@ -61,7 +61,7 @@ static void add_reduced(pt_reduction *r, int32_t size, int32_t stride) {
     r->strides[r->rank++] = stride;
 }
 
-// Takes the innermost reduced dim as the rows'.
+// Makes the innermost reduced dim the dim of the rows.
 static void split_lines(pt_reduction *r) {
     r->n = r->step = 1;
     if (r->rank) {
@@ -72,11 +72,11 @@ static void split_lines(pt_reduction *r) {
     r->lines = (int32_t)pt_product(r->sizes, r->rank);
 }
 
-// Sets up `r`, and `w` over the dims that are kept: operand 0 in the output, 1 in the input, 2 in
-// the indices.
+// Sets up `r`, and a walk `w` over the kept dims: operand 0 in the output, 1 in the input, 2 in the
+// indices.
 static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool keep) {
     bool indices = r->indices.data != NULL;
-    bool empty = pt_numel(&r->in) == 0; // then the other sizes may be anything
+    bool empty = pt_numel(&r->in) == 0; // then other sizes may be huge
     uint32_t out_dim = 0;
     w->rank = 0;
     w->operands = indices ? 3 : 2;

@@ -4,8 +4,8 @@
 
 #include "portable/dtype_access.h"
 
-// The elements that one output element stands for: `lines` rows of `n` elements `step` apart. The
-// other reduced dims tell where the rows begin.
+// The elements that are reduced to one output element: `lines` rows of `n` elements `step` apart.
+// The other reduced dims determine the starts of the rows.
 typedef struct pt_reduction {
     pt_tensor in, out;
     pt_tensor indices; // second output of the extrema
@@ -15,7 +15,7 @@ typedef struct pt_reduction {
     double correction; // of var
     bool min;          // of the extrema
     pt_context *c;
-    int error; // that of a poll: what has been reduced since is of no account
+    int error; // error of a poll; values reduced since are void
 } pt_reduction;
 
 // Reduces the elements from offset `from` of the input to element `to` of the output and element
@@ -25,20 +25,20 @@ typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t in
 // For floating or integral inputs and outputs, see reduce_sum.c.
 pt_reduce_one pt_sum_one, pt_mean_one;
 
-// The dims to reduce, as a set: a list, all if it is None or empty.
+// Reads the dims to reduce as a set, from a list; all dims if it is None or empty.
 PT_MUST_USE int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
-// The same of one dim, all if it is None.
+// The same from one dim; all dims if it is None.
 PT_MUST_USE int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
-// Expects the sizes of `in` without `dims`, which are 1 if they are kept.
+// Expects an output of the sizes of `in` without `dims`, or with size 1 if dims are kept.
 PT_MUST_USE int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                                   pt_ref out);
 // Reduces r->in to r->out and, if that has data, r->indices, which has the same sizes.
 PT_MUST_USE int pt_reduce(pt_context *c, pt_reduction *r, uint32_t dims, bool keep,
                           pt_reduce_one *one);
-// Where row `line` begins, from the first.
+// Returns the offset of row `line` from the first.
 int32_t pt_line_start(const pt_reduction *r, int32_t line);
 
-// Counts `n` elements: false if the reduction is to end.
+// Counts `n` elements; returns false if a poll failed.
 static inline bool pt_reduces_on(pt_reduction *r, int32_t n) {
     r->error = pt_count_elements(r->c, n);
     return r->error == PT_ERROR_OK;
@@ -50,8 +50,8 @@ typedef struct pt_piece {
     int32_t line, at, first, n;
 } pt_piece;
 
-// The pieces one after the other: start with {0}; false behind the last one, or if the reduction is
-// to end. `from` is where the first row begins.
+// Moves to the next piece, starting with {0}; returns false behind the last piece, or if a poll
+// failed. `from` is the offset of the first row.
 bool pt_next_piece(pt_reduction *r, int32_t from, pt_piece *p);
 
 #endif

@@ -1,4 +1,4 @@
-// Operators that repeat, pad, turn round or cut elements away.
+// Operators that repeat, pad, flip or crop.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/complex.h"

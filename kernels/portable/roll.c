@@ -1,11 +1,11 @@
-// roll: (self, shifts, dims, out). What leaves a dim at its end comes back at its start.
+// roll: (self, shifts, dims, out). Elements that leave a dim at its end reappear at its start.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
 #include <string.h>
 
-// The shift of each dim, from 0 to less than its size. Without dims the elements are those of one,
-// whose shift is shifts[0].
+// The shift of each dim, from 0 to less than its size. Without dims the tensor is flattened, and
+// its shift is shifts[0].
 static int read_shifts(pt_context *c, const pt_ref *args, const pt_tensor *self, int32_t *shifts) {
     uint32_t n = pt_list_length(c, args[ROLL_SHIFTS]), dim;
     if (n == 0 || pt_list_length(c, args[ROLL_DIMS]) != n) {
@@ -55,7 +55,7 @@ static void roll_flat(const pt_tensor *out, const pt_tensor *self, int64_t shift
     memmove(out->data, (const char *)self->data + ((size_t)n - first) * size, first * size);
 }
 
-// The part in which the dims of the set `wraps` come back at their start.
+// Copies the part in which the dims of the set `wraps` wrap around.
 static int roll_part(pt_context *c, const pt_tensor *out, const pt_tensor *self,
                      const int32_t *shifts, uint32_t wraps) {
     pt_walk w;
@@ -89,7 +89,7 @@ static int run_roll(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < self.rank; d++) {
         moving |= (uint32_t)(shifts[d] != 0) << d;
     }
-    // All subsets of the dims that move
+    // All subsets of the shifted dims
     for (uint32_t wraps = moving;; wraps = (wraps - 1) & moving) {
         PT_TRY(roll_part(c, &out, &self, shifts, wraps));
         if (wraps == 0) {

@@ -1,11 +1,11 @@
-// scatter, scatter_add and scatter_reduce: a copy of self in which elements go where a tensor of
-// indices along a dim says. All indices are checked before the first element is written; where
-// several elements of scatter go to the same position the last one stays.
+// scatter, scatter_add and scatter_reduce: a copy of self with elements written to the positions of
+// a tensor of indices along a dim. All indices are checked before the first write; if several
+// elements of scatter have the same position, the last one stays.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
 
-// Index is, beside the dim, within self, and within what there is to take from.
+// Checks the sizes of index, except along the dim, against self, and all of them against src.
 static bool scatter_fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
     bool within = index->rank == t->rank || pt_numel(index) == 0;
     for (uint32_t d = 0; within && pt_numel(index) != 0 && d < t->rank; d++) {
@@ -123,7 +123,7 @@ static void scatter_multiply(const pt_tensor *to, int32_t i, const pt_tensor *fr
     }
 }
 
-// The greater of the two, or the less; a NaN before any number.
+// Returns the maximum, or the minimum; NaN before any number.
 static inline __attribute__((always_inline)) void
 take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool min) {
     bool takes;
@@ -160,12 +160,12 @@ static uint32_t read_reduction(const pt_context *c, pt_ref arg) {
     return by;
 }
 
-// True if what `by` makes of the elements of t is kept in float32 until the end, as PyTorch does.
+// True if the reduction `by` of t is computed in float32 until the end, as in PyTorch.
 static bool is_wide(const pt_tensor *t, uint32_t by) {
     return pt_is_half(t->dtype) && by < BY_GREATEST;
 }
 
-// Bytes of the numbers of elements of a mean, then of what is kept in float32.
+// Returns the bytes of the counts of a mean, then of the float32 results.
 static uint32_t reduce_scratch(const pt_tensor *t, uint32_t by) {
     return (uint32_t)pt_numel(t) * ((by == BY_MEAN) + (uint32_t)is_wide(t, by)) *
            (uint32_t)sizeof(int32_t);
@@ -188,7 +188,7 @@ static int check_reduce(pt_context *c, const pt_ref *args) {
     return scatter_check_scatter(c, own, &source);
 }
 
-// Divides the sums in `out` by the numbers of elements in `counts`, integers down.
+// Divides the sums in `out` by `counts`, integers rounded down.
 static int scatter_divide(pt_context *c, const pt_tensor *out, const int32_t *counts) {
     const int32_t n = pt_numel(out);
     for (int32_t i = 0; i < n; i++) {
@@ -222,7 +222,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
     void *scratch;
     PT_TRY(pt_get_scratch(c, reduce_scratch(&out, by), &scratch));
     int32_t *const counts = scratch;
-    pt_tensor result = out; // where the elements are reduced
+    pt_tensor result = out; // destination of the reduction
     if (is_wide(&out, by)) {
         result.data = by == BY_MEAN ? counts + n : counts;
         result.dtype = PT_DTYPE_FLOAT;
@@ -232,7 +232,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
     pt_tensor neutral = {.data = &element, .dtype = result.dtype};
     const pt_scalar number = {.type = PT_TYPE_INT, .as.i = by == BY_PROD};
     pt_fill(&element, 1, neutral.dtype, number);
-    if (!include_self) { // an extremum may begin with any of the elements
+    if (!include_self) { // an extremum may start with any element
         PT_TRY(scatter(c, &result, &index, by < BY_GREATEST ? &neutral : &source, dim,
                        pt_copy_element));
     }

@@ -1,9 +1,9 @@
-// Looks for elements among others: isin, searchsorted, bucketize.
+// Searches for elements: isin, searchsorted, bucketize.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
 
-// Element i of t in the floating dtype to which it is promoted.
+// Returns element i of t in the promoted floating dtype.
 static double load_promoted(const pt_tensor *t, int32_t i, uint8_t dtype) {
     uint64_t element;
     pt_convert_element(&element, 0, dtype, t->data, i, t->dtype);
@@ -110,8 +110,8 @@ static int check_searchsorted(pt_context *c, const pt_ref *args) {
                         args[SEARCHSORTED_TENSOR_OUT]);
 }
 
-// The first of `n` sorted elements, from `first` on and `step` apart, before which element `at` of
-// self can be put; the last one if `right`.
+// Returns the first position among `n` sorted elements, from `first` on and `step` apart, at which
+// element `at` of self can be inserted; the last position if `right`.
 static int32_t find_position(const pt_tensor *sorted, int32_t first, int32_t step, int32_t n,
                              const pt_tensor *self, int32_t at, bool right) {
     const uint8_t dtype = pt_promote(sorted->dtype, self->dtype);

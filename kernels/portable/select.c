@@ -105,7 +105,7 @@ static int masked_fill_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_masked_fill_Scalar_out = PT_KERNEL(masked_fill_check, masked_fill_run);
 
-// ---- clamp by tensors: the upper bound counts more; NaN if any of the three is
+// ---- clamp by tensors: the upper bound has precedence; NaN if any of the three is
 
 // n: self, min, max
 static pt_number select_clamp(const pt_number n[3], uint8_t compute) {
@@ -123,7 +123,7 @@ static pt_number select_clamp(const pt_number n[3], uint8_t compute) {
     return y;
 }
 
-// The three operands; a bound that is None is self.
+// Reads the three operands; self replaces a bound that is None.
 static void clamp_operands(const pt_context *c, const pt_ref *args, pt_tensor operands[3]) {
     for (uint32_t i = CLAMP_TENSOR_SELF; i <= CLAMP_TENSOR_MAX; i++) {
         operands[i] = pt_get_tensor(c, args[pt_is_none(args[i]) ? CLAMP_TENSOR_SELF : i]);
@@ -160,8 +160,7 @@ static int select_clamp_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[CLAMP_TENSOR_OUT], rank, sizes);
 }
 
-// Element i from elements j of t: self, min, max; of a bound that is not there self stands in its
-// place.
+// Computes element i from elements j of t: self, min, max; self replaces a missing bound.
 static __attribute__((noinline)) void clamp_element(const pt_tensor *out, int32_t i,
                                                     const pt_tensor t[3], const int32_t j[3],
                                                     const pt_ref *args, uint8_t compute) {

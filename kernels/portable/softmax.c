@@ -1,11 +1,11 @@
-// Softmax and its logarithm, cumulated sums, products and sums of exponentials: along one dim.
+// softmax, log_softmax, cumsum, cumprod and logcumsumexp along one dim.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
 #include "portable/dtype_access.h"
 #include "portable/half.h"
 
-// The axis of `dim`, which counts from the end if it is negative.
+// Returns the axis of `dim`, which counts from the end if it is negative.
 static uint32_t axis_of(const pt_tensor *t, int64_t dim) {
     return (uint32_t)(dim < 0 ? dim + t->rank : dim);
 }
@@ -16,8 +16,8 @@ static int softmax_check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_ar
     return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
 }
 
-// Prepares a walk over the first elements of the lanes along dim `axis`; the next elements of a
-// lane are steps[0] on in out, steps[1] in in.
+// Starts a walk over the first elements of the lanes along dim `axis`; steps[0] and steps[1] are
+// the elements between neighbours of a lane in out and in.
 static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, uint32_t axis,
                        int32_t steps[2]) {
     w->rank = out->rank;
@@ -36,10 +36,10 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 
 // ---- softmax
 
-// Shortcut of a run, of few float32 elements in one dim order: 1 + where the dim stands in it.
+// Variant of a run with few float32 elements in one dim order: 1 + the position of the dim in it.
 enum { MAX_POSITIONS = 14 };
 
-// Bytes of a lane of float32 for float16 and bfloat16.
+// Returns the bytes of a float32 lane for float16 and bfloat16.
 static uint32_t softmax_scratch(const pt_tensor *in, uint32_t axis) {
     const uint32_t n = in->rank ? (uint32_t)in->sizes[axis] : 1;
     return pt_is_half(in->dtype) ? n * (uint32_t)sizeof(float) : 0;
@@ -76,7 +76,7 @@ static float softmax_largest(int32_t n, int32_t step, const float *x) {
     return max;
 }
 
-// Some lanes of `size` elements, whose first ones are neighbours.
+// Lanes of `size` elements, whose first elements are adjacent.
 typedef struct lanes {
     pt_context *c;
     int32_t count, size; // neither is 0
@@ -85,7 +85,7 @@ typedef struct lanes {
     int32_t out_step, in_step;
 } lanes;
 
-// Elements of a lane that are not of whole pieces, at least 1: the caller counts them.
+// Returns the elements of a lane beyond whole pieces, at least 1, which the caller counts.
 static inline int32_t first_piece(int32_t size) {
     return ((size - 1) & (PT_PIECE - 1)) + 1;
 }
@@ -102,7 +102,7 @@ static inline int32_t first_piece(int32_t size) {
         PT_TRY(pt_count_elements((c), PT_PIECE)); \
     }
 
-// A NaN in a lane makes all of it NaN through the sum.
+// A NaN in a lane makes the whole lane NaN, through the sum.
 static int softmax_lanes(const lanes *l) {
     const int32_t in_step = l->in_step, out_step = l->out_step;
     const float *from = l->in;
@@ -177,7 +177,7 @@ typedef struct softmax {
     float *buffer; // for a lane of float16 or bfloat16
 } softmax;
 
-// The lane from element `from` of in and `to` of out on.
+// Computes the lane from element `from` of in and `to` of out on.
 static int run_lane(pt_context *c, const softmax *s, int32_t to, int32_t from, int32_t size,
                     const int32_t steps[2]) {
     PT_TRY(pt_count_elements(c, first_piece(size)));
@@ -195,7 +195,7 @@ static int run_lane(pt_context *c, const softmax *s, int32_t to, int32_t from, i
     return PT_ERROR_OK;
 }
 
-// Every lane of tensors whose dim orders differ.
+// Computes every lane of tensors with different dim orders.
 static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *s, uint32_t axis) {
     pt_walk w;
     int32_t steps[2];
@@ -294,7 +294,7 @@ static int softmax_check_cumulated(pt_context *c, const pt_ref *args) {
     return softmax_check_lanes(c, &in, args[CUMSUM_DIM], args[CUMSUM_OUT]);
 }
 
-// From element i of out and j of in, `size` elements: their sums, or products.
+// Computes cumulative sums or products of `size` elements, from element i of out and j of in on.
 static int softmax_cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i,
                                  const pt_tensor *in, int32_t j, int32_t size,
                                  const int32_t steps[2], bool multiplies) {
@@ -382,7 +382,7 @@ static int check_logcumsumexp(pt_context *c, const pt_ref *args) {
     return softmax_check_lanes(c, &in, args[LOGCUMSUMEXP_DIM], args[LOGCUMSUMEXP_OUT]);
 }
 
-// exp(x), x <= 0, and log(x), as exact as the dtype.
+// Return exp(x), x <= 0, and log(x), in the precision of the dtype.
 static double exponential(double x, uint8_t dtype) {
     return dtype == PT_DTYPE_DOUBLE ? pt_float64->exp(x) : (double)pt_expf((float)x);
 }
@@ -391,7 +391,7 @@ static double logarithm_of(double x, uint8_t dtype) {
     return dtype == PT_DTYPE_DOUBLE ? pt_float64->log(x) : (double)pt_logf((float)x);
 }
 
-// The sum is kept divided by the exponential of the greatest element so far.
+// The sum is divided by the exponential of the maximum so far.
 static int logcumsumexp_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                              int32_t j, int32_t size, const int32_t steps[2]) {
     double sum = 0, greatest = -__builtin_inf();

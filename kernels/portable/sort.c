@@ -1,9 +1,8 @@
-// Operators that order the elements along a dim: topk, sort, kthvalue, median, mode, unique; and
-// those that compare neighbours: cummax, cummin. Of equal elements the first
-// comes first, but in topk; a NaN counts as greater than all.
+// Operators that sort along a dim: topk, sort, kthvalue, median, mode, unique; and cummax, cummin.
+// The order of equal elements is kept, except in topk; NaN is greater than all numbers.
 //
-// A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
-// n log k comparisons, and no memory but that of the indices.
+// A heap of indices contains the first k of n elements in the order, the last of them on top: n log
+// k comparisons, and memory only for the indices.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/compare.h"
@@ -12,10 +11,10 @@
 #include <string.h>
 
 enum {
-    DESCENDING = 1, // from the greatest to the least
-    TIES = 2,       // of equal elements none comes before the other, as in topk
-    UNORDERED = 4,  // topk may leave its elements as they come
-    STILL_NANS = 8, // no NaN comes before or behind an element, from the least on
+    DESCENDING = 1, // from maximum to minimum
+    TIES = 2,       // equal elements have no order, as in topk
+    UNORDERED = 4,  // topk may return its elements in any order
+    STILL_NANS = 8, // NaNs have no order, from the minimum on
 };
 
 // `size` elements of `data` from `first` on, `step` apart.
@@ -26,7 +25,7 @@ typedef struct lane {
     uint8_t order;
 } lane;
 
-// Indices of elements of a lane, `step` apart.
+// A heap of indices of elements of a lane, `step` apart.
 typedef struct heap {
     int64_t *indices;
     int32_t step, size;
@@ -40,7 +39,7 @@ static void set(const heap *h, int32_t i, int32_t index) {
     h->indices[i * h->step] = index;
 }
 
-// True if the element at offset a is greater than that at b.
+// True if the element at offset a is greater than the element at b.
 static bool is_greater(const lane *l, int32_t a, int32_t b) {
     return pt_beats(l->data, a, b, l->dtype, false) && !pt_beats(l->data, b, a, l->dtype, false);
 }
@@ -56,8 +55,8 @@ static bool precedes(const lane *l, int32_t i, int32_t j) {
            (earlier != (l->order & DESCENDING) ? is_greater(l, a, b) : is_greater(l, b, a));
 }
 
-// Puts `index` at position i of the heap, or below it: what comes later moves up, down to the end;
-// from there the index rises to its place. Which of equal elements moves is topk's order.
+// Inserts `index` at position i of the heap or below: later elements move up, down to a leaf, from
+// which the index rises to its position. The moves of equal elements define topk's order.
 static int sort_sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
     const int32_t top = i;
     for (int32_t below = 2 * i + 2; below <= h->size; below = 2 * i + 2) {
@@ -82,7 +81,7 @@ static int make_heap(pt_context *c, const heap *h, const lane *l) {
     return PT_ERROR_OK;
 }
 
-// Puts `index` in place of the heap's last element, if it comes before that.
+// Replaces the heap's last element by `index`, if it comes before that element.
 static int offer(pt_context *c, const heap *h, const lane *l, int32_t index) {
     PT_TRY(pt_count_elements(c, 1));
     return precedes(l, index, get(h, 0)) ? sort_sift_down(c, h, l, 0, index) : PT_ERROR_OK;
@@ -105,7 +104,7 @@ static int keep_first(pt_context *c, heap *h, const lane *l, int32_t k) {
     return PT_ERROR_OK;
 }
 
-// Puts the indices of a heap in order. It is none then.
+// Sorts the indices of a heap, which is no heap afterwards.
 static int order_heap(pt_context *c, heap *h, const lane *l) {
     while (h->size > 1) {
         int32_t last = get(h, --h->size);
@@ -124,11 +123,11 @@ int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order)
 
 // ---- topk, sort
 
-// topk gives those of equal elements that ExecuTorch and PyTorch give, in their order: it is what
-// remains of these steps, which compare nothing but the elements. Few of many are kept in a heap;
-// else quickselect brings the first k to the front, quicksort orders all but the last of them,
-// which is in its place. Both take the median of three to part a range, and a heap where a range is
-// parted for the `max_parts`th time.
+// topk returns the same equal elements as ExecuTorch and PyTorch, in the same order, which follows
+// from these steps. Few elements of many are collected in a heap; else quickselect moves the first
+// k to the front, and quicksort sorts all but the last of them, which is in its position. Both
+// partition a range by the median of three, and use a heap when a range is partitioned for the
+// `max_parts`th time.
 enum { MANY = 64, MIN_SELECTED = 4, MIN_PARTED = 17 };
 
 static int32_t max_parts(int32_t n) {
@@ -149,7 +148,8 @@ static bool in_order(const heap *h, const lane *l, int32_t i, int32_t j) {
     return precedes(l, get(h, i), get(h, j));
 }
 
-// Parts elements [first, last), at least 4: none before *cut comes behind one from there on.
+// Partitions elements [first, last), at least 4: no element before *cut comes behind an element
+// from *cut on.
 static int part(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last,
                 int32_t *cut) {
     int32_t i = first + 1, j = first + (last - first) / 2;
@@ -193,7 +193,7 @@ static heap range(const heap *h, int32_t first, int32_t last) {
     return (heap){h->indices + first * h->step, h->step, last - first};
 }
 
-// Brings the first k elements of the order to the front, the last of them behind the others.
+// Moves the first k elements of the order to the front, the last of them behind the others.
 static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) {
     int32_t first = 0, last = h->size, cut;
     for (int32_t parts = max_parts(last); last - first >= MIN_SELECTED; parts--) {
@@ -213,8 +213,8 @@ static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) 
     return insert_range(c, h, l, first, last);
 }
 
-// Orders the first n elements of the order. The ranges left to do are in `left`, which has a place
-// for each element: of 17 or more it takes at most 2 for each time a range is parted.
+// Sorts the first n elements of the order. `left` contains the ranges to sort; it has an entry for
+// each element, and at most 2 for each partition of 17 or more elements.
 static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, const heap *left) {
     int32_t first = 0, last = n, parts = max_parts(n), end = 0;
     while (first < n) {
@@ -243,12 +243,12 @@ static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, c
     return PT_ERROR_OK;
 }
 
-// Bytes of n indices.
+// Returns the bytes of n indices.
 static uint32_t indices_scratch(int32_t n) {
     return (uint32_t)n * (uint32_t)sizeof(int64_t);
 }
 
-// Asks for scratch for n indices.
+// Requests scratch for n indices.
 static int request_indices(pt_context *c, int32_t n) {
     if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
@@ -257,7 +257,7 @@ static int request_indices(pt_context *c, int32_t n) {
     return PT_ERROR_OK;
 }
 
-// For a run: a heap with room for the n indices that its check asked for.
+// For a run: returns a heap for the n indices that the check requested.
 static int take_indices(pt_context *c, int32_t n, heap *h) {
     void *scratch;
     PT_TRY(pt_get_scratch(c, indices_scratch(n), &scratch));
@@ -279,12 +279,13 @@ static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, p
     return PT_ERROR_OK;
 }
 
-// Counts the elements of a tensor along a dim. A number has one, which topk returns whatever its k.
+// Returns the elements of a tensor along a dim. A 0-d tensor has one, which topk returns for any k.
 static int32_t length_along(const pt_tensor *t, uint32_t dim) {
     return t->rank ? t->sizes[dim] : 1;
 }
 
-// Indices that topk needs in scratch for k of n elements: all, unless few of many are kept.
+// Returns the indices in scratch of topk for k of n elements: all, unless a heap collects few of
+// many.
 static int32_t topk_scratch(int32_t n, int32_t k) {
     return k > n / MANY ? n : 0;
 }
@@ -295,8 +296,8 @@ static int request_topk(pt_context *c, const pt_tensor *self, uint32_t dim, int3
     if (c->checking != PT_CHECK_BOUNDS) {
         return request_indices(c, topk_scratch(n, k));
     }
-    // A k that is computed has no value yet: the output bounds it. Of fewer elements it may be more
-    // than few.
+    // A computed k has no value yet: the output's bound limits it. For fewer elements k may be too
+    // large for a heap.
     const uint32_t max = pt_capacity(c, values);
     return request_indices(c, max > (uint32_t)n / MANY ? n : (int32_t)max * MANY);
 }
@@ -326,7 +327,7 @@ static int check_topk(pt_context *c, const pt_ref *args) {
 typedef int write_function(pt_context *c, const lane *l, heap *h, const pt_tensor *values,
                            int32_t to, int32_t to_step, int32_t k);
 
-// The first k elements in order.
+// Computes the first k elements in order.
 static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
                       int32_t to_step, int32_t k) {
     if (l->order & TIES && topk_scratch(l->size, k) > 0) {
@@ -351,7 +352,7 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
     return PT_ERROR_OK;
 }
 
-// Writes as many elements along the dim of each lane as the outputs have there. `outs`: values and
+// Writes the elements of each lane, as many as the outputs have along the dim. `outs`: values and
 // indices.
 static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs,
                        uint8_t order, write_function *write) {
@@ -363,7 +364,7 @@ static int write_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_
     if (pt_numel(values) == 0) {
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_check_apart(c, values, indices)); // else what follows reads indices of the file's
+    PT_TRY(pt_check_apart(c, values, indices)); // else the run would read overwritten indices
     pt_walk w;
     w.rank = values->rank;
     w.operands = 3;
@@ -400,7 +401,7 @@ static int run_topk(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
 
-// sort.values has no `stable`: the order is the same.
+// sort.values has no `stable`, and the same order.
 static int sort_check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     uint32_t dim;
@@ -470,11 +471,11 @@ const pt_kernel pt_aten_cummin_out = PT_KERNEL(sort_check_cumulated, run_cummin)
 
 // ---- kthvalue, median: the last of the first k, from 1 on
 
-// A reduction to the kth element of its rows, in the scratch of a heap.
+// A reduction to the kth element of its rows, with the scratch of a heap.
 typedef struct kth {
     pt_reduction r;
     int32_t k;
-    bool median; // a NaN is the median of elements that have one
+    bool median; // the median of elements with a NaN is NaN
 } kth;
 
 // Finds the kth element of a lane; its index is *index.
@@ -491,7 +492,7 @@ static int32_t median_of(int32_t n) {
     return (n + 1) / 2;
 }
 
-// The same of the median, or of the first NaN.
+// The same for the median, or the first NaN.
 static int find_median(pt_context *c, const lane *l, int64_t *index) {
     for (int32_t i = 0; pt_is_floating(l->dtype) && i < l->size; i++) {
         int32_t at = l->first + i * l->step;
@@ -523,7 +524,7 @@ static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, i
     PT_TRY(check_ordered(c, self, rest[0], rest[2], rest[3], &dim));
     const int32_t size = length_along(self, dim);
     k = median ? median_of(size) : k;
-    // A k that is computed has no value yet where bounds are checked.
+    // A computed k has no value in a check of bounds.
     const int64_t max = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
     PT_TRY(request_indices(c, max < 0 ? 0 : max > size ? size : (int32_t)max));
     if (median && size == 0) {
@@ -697,8 +698,8 @@ static int check_unique(pt_context *c, const pt_ref *args) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the inverse has another dim order");
 }
 
-// Puts the indices of n elements in order, each times two, plus one where the element differs from
-// the one before; *groups becomes how many do.
+// Sorts the indices of n elements, times two, plus one if the element differs from the element
+// before; *groups becomes the number of different elements.
 static int group(pt_context *c, const pt_tensor *self, int64_t *order, int32_t n, int32_t *groups) {
     PT_TRY(pt_order(c, self, false, order));
     *groups = 0;

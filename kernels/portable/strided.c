@@ -1,4 +1,4 @@
-// Copies of views that are made by other sizes and strides: unfold_copy, diagonal_copy.
+// Copies of views with other sizes and strides: unfold_copy, diagonal_copy.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"

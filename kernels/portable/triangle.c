@@ -14,11 +14,11 @@ static int64_t triangle_clamp(int64_t v, int64_t max) {
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-// Elements of the lower triangle: those with column - row <= offset.
+// Counts the elements of the lower triangle, column - row <= offset.
 static int64_t count_lower(const triangle *t, int64_t offset) {
-    const int64_t first = triangle_clamp(-offset, t->rows); // rows before have none
+    const int64_t first = triangle_clamp(-offset, t->rows); // earlier rows have no elements
     const int64_t full = triangle_clamp(t->columns - offset, t->rows);
-    const int64_t end = full > first ? full : first; // rows from here on have all
+    const int64_t end = full > first ? full : first; // later rows have all elements
     const int64_t n = end - first, shortest = first + offset + 1;
     return n * shortest + n * (n - 1) / 2 + (t->rows - end) * t->columns;
 }
@@ -50,7 +50,7 @@ static int run_triangle(pt_context *c, const pt_ref *args, bool upper) {
     int32_t strides[2];
     pt_strides(&out, strides);
     int32_t at = 0;
-    // The rows without elements lie in front of the others, or behind them.
+    // Rows without elements precede or follow the others.
     const int64_t begin = upper ? 0 : triangle_clamp(-t.offset, t.rows);
     const int64_t end = upper ? triangle_clamp(t.columns - t.offset, t.rows) : t.rows;
     for (int64_t row = begin; row < end && t.columns > 0; row++) {

@@ -63,8 +63,8 @@ SAME(ceil, pt_ceilf(x), pt_ceil(x), x, PT_RULE_SAME)
 SAME(trunc, pt_truncf(x), pt_trunc(x), x, PT_RULE_SAME)
 SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)
 
-// To p[0] decimals, or below 0 to a power of ten: as PyTorch, by a product and a quotient that are
-// rounded, too.
+// Rounds to p[0] decimals, or for negative p[0] to a power of ten, by a rounded product and
+// quotient, as in PyTorch.
 static double power_of_ten(double exponent) {
     enum { INFINITE = 309 };
     const double size = exponent < 0 ? -exponent : exponent;

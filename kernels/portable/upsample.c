@@ -8,7 +8,7 @@
 
 enum { HEIGHT, WIDTH };
 
-// The sizes that come out and, where scale factors are given, these; else 0.
+// Output sizes, and scale factors; 0 if the factors are None.
 typedef struct resizing {
     int32_t out[2];
     double factors[2];
@@ -51,7 +51,8 @@ static int check_upsample(pt_context *c, const pt_tensor *in, pt_ref sizes, pt_r
     return pt_expect_sizes(c, out_arg, 4, expected);
 }
 
-// Input pixels for an output pixel. As ExecuTorch, by the factor also where the sizes are equal.
+// Returns the input pixels for an output pixel, by the factor even if the sizes are equal, as in
+// ExecuTorch.
 static float upsample_scale_of(const resizing *r, uint32_t d, int32_t in) {
     double factor = r->factors[d] > 0 ? r->factors[d] : (double)r->out[d] / in;
     return (float)(1.0 / factor);
@@ -71,7 +72,7 @@ static int32_t nearest(float scale, int32_t position, int32_t size) {
     return at < size ? at : size - 1;
 }
 
-// All images and channels of one pixel.
+// Copies one pixel of all images and channels.
 static int copy_pixel(pt_context *c, const pt_tensor *out, int32_t to, const int32_t *to_strides,
                       const pt_tensor *in, int32_t from, const int32_t *from_strides) {
     const size_t size = pt_element_size(in->dtype);
@@ -155,8 +156,8 @@ typedef struct mixing {
     int32_t to[4], from[4]; // strides
 } mixing;
 
-// All images and channels of the pixel at `to`. Integers are cut, as ExecuTorch does; PyTorch
-// rounds them.
+// Computes the pixel at `to` of all images and channels. Integers are truncated, as in ExecuTorch;
+// PyTorch rounds them.
 #define MIX_PIXEL(type, load, store)                                                            \
     static type mix_##type(const pt_tensor *in, int32_t from, const between *x, int32_t step) { \
         return (1 - x->weight) * load(in->data, from + x->first * step, in->dtype) +            \

@@ -1,7 +1,7 @@
 // _upsample_bilinear2d_aa over the last two dims of (N, C, H, W), in any dim order: bilinear, but
 // where it shrinks, an output pixel is a mean of all input pixels around it, weighted by a triangle
 // that reaches as far as the next output pixels. Weights are computed in float32; those of uint8
-// images are fractions, as is told below.
+// images are fixed-point fractions, see below.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -75,7 +75,7 @@ static int check_antialias(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[UPSAMPLE_BILINEAR2D_AA_OUT], 4, sizes);
 }
 
-// The weights of the input pixels along a dim that count for an output pixel.
+// The weights of the input pixels along a dim for an output pixel.
 typedef struct axis {
     int32_t size;
     float scale;
@@ -103,7 +103,7 @@ static void weigh(axis *x, int32_t at) {
         x->weights[i] = weight > 0 ? weight : 0;
         sum += x->weights[i];
     }
-    for (int32_t i = 0; i < x->count; i++) { // all 0 where a given scale leads out of the image
+    for (int32_t i = 0; i < x->count; i++) { // all 0 if the scale factor leads outside the image
         x->weights[i] = sum > 0 ? x->weights[i] / sum : 1 / (float)x->count;
     }
 }
@@ -111,8 +111,8 @@ static void weigh(axis *x, int32_t at) {
 // ---- uint8: as in PyTorch, weights are rounded to as many bits as the largest of an axis has room
 // for in an int16; first each row is resized and rounded, then each column.
 
-// Puts the numerators of the weights of output pixel `at` in x->weights, as int32, and their sum in
-// *sum; returns the greatest. A pixel counts where its numerator is positive; there is always one.
+// Stores the numerators of the weights of output pixel `at` in x->weights, as int32, and their sum
+// in *sum; returns the maximum. Pixels with positive numerators are used; there is always one.
 static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
     const int32_t in = x->ratio.in, out = x->ratio.out, reach = 2 * (in > out ? in : out);
     const int32_t center = in * (2 * at + 1), before = center - reach - out;
@@ -134,7 +134,7 @@ static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
 
 enum { MAX_BITS = 22 };
 
-// The bits of the weights of an axis: they are as few as the weights of any output pixel need.
+// Returns the bits of the weights of an axis: the minimum over all output pixels.
 static int find_bits(pt_context *c, axis *x, int32_t outputs) {
     int32_t sum;
     x->bits = MAX_BITS;
@@ -177,10 +177,10 @@ typedef struct resizing {
     const pt_tensor *in, *out;
     int32_t to[4], from[4]; // strides
     axis axes[2];
-    uint8_t *column; // of uint8: a pixel of each row that counts
+    uint8_t *column; // of uint8: a pixel of each used row
 } resizing;
 
-// The pixel at `to` of an image, whose first input pixel is at `row`.
+// Computes the pixel at `to` of an image, whose first input pixel is at `row`.
 static int mean_byte(pt_context *c, const resizing *r, int32_t to, int32_t row) {
     for (int32_t j = 0; j < r->axes[0].count; j++, row += r->from[2]) {
         PT_TRY(pt_count_work(c, r->axes[1].count));
@@ -209,7 +209,7 @@ static int mean_byte(pt_context *c, const resizing *r, int32_t to, int32_t row) 
 MEAN_PIXEL(float, pt_load_float, pt_store_float)
 MEAN_PIXEL(double, pt_load_double, pt_store_double)
 
-// All images and channels of the pixel at `to`.
+// Computes the pixel at `to` of all images and channels.
 static int mean_pixel(pt_context *c, const resizing *r, int32_t to) {
     const uint8_t dtype = r->in->dtype;
     const int32_t start = r->axes[0].first * r->from[2] + r->axes[1].first * r->from[3];

@@ -3,7 +3,7 @@
 #include "portable/arguments.h"
 #include "portable/copy.h"
 
-// The sizes of t that are not 1, and their strides; returns how many.
+// Writes the sizes of t that are not 1, and their strides; returns their number.
 static uint32_t without_ones(const pt_tensor *t, int32_t *sizes, int32_t *strides) {
     uint32_t rank = 0;
     pt_strides(t, strides);
@@ -20,7 +20,7 @@ static bool both_contiguous(const pt_tensor *a, const pt_tensor *b) {
     return (a->flags & b->flags & PT_VALUE_CONTIGUOUS) != 0;
 }
 
-// True if a and b have the same sizes but for dims of size 1.
+// True if a and b have the same sizes, ignoring dims of size 1.
 static bool same_but_ones(const pt_tensor *a, const pt_tensor *b) {
     uint32_t i = 0, j = 0;
     for (;;) {
@@ -99,7 +99,7 @@ static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_unsqueeze_copy_out = PT_KERNEL(unsqueeze_copy_check, view_run);
 
-// Without the dims of size 1 whose bit is set in `dims`.
+// Removes the dims of size 1 whose bit is set in `dims`.
 static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
     pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIM_SELF]);
     int32_t sizes[PT_MAX_RANK];

@@ -1,4 +1,4 @@
-// The sum of two quantized tensors in float32, quantized again: (a, a_scale, a_zero_point,
+// Adds two quantized tensors in float32, and quantizes the sum: (a, a_scale, a_zero_point,
 // a_quant_min, a_quant_max, the same of b, out_scale, out_zero_point, out_quant_min, out_quant_max,
 // out). The limits of a and b are not used.
 #include "core/generated/operator_arguments.h"

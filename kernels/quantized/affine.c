@@ -112,7 +112,7 @@ static inline int32_t affine_limit(int32_t v, int32_t low, int32_t high) {
     return v > high ? high : v;
 }
 
-// Zero points as pt_quantize_value takes them.
+// True if pt_quantize_value supports the zero points.
 #define QUANTIZE_ROW(name, type)                                                                  \
     static __attribute__((noinline)) void name(const pt_quantizer *q, int32_t n, const float *in, \
                                                type *out) {                                       \
@@ -127,13 +127,14 @@ QUANTIZE_ROW(quantize_uint8, uint8_t)
 QUANTIZE_ROW(quantize_int16, int16_t)
 QUANTIZE_ROW(quantize_uint16, uint16_t)
 
-// Counts those of n elements before the first whose address is a multiple of `alignment`.
+// Returns the number of elements, at most n, before the first whose address is a multiple of
+// `alignment`.
 static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alignment) {
     int32_t head = (int32_t)(-(uintptr_t)row % alignment);
     return head < n ? head : n;
 }
 
-// In blocks of four where the limits are those of the type, as they mostly are.
+// Quantizes in blocks of four if the limits are those of the type, the usual case.
 #define QUANTIZE_BYTES(name, type, LOW, HIGH)                                              \
     static void name##_row(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
         int32_t head = n, blocks = 0;                                                      \
@@ -151,7 +152,7 @@ static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alig
 QUANTIZE_BYTES(quantize_int8, int8_t, INT8_MIN, INT8_MAX)
 QUANTIZE_BYTES(quantize_uint8, uint8_t, 0, UINT8_MAX)
 
-// The integer part of x, limited to int32; 0 for NaN.
+// Returns the integer part of x, limited to int32; NaN gives 0.
 static int32_t to_int32(float x) {
     if (x >= -0x1p31f && x < 0x1p31f) {
         return (int32_t)x;

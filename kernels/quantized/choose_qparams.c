@@ -8,14 +8,14 @@ typedef struct parameters {
     int32_t zero_point;
 } parameters;
 
-// Below this no scale goes.
+// The minimum scale.
 static const float min_scale = 6.1e-5f;
 
 static inline double size_of(double x) {
     return x < 0 ? -x : x;
 }
 
-// Takes the range of values, which holds 0, to that of the least scale.
+// Widens the range of values, which includes 0, to the range of the minimum scale.
 static void qparams_widen(float scale, float steps, float *min, float *max) {
     if (*min == 0) {
         *max = min_scale * steps;
@@ -28,7 +28,7 @@ static void qparams_widen(float scale, float steps, float *min, float *max) {
     }
 }
 
-// The arithmetic is that of ExecuTorch's kernel, in double but for the values.
+// Computes as ExecuTorch's kernel does, in double except for the values.
 static parameters choose(float min, float max, int32_t low, int32_t high) {
     int64_t steps = (int64_t)high - low;
     double scale = ((double)max - (double)min) / (double)steps;

@@ -93,7 +93,7 @@ static int32_t weight_value(const table *t, packing p, int32_t row, int32_t colu
     }
 }
 
-// To the elements of `out` from `to` on.
+// Writes a row to the elements of `out` from `to` on.
 static int dequantize_row(pt_context *c, const table *t, packing p, int32_t row,
                           const pt_tensor *out, int32_t to) {
     int32_t group_size = t->columns / t->groups;

@@ -5,13 +5,13 @@
 #include "portable/half.h"
 #include "quantized/affine.h"
 
-// Bytes of a row of the input and of the scales as float32, where they are not.
+// Returns the bytes of an input row and of the scales in float32; 0 if they are float32.
 static uint32_t mixed_scratch(const pt_tensor *in, const pt_tensor *scales) {
     const uint32_t floats = (uint32_t)pt_numel(scales) + (uint32_t)in->sizes[1];
     return in->dtype == PT_DTYPE_FLOAT ? 0 : floats * (uint32_t)sizeof(float);
 }
 
-// (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
+// Checks (input, weight, scales, zero_points, [dtype,] out), except for the sizes.
 static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
@@ -37,7 +37,7 @@ static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt
     return PT_ERROR_OK;
 }
 
-// Elements `first` to `first` + n as float32: where they are, or converted to `buffer`.
+// Returns elements `first` to `first` + n as float32: in place, or converted to `buffer`.
 static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, float *buffer) {
     if (t->dtype == PT_DTYPE_FLOAT) {
         return (const float *)t->data + first;
@@ -101,7 +101,7 @@ const pt_kernel pt_quantized_decomposed_mixed_mm_out = PT_KERNEL(mixed_check_mm,
 // ---- mixed_linear: out[i, j] = sum over groups g of scales[j, g] times the sum over k in g of
 // input[i, k] * weight[j, k]
 
-// Columns of a group: the last group may have fewer. 0 if the groups do not fit.
+// Returns the columns of a group; the last group may have fewer. 0 if the groups do not match.
 static int32_t size_of_group(const pt_tensor *weight, const pt_tensor *scales) {
     int32_t terms = weight->sizes[1], groups = scales->rank == 2 ? scales->sizes[1] : 1;
     if (groups <= 0 || terms == 0) {

@@ -206,7 +206,7 @@ static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, floa
     return m;
 }
 
-// The same of float64. With given moments, `r` contains them.
+// The same for float64. If the moments are arguments, `r` contains them.
 
 static pt_double_rows double_rows(const slice *s, const pt_tensor *out, const pt_tensor *in,
                                   int32_t at, const pt_tensor *weight, const pt_tensor *bias,

@@ -30,8 +30,8 @@ static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
     return is_slice;
 }
 
-// copy_to[index] = copy_from. A dynamic copy_to has index + 1 slices: those that a loop from index
-// 0 on has made. (copy_to, copy_from, index)
+// copy_to[index] = copy_from. A dynamic copy_to has the slices that a loop from index 0 on has made
+// so far. (copy_to, copy_from, index)
 static int et_copy_index_check(pt_context *c, const pt_ref *args) {
     pt_tensor to = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_TO]);
     pt_tensor from = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_FROM]);

@@ -34,7 +34,7 @@ static pt_evalue constant_of(pt_text text) {
     return item;
 }
 
-// True of an input where it lies that the method gives as an output, too.
+// True for an input that the method also returns as an output in place.
 static bool may_change(const pt_method_meta *meta, uint32_t value, const pt_tensor_info *info,
                        pt_error *error) {
     uint32_t n = pt_method_meta_count(meta, PT_OUTPUTS), other;
@@ -47,7 +47,7 @@ static bool may_change(const pt_method_meta *meta, uint32_t value, const pt_tens
     return false;
 }
 
-// Sizes "2,3" of a dynamic tensor.
+// Parses sizes "2,3" of a dynamic tensor.
 static void read_sizes(input *one, pt_text text, const pt_tensor_info *info) {
     uint32_t rank = 0;
     while (text.length && rank < PT_MAX_RANK) {

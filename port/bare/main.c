@@ -1,8 +1,8 @@
-// Runs the model of the job as its settings say: what port/firmware/frozen/runner.py does, in C.
+// Runs the model of the job by its settings: port/firmware/frozen/runner.py in C.
 //
-// Reads the same sections and settings (but that a float is given by its bits) and writes the same
-// files. An error is told by the fields of a pt_error, which host/picotorch/run/bare.py puts into
-// words.
+// Reads the same sections and settings, except that a float is written as its bits, and writes the
+// same files. Reports an error by the fields of a pt_error, which host/picotorch/run/bare.py turns
+// into text.
 #include "board.h"
 #include "counter.h"
 #include "inputs.h"
@@ -19,7 +19,7 @@ int main(void);
 
 // The source of an error, for the host.
 typedef enum { OF_PROGRAM, OF_DATA, OF_METHOD } stage;
-// The phases that are counted.
+// The phases whose instructions are counted.
 enum { VERIFY, LOAD, SET_INPUTS, EXECUTE, GET_OUTPUTS, PHASES };
 
 static const char *const phases[] = {"verify", "load", "set_inputs", "execute", "get_outputs"};
@@ -32,7 +32,7 @@ static pt_span planned[PT_MEMORIES];
 static pt_memories memories = {.planned = planned, .data = file_of};
 static pt_options options;
 static pt_method method;
-static arena *common; // the arena of all that is neither pool, temp nor planned
+static arena *common; // the arena for all other memories
 static uint32_t instructions[PHASES];
 static uint32_t stack_load, stack_execute;
 static uint32_t executed;
@@ -87,7 +87,7 @@ static int open_data(pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// planned1 of buffer 1, planned2 of buffer 2 ... where the board has it, else planned.
+// Returns arena planned1 for buffer 1, planned2 for buffer 2 ... if the board has it, else planned.
 static arena *planned_arena(uint32_t i) {
     arena *own = i ? arena_find(name_of("planned", (int32_t)i, 0).text) : NULL;
     return own ? own : common;
@@ -179,7 +179,7 @@ static int run_further(pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// ---- what is told of it
+// ---- the report
 
 static void report_memories(void) {
     pt_usage usage = pt_get_usage(&method);
@@ -221,7 +221,7 @@ static int bare_main_report_run(int code, pt_error *error) {
     return outputs_write(&method, 0, error);
 }
 
-// All operators that this build has no kernel for: the host has others.
+// Reports all operators without a kernel in this build; the host has other kernels.
 static void report_missing(void) {
     uint32_t n = pt_method_meta_count(&meta, PT_OPERATORS);
     const char *between = "missing=";
@@ -262,7 +262,7 @@ static void report_error(const pt_error *error) {
 
 // ---- the firmware
 
-// The timer's, which is never started.
+// The timer interrupt, which is never enabled.
 void pt_interrupt_entry(void) {
 }
 
@@ -273,7 +273,7 @@ int main(void) {
     }
     count_overhead();
     report_start();
-    // By this the host tells whose firmware it is.
+    // The host recognizes the firmware by this text.
     report_text("board=bare, " PT_BOARD_NAME " with " PT_BOARD_CORE);
     report_text("\n");
     int code = bare_main_set_up(&error);

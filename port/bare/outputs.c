@@ -15,7 +15,7 @@ typedef struct unplanned {
 static pt_value_view views[MOST];
 static bool is_dynamic[MOST];
 static uint32_t n_outputs;
-static unplanned memories[PT_MEMORIES]; // a method cannot have as many
+static unplanned memories[PT_MEMORIES]; // more than a method can have
 static uint32_t n_memories;
 static pt_text attribute;
 
@@ -30,7 +30,7 @@ static int bare_outputs_refuse(uint8_t subject, int32_t index, pt_error *error) 
     return error->code;
 }
 
-// ---- memory for what is not planned
+// ---- memory of unplanned tensors
 
 static int bare_outputs_add(uint8_t subject, int32_t index, pt_text name, uint32_t nbytes,
                             arena *from, pt_error *error) {
@@ -49,7 +49,7 @@ static bool needs_memory(const pt_tensor_info *info) {
     return !info->is_planned && !info->is_constant && info->nbytes > 0;
 }
 
-// True of a value that is an input, or that an instruction makes a view of another.
+// True for a value that is an input, or a view of another value.
 static bool has_memory(const pt_method_meta *meta, uint32_t value, pt_error *error) {
     uint32_t n = pt_method_meta_count(meta, PT_INPUTS), other;
     pt_evalue item;
@@ -128,7 +128,7 @@ int outputs_attach(pt_method *method, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// ---- what an execution gave
+// ---- the outputs of an execution
 
 int outputs_get(const pt_method *method, pt_error *error) {
     for (uint32_t i = 0; i < n_outputs; i++) {
@@ -137,8 +137,8 @@ int outputs_get(const pt_method *method, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// As host/picotorch/run/bare.py reads it: Python's numbers and names, and calls of bits, text and
-// items.
+// Writes the format of host/picotorch/run/bare.py: Python's numbers and names, and calls of bits,
+// text and items.
 static int report_value(const pt_method *method, const pt_value_view *view, pt_error *error);
 
 static int report_list(const pt_method *method, const pt_value_view *view, pt_error *error) {
@@ -146,7 +146,7 @@ static int report_list(const pt_method *method, const pt_value_view *view, pt_er
     report_text("[");
     for (uint32_t i = 0; i < view->list.count; i++) {
         PT_TRY(pt_list_view(method, &view->list, i, &item, error));
-        PT_TRY(report_value(method, &item, error)); // which is no list
+        PT_TRY(report_value(method, &item, error)); // the item is no list
         report_text(",");
     }
     report_text("]");

@@ -7,24 +7,24 @@
 
 enum { NO_NUMBER = -1 };
 
-// Terminated.
+// A terminated text.
 typedef struct name {
     char text[32];
     uint32_t length;
 } name;
 
-// "in", 0, 1 -> "in0_1": of input 0 of execution 1. Of the first execution, 0, it is "in0".
+// Returns "in0_1" for "in", 0, 1: input 0 of execution 1. Execution 0 has no suffix: "in0".
 name name_of(const char *what, int32_t number, uint32_t execution);
 
-// False where there is no job.
+// Returns false if there is no job.
 bool settings_open(void);
 bool section_find(const char *wanted, pt_span *found);
 bool setting_find(const char *key, pt_text *value);
-// 0 where it is not there.
+// Returns 0 if the setting is missing.
 int64_t setting_number(const char *key);
-// The decimal number that a text begins with, which is taken off.
+// Reads a decimal number at the start of a text, and removes it.
 int64_t parse_number(pt_text *text);
-// True when the text begins with `start`, which is taken off.
+// Removes `start` from the start of the text; returns false if the text starts differently.
 bool skip_prefix(pt_text *text, const char *start);
 
 #endif

@@ -33,7 +33,7 @@
 _Static_assert(PT_CLOCK_CRYSTAL_HZ % MHZ == 0, "the PLL needs 1 MHz");
 _Static_assert(VCO_MHZ >= 100 && VCO_MHZ <= 432, "the PLL's oscillator has 100 to 432 MHz");
 
-/* More polls than a crystal takes to start, 2 ms, and fewer than anybody notices. */
+/* Polls for longer than a crystal takes to start, 2 ms, and shorter than a user notices. */
 #define PATIENCE 20000u
 
 static bool becomes(uint32_t address, uint32_t mask, uint32_t value) {
@@ -45,7 +45,7 @@ static bool becomes(uint32_t address, uint32_t mask, uint32_t value) {
     return false;
 }
 
-/* A boot loader may have left other clocks on. */
+/* A boot loader may have left other clocks enabled. */
 static bool back_to_reset(void) {
     PT_REGISTER(RCC_CR) |= CR_HSION;
     if (!becomes(RCC_CR, CR_HSIRDY, CR_HSIRDY)) {

@@ -37,7 +37,7 @@
 #define PT_CFSR_STKOF (1u << 20)
 #define PT_DHCSR_C_DEBUGEN (1u << 0)
 
-/* ARMv6-M has one fault, HardFault, and no register that tells why. */
+/* ARMv6-M has one fault, HardFault, and no register with its cause. */
 #define PT_CORE_HAS_FAULT_STATUS (__ARM_ARCH >= 7)
 
 static inline uint32_t pt_irq_disable(void) {
@@ -58,7 +58,7 @@ static inline void pt_irq_mask(uint32_t irq) {
     PT_NVIC_ICER(irq) = 1u << irq % 32u;
 }
 
-/* Enable it and have its handler called, whatever the peripheral says. */
+/* Enable it and have its handler called, whatever the state of the peripheral. */
 static inline void pt_irq_call(uint32_t irq) {
     PT_NVIC_ISPR(irq) = 1u << irq % 32u;
     pt_irq_enable(irq);

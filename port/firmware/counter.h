@@ -10,17 +10,18 @@
 /* Starts the counter; the driver defines it. */
 void pt_counter_start(void);
 
-/* Returns the ticks begun since start, while it goes on; the driver defines it. Where a tick is
- * shorter than an instruction, the begun one makes the count of instructions exact. */
+/* Returns the ticks begun since start, without stopping the counter; the driver defines it. If a
+ * tick is shorter than an instruction, counting the begun tick makes the instruction count exact.
+ */
 uint64_t pt_counter_ticks(void);
 
-/* Instructions since start. */
+/* Returns the instructions since start. */
 uint64_t pt_counter_instructions(void);
 
-/* Instructions since start, less the overhead; never below 0. */
+/* Returns the instructions since start, less the overhead; never below 0. */
 uint64_t pt_counter_stop(void);
 
-/* Set what an empty region between start and stop counts for the caller; 0 after reset. */
+/* Sets the overhead: the count of an empty region between start and stop; 0 after reset. */
 void pt_counter_set_overhead(uint32_t instructions);
 
 #endif

@@ -22,8 +22,8 @@ void pt_counter_start(void) {
     TIMER_CTRL = CTRL_ENABLE | CTRL_INTERRUPT;
 }
 
-/* The interrupt status, which nothing but this function sees, tells that the timer wrapped: so
- * it is right up to 2 * 2^32 ticks. */
+/* The interrupt status, which only this function reads, is set when the timer wraps: so
+ * the count is right up to 2 * 2^32 ticks. */
 uint64_t pt_counter_ticks(void) {
     uint32_t value = TIMER_VALUE;
     uint64_t wrapped = TIMER_INTSTATUS & 1;

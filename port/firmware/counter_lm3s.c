@@ -15,7 +15,7 @@
 #define TIMER_MAX 0xffffffffu
 #define GATE 3u
 
-/* Its interrupt comes with counting; it stays masked in the NVIC, and no second one resets. */
+/* Counting enables its interrupt, which stays masked in the NVIC; a second one does not reset. */
 void pt_counter_start(void) {
     pt_lm3s_enable(&PT_LM3S_RCGC0, GATE);
     WDT_ICR = 1;

@@ -20,7 +20,7 @@ void pt_counter_start(void) {
 
 uint64_t pt_counter_ticks(void) {
     uint32_t high = CNTCV_HIGH, low = CNTCV_LOW;
-    if (high != CNTCV_HIGH) { /* which low may belong to */
+    if (high != CNTCV_HIGH) { /* the high word changed between the reads */
         high = CNTCV_HIGH;
         low = CNTCV_LOW;
     }

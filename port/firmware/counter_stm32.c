@@ -29,8 +29,8 @@ void pt_counter_start(void) {
     TIM_CR1 = CR1_CEN;
 }
 
-/* A tick is one instruction here, so that no begun one is to be added. The update flag tells
- * that the timer wrapped. */
+/* A tick is one instruction, so no begun tick is added. The update flag is set when
+ * the timer wraps. */
 uint64_t pt_counter_ticks(void) {
     uint32_t value = TIM_CNT;
     uint64_t wrapped = TIM_SR & SR_UIF;

@@ -99,8 +99,8 @@ static void put_fault_status(void) {
     put_string("\r\n");
 }
 
-/* True if exception entry could push the registers where the stack pointer points. A core that
- * checks the limit itself pushes nothing and leaves the pointer there. */
+/* True if exception entry could push the registers to the stack. A core that checks the limit
+ * itself pushes nothing and leaves the stack pointer at the limit. */
 static bool frame_is_readable(uint32_t sp, uint32_t exc_return) {
     if (!(exc_return & EXC_RETURN_PSP)) {
         return true;
@@ -120,7 +120,7 @@ static bool stack_overflowed(uint32_t sp, uint32_t exc_return) {
     return sp <= (uint32_t)pt_stack_limit;
 }
 
-/* Returns where the program can go on. */
+/* Returns the address at which the program can continue. */
 __attribute__((used)) void pt_fault_report(const uint32_t *r4_to_r11, uint32_t psp,
                                            uint32_t exc_return) {
     static bool reporting;
@@ -152,7 +152,7 @@ __attribute__((used)) void pt_fault_report(const uint32_t *r4_to_r11, uint32_t p
     pt_exit(PT_FAULT_STATUS);
 }
 
-/* In instructions that every Thumb core has. */
+/* Uses instructions that every Thumb core has. */
 __attribute__((naked)) void pt_fault_entry(void) {
     __asm volatile("mov r0, r8\n"
                    "mov r1, r9\n"

@@ -14,7 +14,8 @@ extern uint64_t pt_fault_stack[128];
  * ends the run with PT_FAULT_STATUS. */
 void pt_fault_entry(void);
 
-/* Cause a fault: "unaligned", "address", "null", "undefined" or "stack". False for another kind. */
+/* Causes a fault: "unaligned", "address", "null", "undefined" or "stack". Returns false for another
+ * kind. */
 bool pt_fault_provoke(const char *kind);
 
 #endif

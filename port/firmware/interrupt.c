@@ -1,4 +1,4 @@
-/* An interrupt at a time of one's own choosing, by the core's SysTick timer (ARMv7-M ARM, B3.3). */
+/* An interrupt after a given time, by the core's SysTick timer (ARMv7-M ARM, B3.3). */
 
 #include "interrupt.h"
 

@@ -1,4 +1,4 @@
-/* Format: host/picotorch/run/job.py. Only the header is looked at here. */
+/* Format: host/picotorch/run/job.py. This file reads only the header. */
 
 #include "job.h"
 

@@ -1,4 +1,4 @@
-/* The job: what the host put into memory for this boot (model, inputs, settings, script). */
+/* The job, which the host writes to memory before boot: model, inputs, settings, script. */
 
 #ifndef PT_JOB_H
 #define PT_JOB_H
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First byte of the job, with its size in *size; NULL if there is no valid job. */
+/* Returns the job, and its size in *size; NULL if there is no valid job. */
 const uint8_t *pt_job(size_t *size);
 
 #endif

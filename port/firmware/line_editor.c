@@ -1,4 +1,4 @@
-/* MicroPython's line editor, which also takes the bytes of UTF-8 at the prompt. */
+/* MicroPython's line editor, extended by UTF-8 characters at the prompt. */
 
 #include "py/mphal.h"
 
@@ -8,9 +8,9 @@ static int next_character(void);
 #include "shared/readline/readline.c"
 #undef mp_hal_stdin_rx_chr
 
-/* Puts one byte into the line; at the last one of a character that is seen. */
+/* Inserts one byte into the line, and shows a character at its last byte. */
 static void insert(int c) {
-    static size_t start, left; /* of the character: where it begins, bytes to come */
+    static size_t start, left; /* of the character: its position, and the missing bytes */
     if (c >= 0xC0) {
         start = rl.cursor_pos;
         left = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;
@@ -27,7 +27,7 @@ static void insert(int c) {
     }
 }
 
-/* The next one that the editor itself knows. */
+/* Returns the next character that the editor handles itself. */
 static int next_character(void) {
     for (;;) {
         int c = mp_hal_stdin_rx_chr();

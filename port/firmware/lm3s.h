@@ -12,10 +12,10 @@
 #define PT_LM3S_RCGC1 PT_REGISTER(PT_LM3S_SYSCTL_ADDRESS + 0x104)
 #define PT_LM3S_RCGC2 PT_REGISTER(PT_LM3S_SYSCTL_ADDRESS + 0x108)
 
-/* Give a peripheral its clock. */
+/* Enables the clock of a peripheral. */
 static inline void pt_lm3s_enable(volatile uint32_t *gates, uint32_t bit) {
     *gates |= 1u << bit;
-    (void)*gates; /* its registers answer three clocks later */
+    (void)*gates; /* its registers are accessible three clocks later */
 }
 
 #endif

@@ -1,5 +1,5 @@
-// Functions of the module machine that MicroPython's extmod/modmachine.c, which includes this, lets
-// a port define.
+// Functions of the module machine that a port defines for MicroPython's extmod/modmachine.c, which
+// includes this file.
 
 #include "cortex_m.h"
 

@@ -31,7 +31,7 @@ static void fw_main_start(void) {
 
 #if PT_REPL
 
-/* boot.py always and main.py where nobody waits in the raw REPL, as on other ports. */
+/* Runs boot.py, and main.py unless the raw REPL is active, as on other ports. */
 static void run_scripts(void) {
     pyexec_frozen_module("_boot.py", false);
     int ended = pyexec_file_if_exists("boot.py");
@@ -48,7 +48,7 @@ static void run_prompt(void) {
     }
 }
 
-/* From soft reset to soft reset: everything is new but the static memories, so files stay. */
+/* Runs from soft reset to soft reset. Only the static memories survive, so files stay. */
 NORETURN static int fw_main_run(void) {
     pt_systick_init();
     for (;;) {
@@ -63,7 +63,7 @@ NORETURN static int fw_main_run(void) {
 
 #else
 
-/* Exit status of SystemExit as CPython has it: none is 0, an int is itself, else 1. */
+/* Returns the exit status of SystemExit as in CPython: 0 for None, an int itself, else 1. */
 static int system_exit_status(mp_obj_t exception) {
     mp_obj_t value = mp_obj_exception_get_value(exception);
     if (value == mp_const_none) {

@@ -1,4 +1,4 @@
-/* The static memories of the runtime: arenas that the linker places as board.toml says. */
+/* The static memories of the runtime: arenas, placed by the linker as in board.toml. */
 
 #ifndef PT_MEMORIES_H
 #define PT_MEMORIES_H
@@ -12,7 +12,7 @@ typedef struct {
     qstr_short_t name;
     uint8_t *data;
     size_t size;
-    const char *place; /* the memory of the board that it is in */
+    const char *place; /* the memory of the board that contains it */
 } pt_memory;
 
 extern const pt_memory pt_memories[];

@@ -1,4 +1,4 @@
-/* memcpy, memmove and memset in blocks of words, for tensors. No access is unaligned: where the
+/* memcpy, memmove and memset in blocks of words, for tensors. No access is unaligned: if the
  * alignments of source and destination differ, bytes are copied one by one. */
 
 #include <stdbool.h>

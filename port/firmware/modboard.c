@@ -1,4 +1,4 @@
-/* MicroPython module _board: what the frozen runner needs of the board and of the host. */
+/* MicroPython module _board: the board and the host, for the frozen runner. */
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static mp_obj_t board_job(void) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_0(board_job_obj, board_job);
 
-/* memories() -> tuple of the names that memory() knows. */
+/* memories() -> tuple of the names for memory(). */
 static mp_obj_t board_memories(void) {
     mp_obj_tuple_t *names = MP_OBJ_TO_PTR(mp_obj_new_tuple(pt_memory_count, NULL));
     for (size_t i = 0; i < pt_memory_count; i++) {
@@ -61,7 +61,7 @@ static mp_obj_t board_memory(mp_obj_t name_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_memory_obj, board_memory);
 
-/* place(name) -> str, the memory of board.toml that a static memory is in. KeyError(name). */
+/* place(name) -> str, the memory of board.toml that contains a static memory. KeyError(name). */
 static mp_obj_t board_place(mp_obj_t name_in) {
     const char *place = find_memory(name_in)->place;
     return mp_obj_new_str(place, strlen(place));
@@ -105,7 +105,7 @@ static mp_obj_t board_count_stop(mp_obj_t buffer_in, mp_obj_t index_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(board_count_stop_obj, board_count_stop);
 
-/* count_overhead(instructions): what count_stop() subtracts from now on. */
+/* count_overhead(instructions): set the overhead that count_stop() subtracts. */
 static mp_obj_t board_count_overhead(mp_obj_t instructions_in) {
     pt_counter_set_overhead(mp_obj_get_int_truncated(instructions_in));
     return mp_const_none;
@@ -148,7 +148,7 @@ static mp_obj_t board_exit(mp_obj_t status_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_exit_obj, board_exit);
 
-/* fault(kind): a real fault, to see how it is reported: "unaligned", "address", "null",
+/* fault(kind): cause a real fault, to test its report: "unaligned", "address", "null",
  * "undefined", "stack". ValueError for another kind. */
 static mp_obj_t board_fault(mp_obj_t kind_in) {
     if (!pt_fault_provoke(mp_obj_str_get_str(kind_in))) {
@@ -161,7 +161,7 @@ static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 #if !PT_REPL
 
 /* interrupt_after(ticks): KeyboardInterrupt after these ticks of the processor's clock, as
- * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
+ * ctrl-C raises it; 0 cancels it. ValueError for more than 24 bits. Allocates nothing. */
 static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
     mp_int_t ticks = mp_obj_get_int(ticks_in);
     if (ticks < 0 || ticks > (mp_int_t)PT_INTERRUPT_MAX) {

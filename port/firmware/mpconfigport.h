@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 // Two variants: run (PT_REPL 0) boots a frozen main and has neither compiler nor REPL; the other
-// has both, files and what a stock board has besides.
+// has both, files, and the features of a stock board.
 
 #if PT_REPL
 #include "mpconfigrepl.h"
@@ -24,8 +24,8 @@
 #undef MICROPY_MODULE_FROZEN_STR
 #define MICROPY_MODULE_FROZEN_STR (0)
 
-// Python around load and execute takes 10 % fewer instructions for 1,130 bytes, which the prompt
-// with all kernels does not have on mps3-an547.
+// The Python code around load and execute takes 10 % fewer instructions for 1,130 bytes, which do
+// not fit on mps3-an547 beside the prompt and all kernels.
 #define MICROPY_OPT_COMPUTED_GOTO (!PT_REPL)
 #define MICROPY_OPT_LOAD_ATTR_FAST_PATH (1)
 #define MICROPY_OPT_MAP_LOOKUP_CACHE (1)
@@ -53,7 +53,7 @@
 #define MICROPY_PY_SYS_PLATFORM "picotorch"
 #define MICROPY_PY_ASYNC_AWAIT (0)
 
-// A frozen program has no use for these: 5 KB.
+// A frozen program does not use these features: 5 KB.
 #define MICROPY_PY_ERRNO (PT_REPL)
 #define MICROPY_PY_COLLECTIONS (PT_REPL)
 #define MICROPY_PY_BUILTINS_DICT_FROMKEYS (PT_REPL)

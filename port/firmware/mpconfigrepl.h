@@ -18,11 +18,11 @@
 #define MICROPY_PY_MACHINE_SIGNAL (0) // there are no pins
 #define MICROPY_PY_MACHINE_INCLUDEFILE "machine_reset.h"
 
-// Characters that the console keeps until they are read, a power of two: raw paste mode lets a
-// client send this many bytes ahead.
+// Characters in the console's buffer, a power of two: in raw paste mode a client sends up to this
+// number of bytes ahead.
 #define MICROPY_REPL_STDIN_BUFFER_MAX (1024)
 
-// There is no clock that knows the date.
+// The boards have no calendar clock.
 #define MICROPY_PY_TIME_GMTIME_LOCALTIME_MKTIME (0)
 #define MICROPY_PY_TIME_TIME_TIME_NS (0)
 #define MICROPY_EPOCH_IS_1970 (1)
@@ -33,5 +33,5 @@
 #define MICROPY_PY_FRAMEBUF (0)
 #define MICROPY_PY_WEBSOCKET (0)
 
-// Wait until the next interrupt: the console's, or SysTick's within a millisecond.
+// Wait until the next interrupt: of the console, or of SysTick within a millisecond.
 #define MICROPY_INTERNAL_WFE(timeout_ms) __asm volatile("wfi")

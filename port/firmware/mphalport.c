@@ -28,7 +28,7 @@ mp_uint_t mp_hal_ticks_us(void) {
     return (mp_uint_t)(pt_systick_ticks() * 1000000u / PT_SYSTICK_HZ);
 }
 
-/* Instructions, as _board.count_stop() has them. */
+/* Returns instructions, as _board.count_stop() does. */
 mp_uint_t mp_hal_ticks_cpu(void) {
     return (mp_uint_t)(pt_systick_ticks() * PT_SYSTICK_INSTRUCTIONS /
                        PT_SYSTICK_INSTRUCTIONS_TICKS);

@@ -5,7 +5,7 @@
 
 void mp_hal_set_interrupt_char(int c);
 
-/* Since boot. */
+/* Time since boot. */
 uint64_t mp_hal_time_ns(void);
 
 #endif

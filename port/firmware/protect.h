@@ -7,14 +7,14 @@
  * inaccessible, so that a write through a null pointer and a stack overflow are faults. */
 void pt_protect_init(void);
 
-/* The number of regions of the core's unit. */
+/* Returns the number of regions of the core's unit. */
 uint32_t pt_protect_regions(void);
 
-/* Take the protection away, and give it again. */
+/* Disable the protection, and enable it again. */
 void pt_protect_suspend(void);
 void pt_protect_resume(void);
 
-/* Make 2^log2_size bytes from `address` on, a multiple of that, inaccessible, too. */
+/* Also makes 2^log2_size bytes inaccessible, from `address` on, a multiple of that size. */
 void pt_protect_deny(uint32_t address, uint32_t log2_size);
 
 #endif

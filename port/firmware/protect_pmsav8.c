@@ -43,7 +43,7 @@ void pt_protect_init(void) {
     pt_protect_resume();
 }
 
-/* No region is without access for privileged code, but what lies in two of them is. */
+/* A region cannot exclude privileged code, but memory in two regions is inaccessible. */
 void pt_protect_deny(uint32_t address, uint32_t log2_size) {
     uint32_t last = pt_protect_regions() - 1;
     set_read_only(last, address, address + ((1u << log2_size) - 1));

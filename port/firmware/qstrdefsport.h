@@ -1,1 +1,1 @@
-// Only names that no source file of the port mentions would be listed here.
+// This file would list names that no source file of the port contains.

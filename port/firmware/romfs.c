@@ -26,7 +26,7 @@ static void romfs_check_range(mp_int_t offset, mp_int_t size) {
     }
 }
 
-/* Flash that needs commands, and an emulator's, stays as it is whatever is written. */
+/* Flash that needs commands, and emulated flash, ignore plain writes. */
 static void check_written(bool is_written) {
     if (!is_written) {
         mp_raise_msg(&mp_type_OSError, MP_ERROR_TEXT("ROMFS cannot be written on this board"));
@@ -51,9 +51,9 @@ static void romfs_write(mp_int_t offset, mp_obj_t data) {
     check_written(memcmp(romfs + offset, from.buf, from.len) == 0);
 }
 
-/* As mpremote calls it: (1), (2, partition), (3, partition, size) or (3, partition, offset, size),
- * (4, partition, offset, buffer), (5, partition). OSError(ENOSPC) beyond the partition's end,
- * OSError where it cannot be written. */
+/* Implements the calls of mpremote: (1), (2, partition), (3, partition, size) or (3, partition,
+ * offset, size), (4, partition, offset, buffer), (5, partition). OSError(ENOSPC) beyond the
+ * partition's end, OSError if it cannot be written. */
 mp_obj_t mp_vfs_rom_ioctl(size_t n_args, const mp_obj_t *args) {
     mp_int_t operation = mp_obj_get_int(args[0]);
     if (operation == MP_VFS_ROM_IOCTL_GET_NUMBER_OF_SEGMENTS) {

@@ -26,9 +26,9 @@ static int breakpoint(uint32_t operation, const void *parameters) {
     return (int)r0;
 }
 
-/* A debugger that takes no semihosting stops the core at a breakpoint, and may have left that
- * switched on: the REPL, which needs no host, does not ask then. Where no debugger is, an emulator
- * answers, or there is a HardFault. */
+/* A debugger without semihosting stops the core at the breakpoint, and may have left debugging
+ * enabled: the REPL, which needs no host, makes no call then. Without a debugger an emulator
+ * answers, or the call is a HardFault. */
 void pt_semihosting_init(void) {
     if (PT_DHCSR & PT_DHCSR_C_DEBUGEN) {
         has_host = !PT_REPL;

@@ -6,21 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Find out whether a host is there; before it, and without a host, every call below fails. */
+/* Detects a host. Before this call, and without a host, every call below fails. */
 void pt_semihosting_init(void);
 
-/* For the handler of HardFault: true if the fault says that no host is there. Then the handler
- * returns to behind the 2 bytes of the instruction. */
+/* For the handler of HardFault: true if the fault means that there is no host. Then the handler
+ * returns behind the 2 bytes of the instruction. */
 bool pt_semihosting_is_refused(void);
 
 /* End the run; the emulator's own exit status becomes status (0 to 255). Without a host,
- * say so on the UART and stop. */
+ * prints it on the UART and stops. */
 __attribute__((noreturn)) void pt_exit(int status);
 
 /* Write a file of the host; false if it cannot be opened or not all was written. */
 bool pt_write_file(const char *path, const void *data, size_t size);
 
-/* The same in parts. A negative file could not be opened. */
+/* The same in parts. A negative file number: it could not be opened. */
 int pt_file_open(const char *path);
 bool pt_file_write(int file, const void *data, size_t size);
 bool pt_file_close(int file);

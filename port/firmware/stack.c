@@ -4,7 +4,7 @@
 
 #define PATTERN 0xa5c3e17bu
 
-/* Painting and looking must not touch what they paint or see: both work below here. */
+/* Painting and scanning must not touch the bytes that they paint or scan: both work below here. */
 #define OWN_FRAME 64u
 
 static uint32_t *first_word(void) {

@@ -1,4 +1,4 @@
-/* The stack of the program: its limits and how much of it was used. */
+/* The stack of the program: its limits and its use. */
 
 #ifndef PT_STACK_H
 #define PT_STACK_H
@@ -11,10 +11,10 @@ extern uint8_t pt_stack_guard[], pt_stack_limit[], pt_stack_top[];
 /* Fill the unused part of the stack with a pattern. */
 void pt_stack_paint(void);
 
-/* Bytes below the caller's stack pointer that were written since the last paint. */
+/* Returns the bytes below the caller's stack pointer that were written since the last paint. */
 uint32_t pt_stack_used(void);
 
-/* Bytes at the end of the stack that were not written since the last paint. */
+/* Returns the bytes at the end of the stack that were not written since the last paint. */
 uint32_t pt_stack_untouched(void);
 
 #endif

@@ -30,7 +30,7 @@ __attribute__((naked)) void pt_reset(void) {
                    "bx r0\n");
 }
 
-/* The UART's is the only external interrupt that is ever enabled. */
+/* The only external interrupt that is ever enabled belongs to the UART. */
 #if PT_REPL
 #define EXTERNAL_ENTRY pt_uart_receive_irq
 #define SYSTICK_ENTRY pt_systick_entry
@@ -51,7 +51,7 @@ __attribute__((section(".vectors"), used)) static const struct {
 
 #define INTERRUPTS 96u /* a multiple of 32; the STM32F405 has 82 */
 
-/* A boot loader has vectors of its own, and may have left interrupts on, or masked. */
+/* A boot loader has its own vectors, and may have left interrupts enabled or masked. */
 static void take_over_interrupts(void) {
     PT_SYSTICK_CSR = 0;
     for (uint32_t irq = 0; irq < INTERRUPTS; irq += 32u) {

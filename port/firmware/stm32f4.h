@@ -13,8 +13,8 @@
 #define PT_RCC_APB1ENR PT_REGISTER(PT_CLOCK_RCC_ADDRESS + 0x40)
 #define PT_RCC_APB2ENR PT_REGISTER(PT_CLOCK_RCC_ADDRESS + 0x44)
 
-/* Switch the core to the PLL, which the crystal drives. False where that cannot be, as in an
- * emulator without these registers: the core goes on with the clock that it has after reset. */
+/* Switches the core to the PLL, which the crystal drives. Returns false if that is impossible, as
+ * in an emulator without these registers: the core keeps its clock after reset. */
 bool pt_stm32f4_start_clocks(void);
 
 /* Switch the clock of a peripheral on, by a bit of an RCC_xxxENR. */

@@ -26,7 +26,7 @@ uint32_t pt_systick_ms(void) {
     return ms;
 }
 
-/* The timer counts down. Where it has started again and the interrupt is still to come, the
+/* The timer counts down. If it has restarted and the interrupt is still pending, the
  * millisecond is counted here. */
 uint64_t pt_systick_ticks(void) {
     uint32_t state = pt_irq_disable();

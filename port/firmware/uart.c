@@ -20,7 +20,7 @@ static uint32_t kept(void) {
     return received.head - received.tail;
 }
 
-/* While ctrl-C interrupts, it has to be seen: then characters without room are lost, else none. */
+/* While ctrl-C interrupts, it must be received, so a full buffer drops characters; else none. */
 bool pt_uart_has_room(void) {
     received.is_masked = kept() == SIZE && mp_interrupt_char < 0;
     if (received.is_masked) {

@@ -36,7 +36,7 @@ void pt_uart_init(void) {
 }
 
 void pt_uart_receive_irq(void) {
-    /* Before the data is read: what arrives later interrupts again. */
+    /* Cleared before the data is read: a later character interrupts again. */
     UART_INTCLEAR = INT_RX;
     while ((UART_STATE & STATE_RX_FULL) && pt_uart_has_room()) {
         pt_uart_received((uint8_t)UART_DATA);

@@ -31,7 +31,7 @@ static void set_field(volatile uint32_t *address, uint32_t index, uint32_t width
     *address = (*address & ~mask) | value << index * width;
 }
 
-/* An input that nobody drives reads as the idle line. */
+/* An open input reads as the idle line. */
 static void set_up_pin(uint32_t pin) {
     set_field(&GPIO_PUPDR, pin, 2, PUPDR_UP);
     set_field(&GPIO_AFR(pin), pin % 8u, 4, PT_UART_FUNCTION);

@@ -1,4 +1,4 @@
-// Functions of MicroPython that it does not offer to a native module.
+// Functions of MicroPython that are not available to a native module.
 #include "modpicotorch.h"
 #include "py/cstack.h"
 #include "py/gc.h"
@@ -56,7 +56,7 @@ bool pt_is_utf8(const char *text, size_t length) {
 
 mp_obj_t pt_float(double value, mp_obj_t kept) {
 #if MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_A || MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_B
-    // MicroPython's own, which no header of it has
+    // a function of MicroPython without a header
     typedef struct float_object {
         mp_obj_base_t base;
         mp_float_t value;
@@ -78,7 +78,7 @@ bool pt_get_int64(mp_obj_t value, int64_t *into) {
     }
 #if MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_NONE
     return false;
-#else // without a sign the library's function takes 64 bits of magnitude
+#else // without a sign the library's function accepts 64 bits of magnitude
     return mp_obj_int_to_bytes_impl(value, MP_ENDIANNESS_BIG, sizeof(*into), (byte *)into) &&
            (*into < 0) == (mp_obj_int_sign(value) < 0);
 #endif

@@ -1,4 +1,4 @@
-// _picotorch.Method: a loaded method, and what keeps its memories alive.
+// _picotorch.Method: a loaded method, and the references that keep its memories alive.
 #include "method.h"
 #include "core/record.h"
 #include <alloca.h>
@@ -6,18 +6,18 @@
 
 enum {
     MAX_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED,
-    SPARE = 8, // memories of data files and unplanned tensors that a Method is made for
+    SPARE = 8, // memories of data files and unplanned tensors at set-up
 };
 
 // ---- memories that move
 
-// An argument of `load`: the owner of its delegates.
+// Arguments of `load`, which are the owner of its delegates.
 typedef struct load_arguments {
     pt_memories memories;
     pt_options options;
 } load_arguments;
 
-// A memory as it was handed over to `load`, which takes some of them late.
+// Returns a memory from the arguments of `load`, which binds some memories late.
 static pt_span span_for_load(const load_arguments *g, uint32_t memory) {
     const pt_memories *m = &g->memories;
     if (memory >= TEMP) {
@@ -49,19 +49,19 @@ static pt_span span_of(const method *self, uint32_t memory) {
     return (pt_span){c->memory[memory] - before, c->memory_size[memory] + before, false};
 }
 
-// The object of the program, which a pointer to it points to.
+// Returns the object of the program from the pointer to its pt_program.
 static const pt_file *program_of(const method *self) {
     return (const pt_file *)(const void *)self->m.meta.program;
 }
 
-// Where the anchor of a memory stands: those of TEMP and EVENTS where no memory and the program
-// would. That of an image is the program's.
+// Returns the slot of a memory's anchor. TEMP and EVENTS use the slots of no memory and of the
+// program; the anchor of a .ptm file is the program's.
 static void **anchor_of(const method *self, uint32_t memory) {
     uint32_t i = memory % PT_MEMORIES;
     return &self->anchors[i - (i > PT_MEMORY_PTM)];
 }
 
-// The first memory that was moved or has become too small; 0 for none.
+// Returns the first memory that was moved or has become too small; 0 for none.
 static uint32_t find_moved(const method *self) {
     const pt_file *program = program_of(self);
     pt_span memory = {(void *)(uintptr_t)program->program.data, program->program.size, true};
@@ -102,7 +102,7 @@ void pt_keep(method *self, uint32_t memory, void *anchor, bool is_resizable) {
     self->resizable = is_resizable ? self->resizable | bit : self->resizable & ~bit;
 }
 
-// Makes room for the anchors of the memories up to this number.
+// Grows the array of anchors up to this memory.
 static void make_room(method *self, uint32_t end) {
     uint32_t there = self->n_anchors;
     if (end <= there) {
@@ -135,7 +135,7 @@ int pt_ask(const method *self, int what, uint32_t i) {
     return (int)mp_obj_get_int(mp_call_method_n_kw(2, 0, call));
 }
 
-// An exception of the owner waits until the library has returned.
+// Stores an exception of the owner until the library has returned.
 static int ask(pt_method *m, int what, uint32_t delegate) {
     method *self = m->c.owner;
     nlr_buf_t nlr;
@@ -162,8 +162,8 @@ static int execute_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
     return ask_and_check(m, PT_ASK_EXECUTE, delegate, error);
 }
 
-// An interrupt may come before the backend is reached: then it is asked once more. One that is
-// destroyed already has nothing to do.
+// An interrupt may come before the backend is called: then it is called again. A backend that is
+// already destroyed does nothing.
 static void destroy_delegate(pt_method *m, uint32_t delegate) {
     if (ask(m, PT_ASK_DESTROY, delegate) != PT_ERROR_OK) {
         ask(m, PT_ASK_DESTROY, delegate);
@@ -186,8 +186,8 @@ static const pt_delegates delegates = {
     .destroy = destroy_delegate,
 };
 
-// An interrupt that is pending, ctrl-C for instance, ends the execution. Scheduled functions wait:
-// they might use the method.
+// A pending interrupt, such as ctrl-C, ends the execution. Scheduled functions wait, since they
+// might use the method.
 static int mp_method_poll(pt_context *c) {
     method *self = c->owner;
     mp_obj_t pending = pt_take_pending_exception();
@@ -208,7 +208,7 @@ void pt_finish(method *self, int code, const pt_error *error) {
     }
 }
 
-// ---- made, loaded and let go
+// ---- creation, load and release
 
 static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                 const mp_obj_t *args) {
@@ -255,7 +255,7 @@ static void bind_files(method *self, mp_obj_t files, pt_memories *memories) {
     memories->data = (pt_data *const *)(const void *)items;
 }
 
-// All but the planned buffers.
+// Binds all memories but the planned buffers.
 static void mp_method_bind_memories(method *self, const mp_obj_t *args, load_arguments *g) {
     pt_memories *memories = &g->memories;
     memories->pool = mp_method_bind(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
@@ -271,7 +271,7 @@ static void mp_method_bind_memories(method *self, const mp_obj_t *args, load_arg
     if (PT_HAS_TRACER && args[EVENT_MEMORY] != mp_const_none) {
         pt_span events =
             mp_method_bind(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
-        events.data = events.size ? events.data : self; // NULL: nothing would be measured
+        events.data = events.size ? events.data : self; // NULL would disable tracing
         g->options.events = events;
     }
 }
@@ -291,7 +291,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     own_delegates.owner = &g;
     own_delegates.max_delegates = self->max_delegates;
     own_delegates.max_arguments = self->max_arguments;
-    if (self->m.state == PT_UNLOADED) { // else it is an error, and all stays as it is
+    if (self->m.state == PT_UNLOADED) { // else pt_load returns an error and changes nothing
         size_t n;
         mp_obj_t *buffers;
         mp_obj_get_array(args[PLANNED], &n, &buffers);
@@ -327,7 +327,7 @@ static mp_obj_t method_unload(mp_obj_t self_in) {
     return mp_const_none;
 }
 
-// Where it ends in its pool; -1 while it is not loaded.
+// Returns the end of the method in its pool; -1 while it is not loaded.
 static mp_obj_t method_end(mp_obj_t self) {
     const pt_method *m = &((method *)MP_OBJ_TO_PTR(self))->m;
     return pt_small_int(m->state == PT_LOADED ? (int64_t)m->end : -1);
@@ -382,7 +382,7 @@ static mp_obj_t method_reset_state(mp_obj_t self) {
     return mp_method_call(self, pt_reset_state);
 }
 
-// pt_seed, which kernels in flash have no entry for.
+// Calls pt_seed, which has no entry in kernels in flash.
 static mp_obj_t method_seed(mp_obj_t self, mp_obj_t seed) {
     method_check(self);
     ((method *)MP_OBJ_TO_PTR(self))->m.c.tracer.random =
@@ -401,7 +401,7 @@ static mp_obj_t method_instruction(mp_obj_t self) {
     return pt_small_int(((method *)MP_OBJ_TO_PTR(self))->m.c.instruction);
 }
 
-// MicroPython searches it from the start: what each run calls comes first.
+// MicroPython searches the table from the start, so the functions of each run come first.
 static const mp_rom_map_elem_t method_locals_table[] = {
     PT_1(method, execute),
     PT_3(pt_method, set_input),

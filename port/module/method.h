@@ -1,33 +1,33 @@
-// Common declarations of the parts of _picotorch.Method.
+// Common declarations of _picotorch.Method.
 #ifndef PT_MODULE_METHOD_H
 #define PT_MODULE_METHOD_H
 
 #include "modpicotorch.h"
 
-// Memories that no reference leads into have numbers of their own, as pt_moved_memory takes them.
+// Numbers of the memories without references, for pt_moved_memory.
 enum { TEMP = PT_MEMORIES, EVENTS };
 
 typedef struct method {
     mp_obj_base_t base;
     mp_obj_t owner;  // see pt_raise
-    mp_obj_t files;  // tuple of Data: its items are the library's array
+    mp_obj_t files;  // tuple of Data, whose items are the library's array
     mp_obj_t raised; // an exception that waits until the library has returned
     uint16_t max_delegates;
     uint8_t max_arguments;
     uint8_t n_anchors;  // memories with lower numbers, and TEMP and EVENTS, have an anchor
-    uint32_t resizable; // a bit for each memory but the program that may move
-    void **anchors;     // what keeps each of them alive, see pt_memory
+    uint32_t resizable; // a bit for each memory that may move, except the program
+    void **anchors;     // the anchor of each memory, see pt_memory
     pt_method m;
 } method;
 
-// The method. InvalidState where a memory of a loaded one has moved.
+// Returns the method. InvalidState if a memory of a loaded method has moved.
 method *pt_get_method(mp_obj_t self);
-// Start of the whole of which a memory is part.
+// Returns the start of the buffer that contains a memory.
 void *pt_start_of(const method *self, uint32_t memory);
 void pt_keep(method *self, uint32_t memory, void *anchor, bool is_resizable);
 // Calls the owner's `on_request(what, i)`; returns an error code.
 int pt_ask(const method *self, int what, uint32_t i);
-// Raises what a call of the library failed with; what a function raised that it called comes first.
+// Raises the error of a library call, or the exception of a function that the library called.
 void pt_finish(method *self, int code, const pt_error *error);
 
 // The functions of tensors.c.

@@ -9,7 +9,7 @@
 
 // ---- buffers
 
-// The arguments are view, buffer, offset, size, dtype and perhaps whether it may be written.
+// The arguments are view, buffer, offset, size, dtype and optionally whether the view is writable.
 static mp_obj_t module_view(size_t n_args, const mp_obj_t *args) {
     pt_memory memory;
     int64_t offset = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
@@ -39,7 +39,7 @@ static mp_obj_t module_buffer(mp_obj_t object) {
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 
-// ---- what only MicroPython needs
+// ---- MicroPython only
 
 static mp_obj_t module_clear_traceback(mp_obj_t error) {
     pt_clear_traceback(error);
@@ -61,7 +61,7 @@ static mp_obj_t module_element_size(mp_obj_t dtype_in) {
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
 }
 
-// The number that an item of a tensor's data is: of float16 and bfloat16 the item is its bits.
+// Converts an item of a tensor's data to a number; items of float16 and bfloat16 are bits.
 static mp_obj_t module_number(mp_obj_t item, mp_obj_t dtype_in) {
     mp_int_t dtype = mp_obj_get_int(dtype_in);
     bool is_half = dtype == PT_DTYPE_HALF || dtype == PT_DTYPE_COMPLEX_HALF;

@@ -1,6 +1,6 @@
-// Common declarations of the module _picotorch. host/_picotorch/contract.py has the names that it
-// reads of Python's objects, and theirs; host/_picotorch/__init__.py is the same module for CPython
-// and documents each function.
+// Common declarations of the module _picotorch. host/_picotorch/contract.py lists the attributes
+// that it reads of Python's objects, and its own names. host/_picotorch/__init__.py is the same
+// module for CPython, and documents each function.
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
@@ -13,19 +13,19 @@ extern const mp_obj_dict_t pt_module_globals;
 
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
-// The number, clamped: none of these ints needs the heap.
+// Returns an int for the number, clamped so that it needs no heap.
 static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
 }
 
-// An int for the library, clamped: a negative one and one that does not fit are out of range there.
+// Converts an int for the library, clamped: negative and too large ints are out of range there.
 // TypeError for any other object.
 uint32_t pt_clamp(mp_obj_t i);
-// An index or a size for the library, as pt_clamp; InvalidType for any other object.
+// Converts an index or a size, as pt_clamp; InvalidType for any other object.
 uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
 
-// Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
-// before they begin. tests/runtime/test_stack.py holds the deepest kernel of every board to it.
+// Bytes of stack below MicroPython's limit that open, load, execute, step and unload require.
+// tests/runtime/test_stack.py checks them against the deepest kernel of every board.
 #ifndef PT_STACK_BYTES
 #define PT_STACK_BYTES 2304
 #endif
@@ -53,9 +53,10 @@ enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY, PT_ASK_KEPT };
 
 // ---- errors
 
-// Raises by the owner's `on_error`. While the heap is locked its first `texts` shows the text.
+// Raises through the owner's `on_error`. While the heap is locked, the first item of its `texts`
+// shows the text.
 void pt_raise(mp_obj_t owner, const pt_error *error) __attribute__((noreturn));
-// Calls a function of the library with `error`, and raises that where it fails.
+// Calls a function of the library with `error`, and raises the error if it fails.
 #define PT_CALL(owner, call)         \
     do {                             \
         pt_error error;              \
@@ -71,7 +72,7 @@ void pt_refuse_with(mp_obj_t owner, int code, uint8_t subject, int32_t index, co
 #else
 #define pt_refuse pt_refuse_with
 #endif
-// Raises where fewer than PT_STACK_BYTES are left.
+// Raises an error if fewer than PT_STACK_BYTES are left.
 void pt_need_stack(mp_obj_t owner);
 // Raises a ValueError or TypeError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
@@ -83,21 +84,22 @@ void pt_check_type(mp_obj_t object, const mp_obj_type_t *type);
 typedef struct pt_memory {
     pt_span span;
     char typecode;     // of its elements
-    bool is_resizable; // it may move or shrink: the anchor is the object, to be asked again
-    void *anchor; // keeps it alive; of what never moves: start of the whole of which it is part
+    bool is_resizable; // it may move or shrink: the anchor is the object, which is read again
+    void *anchor;      // keeps it alive; for a buffer that never moves, its start
 } pt_memory;
 
-// False for anything but a buffer, and for references to objects, which are not bytes to write.
+// Returns false for an object that is no buffer, and for arrays of references, which must not be
+// written as bytes.
 bool pt_find_memory(mp_obj_t object, pt_memory *memory);
-// InvalidType for anything but a buffer, NotSupported for one of 1 GiB.
+// InvalidType for an object that is no buffer, NotSupported for a buffer of 1 GiB.
 pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t buffer, uint8_t subject, int32_t index);
-// True when the object that is the anchor of a resizable memory no longer has it.
+// True if the anchor of a resizable memory has moved the memory or made it smaller.
 bool pt_has_moved(void *anchor, const pt_span *memory);
 
 // ---- files
 
-// A file that is open, as _picotorch.Program or .Data. A pointer to it is one to its pt_data: an
-// array of these objects is what pt_load takes.
+// An open file, _picotorch.Program or .Data. A pointer to the object is a pointer to its pt_data,
+// so that pt_load accepts an array of these objects.
 typedef struct pt_file {
     union {
         mp_obj_base_t base; // the `owner` of both
@@ -109,16 +111,16 @@ typedef struct pt_file {
     bool is_resizable;
 } pt_file;
 
-// A file whose memory is where it was. TypeError, InvalidState.
+// Returns a file, after checking that its memory has not moved. TypeError, InvalidState.
 pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type);
-// Start of the whole of which its memory is part.
+// Returns the start of the buffer that contains its memory.
 void *pt_start_of_file(const pt_file *file);
-// A method of a program. NotFound, too.
+// Returns the description of a method of a program. NotFound, too.
 pt_method_meta pt_get_method_meta(mp_obj_t program, mp_obj_t method);
 
 // ---- values
 
-// Objects for one value, made at set-up: what a locked heap cannot make.
+// Objects for one value, created at set-up, since a locked heap cannot create them.
 typedef struct pt_kept {
     mp_obj_base_t base;
     mp_obj_t tensor;
@@ -130,44 +132,44 @@ typedef struct pt_kept {
     mp_obj_t list;
 } pt_kept;
 
-// An int, bool or float. While the heap is locked a float is put into `kept`, if it is one.
-// MemoryError for an int that needs a locked heap.
+// Returns an int, bool or float. While the heap is locked a float is stored in `kept`, if that is a
+// float. MemoryError for an int that would need the locked heap.
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
-// A string. While the heap is locked `kept`, one that pt_new_string made, shows it where it is, and
-// 0 has to follow it. ValueError for what is not UTF-8.
+// Returns a string. While the heap is locked `kept`, made by pt_new_string, refers to the text in
+// place, which 0 must follow. ValueError for text that is not UTF-8.
 mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
-// InvalidType for any object but a str.
+// Reads a str; InvalidType for any other object.
 pt_text pt_text_of(mp_obj_t owner, mp_obj_t str);
 mp_obj_t pt_bytes(pt_text text);
 // (dtype, sizes, dim order ...), see TENSOR_FIELDS in contract.py.
 mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
 
-// ---- internals: what MicroPython does not offer to a native module
+// ---- internals: functions that are not available to a native module
 
 bool pt_heap_locked(void);
-// Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.
+// Returns the bytes of stack until MicroPython refuses calls; SIZE_MAX without a limit.
 size_t pt_stack_free(void);
-// The start of the whole buffer that a memoryview is a part of, the bytes of bytes or str; NULL for
-// any other object, subclasses included.
+// Returns the start of the buffer behind a memoryview, or of the bytes of a bytes or str object;
+// NULL for any other object, and for subclasses.
 void *pt_fixed_start(mp_obj_t buffer);
-// Points `view`, or a new memoryview where it is None, at `size` bytes at `data`, elements of
-// `typecode`, of a memory that starts at `start`. TypeError for anything but a memoryview,
-// ValueError for a size that is not a multiple of the elements'.
+// Points `view`, or a new memoryview if it is None, at `size` bytes at `data`, elements of
+// `typecode`, of a memory that starts at `start`. TypeError for an object that is no memoryview,
+// ValueError for a size that is no multiple of the element size.
 mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
                  bool writable);
-// A text of an error for the owner: a str, see pt_string; of a native module the distance from the
-// end of its file.
+// Returns the text of an error for the owner: a str, see pt_string; in a native module the distance
+// from the end of its file.
 mp_obj_t pt_text_object(const char *text, mp_obj_t kept);
 mp_obj_t pt_new_string(void);
-// Lets a str, that pt_new_string made, show a text where it is.
+// Points a str made by pt_new_string at a text in place.
 void pt_point_string(mp_obj_t string, const char *text, size_t length);
 bool pt_is_utf8(const char *text, size_t length);
 mp_obj_t pt_float(double value, mp_obj_t kept);
-// False for an int of more than 64 bits.
+// Returns false for an int of more than 64 bits.
 bool pt_get_int64(mp_obj_t value, int64_t *into);
-// An exception that waits to be raised, ctrl-C's for instance; it no longer waits. MP_OBJ_NULL.
+// Removes and returns a pending exception, such as ctrl-C's; MP_OBJ_NULL for none.
 mp_obj_t pt_take_pending_exception(void);
-// The port's counter: of processor cycles on most of them.
+// Returns the port's counter: processor cycles on most ports.
 uint64_t pt_ticks(void);
 #ifndef PT_TICKS_MASK
 #define PT_TICKS_MASK ((mp_uint_t)-1) // the bits of it that count

@@ -1,4 +1,4 @@
-// Between MicroPython's objects and what the library takes and gives: errors, memories, values.
+// Conversion between MicroPython's objects and the library's errors, memories and values.
 #include "modpicotorch.h"
 #include "py/smallint.h"
 #include <string.h>
@@ -19,7 +19,7 @@ static mp_obj_t bytes_or_none(uint32_t size) {
     return size == PT_NO_BYTES ? MP_OBJ_NEW_SMALL_INT(-1) : pt_small_int(size);
 }
 
-// The str that the error object to be raised has for a text while the heap is locked.
+// Returns the str of the error object for a text while the heap is locked.
 static mp_obj_t text_of(mp_obj_t owner) {
     size_t n;
     mp_obj_t *texts;
@@ -42,7 +42,7 @@ void pt_raise(mp_obj_t owner, const pt_error *error) {
     };
     mp_load_method(owner, MP_QSTR_on_error, call);
     mp_call_method_n_kw(MP_ARRAY_SIZE(call) - 2, 0, call);
-    pt_raise_value_error(); // it should have raised
+    pt_raise_value_error(); // on_error should have raised
 }
 
 void pt_refuse_with(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what) {
@@ -148,7 +148,7 @@ mp_obj_t pt_number(pt_scalar s, mp_obj_t kept) {
         return pt_float(s.as.d, kept);
     case PT_TYPE_BOOL:
         return mp_obj_new_bool(s.as.i != 0);
-    default: // the general form takes heap for every int
+    default: // the general code allocates every int
         return s.as.i >= MP_SMALL_INT_MIN && s.as.i <= MP_SMALL_INT_MAX
                    ? MP_OBJ_NEW_SMALL_INT((mp_int_t)s.as.i)
                    : mp_obj_new_int_from_ll(s.as.i);

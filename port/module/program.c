@@ -1,8 +1,8 @@
-// _picotorch.Program and _picotorch.Data: files that are open.
+// _picotorch.Program and _picotorch.Data: open files.
 #include "modpicotorch.h"
 #include <string.h>
 
-// ---- what both have
+// ---- common parts
 
 static bool is_program(const pt_file *file) {
     return !PT_HAS_PROGRAMS || file->base.type == &pt_program_type;
@@ -21,7 +21,8 @@ static uint8_t subject_of(const pt_file *file) {
     return is_program(file) ? PT_SUBJECT_PROGRAM : PT_SUBJECT_DATA_FILE;
 }
 
-// The error of a module for images about a .pte file: an error of the library may have no text.
+// Raises the error of a build for .ptm files about a .pte file, since the library's error may have
+// no text.
 static void refuse_program(const pt_file *self, const pt_span *file) {
     static const char id[] = "ET12";
     enum { PLACE = 4 };
@@ -34,7 +35,7 @@ static void refuse_program(const pt_file *self, const pt_span *file) {
     }
 }
 
-// ValueError for a second file: methods may be using the first.
+// ValueError for a second file, since methods may use the first.
 static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verification_in) {
     pt_file *self = MP_OBJ_TO_PTR(self_in);
     pt_verification verification = (pt_verification)mp_obj_get_int(verification_in);
@@ -82,7 +83,7 @@ void *pt_start_of_file(const pt_file *file) {
     return file->is_resizable ? (void *)(uintptr_t)file->data.data : file->anchor;
 }
 
-// ---- data with a key, which images do not have
+// ---- named data, which .ptm files do not have
 
 #if PT_HAS_PROGRAMS
 
@@ -91,7 +92,7 @@ static const pt_file *get_either(mp_obj_t file) {
                                                : get_program(file);
 }
 
-// A read-only memoryview of a part of a file: `view`, pointed there, or a new one for None.
+// Returns a read-only memoryview of a part of a file: `view`, or a new one if it is None.
 static mp_obj_t show_part(const pt_file *file, pt_span part, mp_obj_t view) {
     return pt_show(view, pt_start_of_file(file), part.data, part.size, 'B', false);
 }

@@ -29,7 +29,8 @@ static void read_shape(mp_obj_t tensor, pt_input_buffer *into) {
     into->dim_order = order.data;
 }
 
-// The data of a Tensor. Of one that from_blob made it is a view of `buffer`, which may be resized.
+// Reads the data of a Tensor. The data of a Tensor made by from_blob is a view of `buffer`, which
+// may be resized.
 static pt_memory read_data(const method *self, mp_obj_t tensor, uint8_t subject, int32_t index) {
     pt_memory whole,
         data = pt_memory_of(self->owner, mp_load_attr(tensor, MP_QSTR_data), subject, index);
@@ -50,7 +51,7 @@ static bool has(mp_obj_t object, qstr name) {
     return found[0] != MP_OBJ_NULL;
 }
 
-// A buffer, or a Tensor. False for what is neither.
+// Reads a buffer or a Tensor; returns false for any other object.
 static bool mp_tensors_read(const method *self, mp_obj_t value, uint8_t subject, int32_t index,
                             input_source *into) {
     mp_buffer_info_t buffer;
@@ -78,7 +79,7 @@ static mp_obj_t mp_tensors_finish(method *self, int code, const pt_error *error,
     return mp_const_none;
 }
 
-// An input that is not a tensor; of PT_TYPE_NONE what cannot be one.
+// Converts an input that is no tensor; PT_TYPE_NONE for an object that cannot be an input.
 static pt_evalue item_of(mp_obj_t owner, mp_obj_t value) {
     pt_evalue item = {.type = PT_TYPE_NONE};
     if (value == mp_const_none) {
@@ -138,7 +139,7 @@ mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t nam
     return mp_tensors_finish(self, code, &error, &g);
 }
 
-// ---- what is shown
+// ---- views of values
 
 static void show_at(const method *self, mp_obj_t view, const void *data, size_t size,
                     char typecode) {
@@ -149,8 +150,7 @@ static void show_at(const method *self, mp_obj_t view, const void *data, size_t 
     pt_show(view, start, size > 0 ? data : start, size, typecode, false);
 }
 
-// Points the Tensor to what a view shows. Its sizes and dim order lie in the pool or in the
-// program.
+// Points the Tensor at a value. Its sizes and dim order lie in the pool or in the program.
 static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kept *kept) {
     const pt_tensor *t = &view->tensor;
     mp_obj_t dtype = MP_OBJ_NEW_SMALL_INT(t->dtype);
@@ -158,7 +158,7 @@ static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kep
             pt_typecode(t->dtype), !pt_is_constant_memory(&self->m, view->memory));
     show_at(self, kept->sizes, t->sizes, t->rank * sizeof(int32_t), 'i');
     show_at(self, kept->dim_order, t->dim_order, t->rank, 'B');
-    if (mp_load_attr(kept->tensor, MP_QSTR_dtype_number) != dtype) { // to store it takes longer
+    if (mp_load_attr(kept->tensor, MP_QSTR_dtype_number) != dtype) { // storing it takes longer
         mp_store_attr(kept->tensor, MP_QSTR_dtype_number, dtype);
     }
     return kept->tensor;
@@ -217,7 +217,7 @@ static mp_obj_t object_of(const method *self, const pt_value_view *view, mp_obj_
     }
 }
 
-// The Kept of an output; the owner makes it where there is none yet, or raises.
+// Returns the Kept of an output; the owner creates it if there is none, or raises.
 static mp_obj_t kept_at(const method *self, uint32_t i) {
     size_t n;
     mp_obj_t *kept;
@@ -270,7 +270,7 @@ mp_obj_t pt_method_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t kept) {
     return object_of(self, &view, kept);
 }
 
-// The sizes are copied: they may be the argument's own.
+// The sizes are copied: they may be the sizes of the argument.
 mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_in) {
     method *self = pt_get_method(self_in);
     pt_memory sizes;
@@ -286,9 +286,9 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
     return mp_const_none;
 }
 
-// Takes bytes of the pool while the method is loaded, else of the temp memory. The arguments are
-// size, alignment and a view, or None. A new view is made first: if it does not fit in the heap,
-// nothing is taken.
+// Allocates bytes of the pool during load, else of the temp memory. The arguments are size,
+// alignment and a view, or None. A new view is created first: if the heap is full, nothing is
+// allocated.
 mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
     method *self = pt_get_method(args[0]);
     bool is_pool = self->m.state == PT_LOADING;

@@ -1,4 +1,4 @@
-// Memoryviews that are pointed elsewhere: a locked heap cannot make new ones.
+// Redirects memoryviews, since a locked heap cannot create new ones.
 #include "modpicotorch.h"
 #include "py/binary.h"
 #include "py/objarray.h"
@@ -13,9 +13,9 @@ void *pt_fixed_start(mp_obj_t buffer) {
     return is_text && mp_get_buffer(buffer, &data, MP_BUFFER_READ) ? data.buf : NULL;
 }
 
-// As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
-// collector follows, and an offset in elements. Where that cannot be expressed it holds its own
-// start, and the caller has to keep the buffer alive.
+// Like MicroPython's views, it stores the start of the whole buffer, which the garbage collector
+// follows, and an offset in elements. If the offset cannot be expressed, it stores its own start,
+// and the caller keeps the buffer alive.
 mp_obj_t pt_show(mp_obj_t view_in, void *start, const void *data, size_t size, char typecode,
                  bool writable) {
     size_t element = mp_binary_get_size('@', typecode, NULL);

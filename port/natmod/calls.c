@@ -1,4 +1,4 @@
-// Functions of a C library that the compiler and the library call, and MicroPython lends.
+// C library functions that the compiler and the library call, provided by MicroPython.
 #include "native.h"
 
 void *memset(void *to, int value, size_t size) {

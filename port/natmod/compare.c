@@ -1,4 +1,4 @@
-// Functions of a C library that the compiler and the library call, and MicroPython does not lend.
+// C library functions that the compiler and the library call, and MicroPython does not provide.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-// Arithmetic of doubles for Arm cores without it, for size: libgcc's takes 2 KB on ARMv7-M
-// and 7 KB on ARMv6-M. Results are the same to the bit but for the sign and the payload of a NaN.
-// For ARMv6-M floats, too, by way of doubles, whose rounding before their own changes nothing: a
-// double has more than twice the bits of a float, and two.
+// Arithmetic of doubles for Arm cores without an FPU for them, optimized for size: libgcc's takes 2
+// KB on ARMv7-M and 7 KB on ARMv6-M. Results are the same to the bit, except for the sign and the
+// payload of a NaN. On ARMv6-M also arithmetic of floats, computed in double: rounding twice
+// changes no result, since a double has more than twice the bits of a float plus two.
 //
-// The names and what they mean are those of Arm's run-time ABI.
+// Names and semantics are those of Arm's run-time ABI.
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,10 +19,10 @@ typedef uint32_t single;
 
 enum { EXPONENTS = 0x7FF, BIAS = 1075 }; // of a mantissa that is an integer
 
-// ---- what all of them do
+// ---- common parts
 
-// The double next to mantissa * 2^exponent, of two the even one. What bits of the mantissa are left
-// out may be in its last one.
+// Returns the double nearest to mantissa * 2^exponent, halves to even. The last bit of the mantissa
+// may stand for all lower bits.
 static real __attribute__((noinline)) make(real sign, int32_t exponent, real mantissa) {
     if (mantissa == 0) {
         return sign;

@@ -1,4 +1,4 @@
-// mpy_init, which MicroPython calls when it has loaded the module, and functions that the compiler
+// mpy_init, which MicroPython calls after loading the module, and functions that the compiler
 // calls.
 #ifdef PT_FLASH
 #include "kernels.h"
@@ -14,10 +14,10 @@ pt_native pt_micropython;
 // ---- names
 
 static qstr place_of(mp_obj_t key) {
-    return (qstr)((mp_uint_t)key >> 3); // as MP_ROM_QSTR has it
+    return (qstr)((mp_uint_t)key >> 3); // the encoding of MP_ROM_QSTR
 }
 
-// The tables and types of port/module are constant, but this module's are in RAM.
+// The tables and types of port/module are constant in firmware, but in RAM in this module.
 static void name_table(const mp_obj_dict_t *table) {
     mp_map_elem_t *entries = table->map.table;
     for (size_t i = 0; i < table->map.used; i++) {
@@ -85,7 +85,7 @@ static bool has_known_layouts(void) {
            (typecode == 'B' || typecode == BYTEARRAY_TYPECODE);
 }
 
-// Not every port has that function, or the module at all.
+// Not every port has that function, or that module.
 static mp_obj_t find_ticks(void) {
     nlr_buf_t nlr;
     if (nlr_push(&nlr) == 0) {
@@ -131,7 +131,7 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     pt_micropython.ticks = find_ticks();
     pt_micropython.pause =
         mp_fun_table.make_function_from_proto_fun((mp_proto_fun_t)pause_code, self->context, NULL);
-    store(self, MP_QSTR__pause, pt_micropython.pause); // where the garbage collector sees them
+    store(self, MP_QSTR__pause, pt_micropython.pause); // reachable by the garbage collector
     store(self, MP_QSTR__min, pt_micropython.min);
     store(self, MP_QSTR__max, pt_micropython.max);
 #ifdef PT_FLASH

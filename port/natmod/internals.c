@@ -1,12 +1,13 @@
-// The functions of port/module/internals.c by means of the native ABI.
+// The functions of port/module/internals.c, written for the native ABI.
 //
-// mpy_init checks the layouts of objects that they rely on and that no version of the ABI promises.
+// They rely on layouts of objects that no version of the ABI guarantees; mpy_init checks these
+// layouts.
 #include "modpicotorch.h"
 #include "py/objexcept.h"
 #include "py/objtype.h"
 #include <string.h>
 
-// True of a full heap, too: callers treat both alike.
+// Also true for a full heap: callers treat both alike.
 bool pt_heap_locked(void) {
     void *tried = mp_fun_table.realloc_(NULL, 1, false);
     mp_fun_table.realloc_(tried, 0, false);
@@ -21,7 +22,7 @@ void *pt_new(size_t size) {
     return memset(data, 0, size);
 }
 
-// ---- stack, and what waits to be raised
+// ---- stack, and pending exceptions
 
 void pt_pause(void) {
     mp_fun_table.call_function_n_kw(pt_micropython.pause, 0, NULL);
@@ -38,7 +39,8 @@ static __attribute__((noinline)) mp_obj_t pause_and_catch(void) {
     return MP_OBJ_FROM_PTR(nlr.ret_val);
 }
 
-// MicroPython refuses to call a function when its limit is passed: it is tried that much deeper.
+// Calls a function PT_STACK_BYTES deeper: MicroPython refuses the call if its stack limit is
+// passed.
 static __attribute__((noinline)) mp_obj_t pause_deeper(void) {
     volatile uint8_t stack[PT_STACK_BYTES];
     stack[0] = 0;
@@ -99,7 +101,7 @@ mp_obj_t pt_new_string(void) {
     return MP_OBJ_FROM_PTR(string);
 }
 
-// A hash of 0 is one that is not known: MicroPython makes it when it needs it.
+// A hash of 0 means unknown: MicroPython computes it on demand.
 void pt_point_string(mp_obj_t string_in, const char *text, size_t length) {
     mp_obj_str_t *string = MP_OBJ_TO_PTR(string_in);
     string->hash = 0;
@@ -114,10 +116,10 @@ mp_obj_t pt_text_object(const char *text, mp_obj_t kept) {
     if (distance <= (uintptr_t)pt_texts_end - (uintptr_t)pt_texts_start) {
         return MP_OBJ_NEW_SMALL_INT((mp_int_t)distance);
     }
-    return pt_string(text, strlen(text), true, kept); // of this binding, or in flash
+    return pt_string(text, strlen(text), true, kept); // a text of this binding, or in flash
 }
 
-// As strict as MicroPython is: how many bytes follow which, not which characters there are.
+// Checks as MicroPython does: the number of continuation bytes, not the characters.
 bool pt_is_utf8(const char *text, size_t length) {
     uint32_t follow = 0;
     for (size_t i = 0; i < length; i++) {
@@ -188,13 +190,13 @@ static bool is_exception_type(const mp_obj_type_t *type) {
                MP_OBJ_TYPE_GET_SLOT(&mp_type_Exception, make_new);
 }
 
-// An instance of a class that is written in Python begins with the exception that it is based on.
+// An instance of a Python class starts with the exception that it is derived from.
 static mp_obj_exception_t *exception_of(mp_obj_t error) {
     const mp_obj_type_t *type = mp_obj_get_type(error);
     if (!is_exception_type(type) && type->flags & MP_TYPE_FLAG_INSTANCE_TYPE) {
         while (!is_exception_type(type) && MP_OBJ_TYPE_HAS_SLOT(type, parent)) {
             type = MP_OBJ_TYPE_GET_SLOT(type, parent);
-            if (type->base.type != &mp_type_type) { // several of them
+            if (type->base.type != &mp_type_type) { // several bases
                 break;
             }
         }

@@ -1,4 +1,5 @@
-// The part of MicroPython's configuration that its headers need: none of its functions is compiled.
+// The part of MicroPython's configuration that its headers need; no function of MicroPython is
+// compiled.
 #include <stdint.h>
 
 typedef intptr_t mp_int_t;

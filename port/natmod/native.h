@@ -1,13 +1,13 @@
-// MicroPython's functions and types as a native module reaches them: through mp_fun_table, by name
-// from the builtins, or not at all. The compiler includes it before each source (Makefile), so the
-// sources of port/module are the same for firmware and native module.
+// MicroPython's functions and types for a native module: through mp_fun_table, or by name from the
+// builtins; others are not available. The compiler includes it before each source (Makefile), so
+// the sources of port/module are the same for firmware and native module.
 //
-// MP_QSTR_x is here the index of a name in the table that MicroPython makes when it loads
-// the module. mpy_init puts the names themselves into the constant tables and types (init.c).
+// Here MP_QSTR_x is the index of a name in the table that MicroPython creates when it loads the
+// module. mpy_init puts the names themselves into the constant tables and types (init.c).
 #ifndef PT_NATIVE_H
 #define PT_NATIVE_H
 
-#undef __SOFTFP__ // room in nlr_buf_t for registers that a firmware with an FPU saves
+#undef __SOFTFP__ // so that nlr_buf_t includes the registers that a firmware with an FPU saves
 #include "py/binary.h"
 #include "py/nativeglue.h"
 #include "py/objarray.h"
@@ -16,14 +16,14 @@
 #include "py/runtime.h"
 #include "py/smallint.h"
 
-// The properties of the MicroPython that loaded the module, as mpy_init finds them.
+// Properties of the MicroPython that loaded the module, set by mpy_init.
 typedef struct pt_native {
     const mp_obj_type_t *type_bytes, *type_float, *type_int, *type_memoryview, *type_tuple;
     const mp_obj_type_t *memory_error, *runtime_error, *type_error, *value_error;
     mp_obj_t min, max;        // ints of 64 bits
     mp_obj_t pause;           // a function of bytecode, see pt_pause
     mp_obj_t ticks;           // time.ticks_cpu, or MP_OBJ_NULL
-    uint8_t bytes_of_a_float; // in its object; 0: not known
+    uint8_t bytes_of_a_float; // of a float object; 0: unknown
 } pt_native;
 
 extern pt_native pt_micropython;
@@ -33,8 +33,8 @@ static inline qstr pt_name(qstr index) {
     return mp_native_qstr_table[index];
 }
 
-// Calls a function that does nothing, as MicroPython's compiler would have made it: looks whether
-// there is stack, runs scheduled callbacks and raises pending exceptions.
+// Calls an empty bytecode function, which checks the stack, runs scheduled callbacks and raises
+// pending exceptions.
 void pt_pause(void);
 mp_obj_t pt_new_memoryview(void *start);
 mp_obj_t pt_number_at(char typecode, const void *number);
@@ -45,7 +45,7 @@ void pt_raise_object(mp_obj_t exception) __attribute__((noreturn));
 void pt_get_array(mp_obj_t array, size_t *length, mp_obj_t **items);
 const char *pt_get_text(mp_obj_t text, size_t *length);
 
-// time.ticks_cpu gives small ints.
+// time.ticks_cpu returns small ints.
 #define PT_TICKS_MASK ((mp_uint_t)-1 >> 2)
 
 // ---- constants and types

@@ -1,4 +1,4 @@
-// Flash, 4 MB: 1 MB firmware, as upstream has it, 1 MB ROMFS, 2 MB file system.
+// Flash, 4 MB: 1 MB firmware, as upstream, 1 MB ROMFS, 2 MB file system.
 #include "boards/RPI_PICO2/mpconfigboard.h"
 
 #undef MICROPY_HW_FLASH_STORAGE_BYTES

@@ -122,16 +122,16 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
 // scratch, and gather the patches again for channels that do not fit.
 static inline uint32_t pt_max_scratch(uint8_t core, int32_t depth, int32_t channels,
                                       int32_t patches) {
-    enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
+    enum { MAX_BYTES = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48, FEWEST_CHANNELS = 24 };
     const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
-    if (even > MOST / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
+    if (even > MAX_BYTES / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
         return 0;
     }
     if (core == PT_CORE_V7M) { // six patches, and the folded bias of each channel
-        const uint32_t biases = n < 32 ? 32 : n, max = (MOST - 12 * even) / 4;
+        const uint32_t biases = n < 32 ? 32 : n, max = (MAX_BYTES - 12 * even) / 4;
         return 12 * even + 4 * (biases < max ? biases : max);
     }
-    const uint32_t channel = pt_gemm_s8_bytes(depth, 2) / 2, max = (MOST - 4 * even) / channel;
+    const uint32_t channel = pt_gemm_s8_bytes(depth, 2) / 2, max = (MAX_BYTES - 4 * even) / channel;
     if (!pt_v6m_uses_packed(depth) || patches < FEWEST_PATCHES || (max < FEWEST && max < n)) {
         // Two pairs of patches.
         return pt_v6m_uses_packed(depth) && n < FEWEST_CHANNELS ? 0 : 8 * even + 4 * OTHERS;

@@ -1,5 +1,5 @@
-// Which layers a core reads packed: shared by the loops, by arch/pack, which writes the weights,
-// and by pt_gemm_s8_use, which leaves plain weights out of .ptm files.
+// Conditions of packed weights on each core, shared by the loops, by arch/pack, which writes the
+// weights, and by pt_gemm_s8_use, which omits plain weights from .ptm files.
 #ifndef PT_ARCH_PACKED_H
 #define PT_ARCH_PACKED_H
 

@@ -1,7 +1,7 @@
 // The contents of a pool: the records of a loaded method, and the functions of the core that read
 // and write them.
 //
-// A loaded method is a run of little-endian records in its pool. A record holds no address but
+// A loaded method is a run of little-endian records in its pool. A record contains no address but
 // *references*: the number of a memory, and the offset in it. So a pool has the same bytes on every
 // machine. Constant values (scalars, lists of ints, sizes, dim orders, constant data) stay in the
 // program, and records refer to them.

@@ -20,7 +20,7 @@ typedef struct pairs {
     int32_t rows, size, a_step, b_step, total;
 } pairs;
 
-enum { MOST = 1 << 14 }; // elements of a row of operands of equal sizes, between two polls
+enum { MAX_ROW = 1 << 14 }; // elements of a row of operands of equal sizes, between two polls
 
 // Returns the elements of row i, and counts them.
 static int elementwise_s8_begin_row(pt_context *c, const pairs *p, int32_t i, int32_t *n) {
@@ -34,9 +34,9 @@ static int elementwise_s8_begin_row(pt_context *c, const pairs *p, int32_t i, in
 static int read_pairs(pt_context *c, const pt_tensor *a, const pt_tensor *b, pairs *p,
                       pt_tensor *like) {
     static const uint8_t channels_last[4] = {0, 2, 3, 1};
-    const int32_t total = pt_numel(a), size = total < MOST ? total : MOST;
-    *p =
-        (pairs){a->data, b->data, NULL, size ? (total - 1) / MOST + 1 : 0, size, size, size, total};
+    const int32_t total = pt_numel(a), size = total < MAX_ROW ? total : MAX_ROW;
+    *p = (pairs){a->data, b->data, NULL, size ? (total - 1) / MAX_ROW + 1 : 0,
+                 size,    size,    size, total};
     *like = *a;
     if (a->dtype != PT_DTYPE_CHAR || b->dtype != PT_DTYPE_CHAR) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "both operands must be int8");
@@ -369,8 +369,8 @@ static int activation_run(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_OUT]);
     const int8_t *x = in.data;
     int8_t *y = out.data;
-    for (int32_t left = pt_numel(&in); left > 0; left -= MOST, x += MOST, y += MOST) {
-        const int32_t n = left < MOST ? left : MOST;
+    for (int32_t left = pt_numel(&in); left > 0; left -= MAX_ROW, x += MAX_ROW, y += MAX_ROW) {
+        const int32_t n = left < MAX_ROW ? left : MAX_ROW;
         PT_TRY(pt_count_work(c, n));
         pt_look_up_row(table.data, y, x, n);
     }

@@ -358,9 +358,9 @@ NOINLINE static int run_segments(pt_context *c, const pt_aten_convolution *v, co
 
 // True if a padded line can be computed at once, see pt_products.
 static bool has_padded_lines(const pt_aten_convolution *v) {
-    enum { MOST = 1 << 20 }; // products of a block's rows in a line, without a poll
+    enum { MAX_PRODUCTS = 1 << 20 }; // products of a block's rows in a line, without a poll
     const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
-    return (int64_t)v->in_channels * v->axes[PT_AXIS_HEIGHT].kernel * x->in * 12 <= MOST &&
+    return (int64_t)v->in_channels * v->axes[PT_AXIS_HEIGHT].kernel * x->in * 12 <= MAX_PRODUCTS &&
            v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
            x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 && x->in_step == 1 &&
            x->kernel_step == 1 && x->out_step == 1;

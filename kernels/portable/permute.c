@@ -169,7 +169,7 @@ NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32
 }
 
 // Removes the last dim, and the dim with adjacent elements in the input, from the dims.
-static plane take_plane(permutation *p) {
+static plane split_plane(permutation *p) {
     plane q = {.rows = 1, .columns = 1, .in_column = 1};
     if (p->rank == 0) {
         return q;
@@ -215,7 +215,7 @@ static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, con
     const uint8_t *from = in->data;
     permutation p;
     make_permutation(&p, in, out, dims);
-    const plane q = take_plane(&p);
+    const plane q = split_plane(&p);
     int32_t index[PT_MAX_RANK];
     for (uint32_t i = 0; i < p.rank; i++) {
         index[i] = 0;

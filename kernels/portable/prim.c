@@ -1,6 +1,6 @@
 // Operators on numbers: executorch_prim:: arithmetic and comparisons, and queries of tensors' sizes
 // and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
-// overflow, a float that no integer holds), the error is InvalidArgument; numbers of the wrong type
+// overflow, a float beyond the integers), the error is InvalidArgument; numbers of the wrong type
 // are InvalidType.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"

@@ -125,7 +125,7 @@ static void scatter_multiply(const pt_tensor *to, int32_t i, const pt_tensor *fr
 
 // Returns the maximum, or the minimum; NaN before any number.
 static inline __attribute__((always_inline)) void
-take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool min) {
+reduce_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool min) {
     bool takes;
     if (pt_is_floating(to->dtype)) {
         const double a = pt_load_double(to->data, i, to->dtype);
@@ -141,15 +141,15 @@ take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, 
     }
 }
 
-static void take_greater(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
-    take_extremum(to, i, from, j, false);
+static void reduce_max(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    reduce_extremum(to, i, from, j, false);
 }
 
-static void take_less(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
-    take_extremum(to, i, from, j, true);
+static void reduce_min(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    reduce_extremum(to, i, from, j, true);
 }
 
-enum { BY_SUM, BY_PROD, BY_MEAN, BY_GREATEST, BY_LEAST, REDUCTIONS };
+enum { BY_SUM, BY_PROD, BY_MEAN, BY_MAX, BY_MIN, REDUCTIONS };
 
 static uint32_t read_reduction(const pt_context *c, pt_ref arg) {
     static const char names[REDUCTIONS][5] = {"sum", "prod", "mean", "amax", "amin"};
@@ -162,7 +162,7 @@ static uint32_t read_reduction(const pt_context *c, pt_ref arg) {
 
 // True if the reduction `by` of t is computed in float32 until the end, as in PyTorch.
 static bool is_wide(const pt_tensor *t, uint32_t by) {
-    return pt_is_half(t->dtype) && by < BY_GREATEST;
+    return pt_is_half(t->dtype) && by < BY_MAX;
 }
 
 // Returns the bytes of the counts of a mean, then of the float32 results.
@@ -233,13 +233,12 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
     const pt_scalar number = {.type = PT_TYPE_INT, .as.i = by == BY_PROD};
     pt_fill(&element, 1, neutral.dtype, number);
     if (!include_self) { // an extremum may start with any element
-        PT_TRY(scatter(c, &result, &index, by < BY_GREATEST ? &neutral : &source, dim,
-                       pt_copy_element));
+        PT_TRY(scatter(c, &result, &index, by < BY_MAX ? &neutral : &source, dim, pt_copy_element));
     }
-    combine *const one = by == BY_PROD       ? scatter_multiply
-                         : by == BY_GREATEST ? take_greater
-                         : by == BY_LEAST    ? take_less
-                                             : pt_add_element;
+    combine *const one = by == BY_PROD  ? scatter_multiply
+                         : by == BY_MAX ? reduce_max
+                         : by == BY_MIN ? reduce_min
+                                        : pt_add_element;
     PT_TRY(scatter(c, &result, &index, &source, dim, one));
     if (by == BY_MEAN) {
         int32_t each = 1;

@@ -258,7 +258,7 @@ static int request_indices(pt_context *c, int32_t n) {
 }
 
 // For a run: returns a heap for the n indices that the check requested.
-static int take_indices(pt_context *c, int32_t n, heap *h) {
+static int get_heap(pt_context *c, int32_t n, heap *h) {
     void *scratch;
     PT_TRY(pt_get_scratch(c, indices_scratch(n), &scratch));
     *h = (heap){scratch, 1, n};
@@ -332,7 +332,7 @@ static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *va
                       int32_t to_step, int32_t k) {
     if (l->order & TIES && topk_scratch(l->size, k) > 0) {
         heap all;
-        PT_TRY(take_indices(c, topk_scratch(l->size, k), &all));
+        PT_TRY(get_heap(c, topk_scratch(l->size, k), &all));
         sort_number(&all);
         PT_TRY(select_first(c, &all, l, k));
         if (!(l->order & UNORDERED)) {
@@ -481,7 +481,7 @@ typedef struct kth {
 // Finds the kth element of a lane; its index is *index.
 static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
     heap h;
-    PT_TRY(take_indices(c, k, &h));
+    PT_TRY(get_heap(c, k, &h));
     PT_TRY(keep_first(c, &h, l, k));
     *index = get(&h, 0);
     return PT_ERROR_OK;
@@ -616,7 +616,7 @@ static int find_mode(const pt_reduction *r, int32_t from, int32_t *index) {
     lane l = {r->in.data, from, r->step, r->n, r->in.dtype, 0};
     heap h;
     int32_t first = 0, max = 0;
-    PT_TRY(take_indices(r->c, r->n, &h));
+    PT_TRY(get_heap(r->c, r->n, &h));
     if (l.size < MIN_PARTED) {
         l.order = TIES | STILL_NANS;
         sort_number(&h);
@@ -668,7 +668,7 @@ static int run_mode(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_mode_values = PT_KERNEL(check_mode, run_mode);
 
 // ---- unique: (self, sorted, return_inverse, return_counts, out, inverse, counts). Always sorted;
-// what is not asked for has no elements. The output gets its size when it runs.
+// an output that is not requested has no elements. The run sets the output's size.
 
 static int check_unique(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[UNIQUE2_SELF]);
@@ -720,7 +720,7 @@ static int run_unique(pt_context *c, const pt_ref *args) {
     const bool counts = pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS]);
     const int32_t n = pt_numel(&self);
     int32_t groups, last = -1;
-    PT_TRY(take_indices(c, n, &h));
+    PT_TRY(get_heap(c, n, &h));
     int64_t *const order = h.indices;
     PT_TRY(group(c, &self, order, n, &groups));
     PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT0], 1, &groups));

@@ -2,7 +2,7 @@
 #include "run_settings.h"
 #include <string.h>
 
-enum { MOST = 64 };
+enum { MAX_INPUTS = 64 };
 
 typedef struct input {
     bool is_tensor;
@@ -13,7 +13,7 @@ typedef struct input {
     int32_t sizes[PT_MAX_RANK];
 } input;
 
-static input inputs[MOST];
+static input inputs[MAX_INPUTS];
 static uint32_t n_inputs;
 
 // int:3, double:4607182418800017408 (its bits), bool:1, str:x or none
@@ -88,11 +88,11 @@ static int prepare_tensor(const pt_method_meta *meta, uint32_t i, uint32_t numbe
 
 int inputs_set_up(const pt_method_meta *meta, uint32_t number, arena *from, pt_error *error) {
     n_inputs = pt_method_meta_count(meta, PT_INPUTS);
-    if (n_inputs > MOST) {
+    if (n_inputs > MAX_INPUTS) {
         *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
                             PT_SUBJECT_INPUT,
                             PT_NO_INDEX,
-                            MOST,
+                            MAX_INPUTS,
                             PT_NO_BYTES,
                             PT_NO_BYTES,
                             "is more than there is room for"};

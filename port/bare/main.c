@@ -107,7 +107,7 @@ static int bare_main_take_memories(pt_error *error) {
                           PT_SUBJECT_TEMP, PT_NO_INDEX, &memories.temp, error);
 }
 
-static int take_events(pt_error *error) {
+static int bind_events(pt_error *error) {
     if (!setting_number("trace")) {
         return PT_ERROR_OK;
     }
@@ -129,7 +129,7 @@ static int bare_main_set_up(pt_error *error) {
     PT_TRY(bare_main_take_memories(error));
     PT_TRY(inputs_set_up(&meta, 0, common, error));
     PT_TRY(outputs_set_up(&meta, common, error));
-    return take_events(error);
+    return bind_events(error);
 }
 
 // ---- the run

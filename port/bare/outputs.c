@@ -4,7 +4,7 @@
 #include "semihosting.h"
 #include <string.h>
 
-enum { MOST = 64 };
+enum { MAX_OUTPUTS = 64 };
 
 typedef struct unplanned {
     pt_text name; // of a mutable buffer
@@ -12,8 +12,8 @@ typedef struct unplanned {
     pt_span memory;
 } unplanned;
 
-static pt_value_view views[MOST];
-static bool is_dynamic[MOST];
+static pt_value_view views[MAX_OUTPUTS];
+static bool is_dynamic[MAX_OUTPUTS];
 static uint32_t n_outputs;
 static unplanned memories[PT_MEMORIES]; // more than a method can have
 static uint32_t n_memories;
@@ -104,8 +104,8 @@ static int prepare_attribute(const pt_method_meta *meta, uint32_t i, arena *from
 
 int outputs_set_up(const pt_method_meta *meta, arena *from, pt_error *error) {
     n_outputs = pt_method_meta_count(meta, PT_OUTPUTS);
-    if (n_outputs > MOST) {
-        return bare_outputs_refuse(PT_SUBJECT_OUTPUT, MOST, error);
+    if (n_outputs > MAX_OUTPUTS) {
+        return bare_outputs_refuse(PT_SUBJECT_OUTPUT, MAX_OUTPUTS, error);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {
         PT_TRY(prepare_output(meta, i, from, error));

@@ -79,7 +79,7 @@ bool skip_prefix(pt_text *text, const char *start) {
     return true;
 }
 
-static pt_text take_line(pt_text *text) {
+static pt_text split_line(pt_text *text) {
     pt_text line = {text->data, 0};
     while (line.length < text->length && line.data[line.length] != '\n') {
         line.length++;
@@ -93,7 +93,7 @@ static pt_text take_line(pt_text *text) {
 bool setting_find(const char *key, pt_text *value) {
     pt_text left = {settings.data, settings.size};
     while (left.length) {
-        *value = take_line(&left);
+        *value = split_line(&left);
         if (skip_prefix(value, key) && skip_prefix(value, "=")) {
             return true;
         }

@@ -52,7 +52,7 @@ __attribute__((section(".vectors"), used)) static const struct {
 #define INTERRUPTS 96u /* a multiple of 32; the STM32F405 has 82 */
 
 /* A boot loader has its own vectors, and may have left interrupts enabled or masked. */
-static void take_over_interrupts(void) {
+static void reset_interrupts(void) {
     PT_SYSTICK_CSR = 0;
     for (uint32_t irq = 0; irq < INTERRUPTS; irq += 32u) {
         PT_NVIC_ICER(irq) = UINT32_MAX;
@@ -83,7 +83,7 @@ static void set_up_memory(void) {
 }
 
 __attribute__((used)) void pt_startup(void) {
-    take_over_interrupts();
+    reset_interrupts();
     set_up_core();
     set_up_memory();
     pt_uart_init();

@@ -148,18 +148,18 @@ static int ask(pt_method *m, int what, uint32_t delegate) {
     return PT_ERROR_INTERNAL;
 }
 
-static int ask_and_check(pt_method *m, int what, uint32_t delegate, pt_error *error) {
+static int call_owner(pt_method *m, int what, uint32_t delegate, pt_error *error) {
     int code = ask(m, what, delegate);
     uint32_t moved = code == PT_ERROR_OK ? find_moved(m->c.owner) : PT_MEMORY_NONE;
     return moved ? pt_moved_memory(m, moved, error) : code;
 }
 
 static int mp_method_find_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
-    return ask_and_check(m, PT_ASK_FIND, delegate, error);
+    return call_owner(m, PT_ASK_FIND, delegate, error);
 }
 
 static int execute_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
-    return ask_and_check(m, PT_ASK_EXECUTE, delegate, error);
+    return call_owner(m, PT_ASK_EXECUTE, delegate, error);
 }
 
 // An interrupt may come before the backend is called: then it is called again. A backend that is
@@ -172,7 +172,7 @@ static void destroy_delegate(pt_method *m, uint32_t delegate) {
 
 // An interrupt may come after the backend has returned.
 static int init_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
-    int code = ask_and_check(m, PT_ASK_INIT, delegate, error);
+    int code = call_owner(m, PT_ASK_INIT, delegate, error);
     if (code != PT_ERROR_OK) {
         destroy_delegate(m, delegate);
     }

@@ -112,8 +112,8 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
     return mp_const_none;
 }
 
-static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, int32_t index,
-                        input_source *into) {
+static void read_output_memory(const method *self, mp_obj_t buffer, uint8_t subject, int32_t index,
+                               input_source *into) {
     if (!mp_tensors_read(self, buffer, subject, index, into)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
                   "is a tensor; give its data");
@@ -125,7 +125,7 @@ mp_obj_t pt_method_set_output(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t i_in) 
     uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
     input_source g;
-    take_memory(self, buffer, PT_SUBJECT_OUTPUT, (int32_t)i, &g);
+    read_output_memory(self, buffer, PT_SUBJECT_OUTPUT, (int32_t)i, &g);
     return mp_tensors_finish(self, pt_set_output(&self->m, i, &g.c, &error), &error, &g);
 }
 
@@ -134,7 +134,7 @@ mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t nam
     pt_text name = pt_text_of(self->owner, name_in);
     pt_error error;
     input_source g;
-    take_memory(self, buffer, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, &g);
+    read_output_memory(self, buffer, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, &g);
     int code = pt_set_attribute(&self->m, name.data, name.length, &g.c, &error);
     return mp_tensors_finish(self, code, &error, &g);
 }

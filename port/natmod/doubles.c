@@ -220,21 +220,21 @@ int32_t __aeabi_d2iz(real a) {
 // ---- floats
 
 single __aeabi_d2f(real a) {
-    enum { BITS = 24, LEAST = -149, INFINITE_SINGLE = 0x7F800000, NAN_SINGLE = 0x7FC00000 };
+    enum { BITS = 24, MIN_EXPONENT = -149, INFINITE_SINGLE = 0x7F800000, NAN_SINGLE = 0x7FC00000 };
     single sign = (single)(a >> 32) & 0x80000000;
     if ((a & ~SIGN) >= INFINITE) {
         return is_nan(a) ? NAN_SINGLE : sign | INFINITE_SINGLE;
     }
     parts x = split(a);
     int32_t shift = 53 - BITS; // bits that go
-    if (x.exponent + shift < LEAST) {
-        shift = LEAST - x.exponent;
+    if (x.exponent + shift < MIN_EXPONENT) {
+        shift = MIN_EXPONENT - x.exponent;
         shift = shift > 60 ? 60 : shift;
     }
     real half = (real)1 << (shift - 1), rest = x.mantissa & (2 * half - 1);
     single fraction = (single)(x.mantissa >> shift);
     fraction += rest > half || (rest == half && fraction & 1);
-    int32_t exponent = x.exponent + shift - LEAST; // of floats, less 1
+    int32_t exponent = x.exponent + shift - MIN_EXPONENT; // of floats, less 1
     if (exponent >= 254) {
         return sign | INFINITE_SINGLE;
     }

@@ -332,10 +332,10 @@ static void multiply_outputs(loop *g, const pt_linear *p, const int32_t *addends
 // Makes addends for a part of the outputs at a time.
 static __attribute__((noinline, cold)) void
 multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w, int8_t *y) {
-    enum { MOST = 24 };
-    int32_t addends[MOST];
+    enum { MAX_OUTPUTS = 24 };
+    int32_t addends[MAX_OUTPUTS];
     for (int32_t first = 0, n; first < p->outputs; first += n) {
-        n = p->outputs - first < MOST ? p->outputs - first : MOST;
+        n = p->outputs - first < MAX_OUTPUTS ? p->outputs - first : MAX_OUTPUTS;
         for (int32_t i = 0; i < n; i++) {
             addends[i] = row_sum + (p->addends ? p->addends[first + i] : 0);
         }

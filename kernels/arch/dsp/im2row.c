@@ -10,8 +10,8 @@
 #include "arch/dsp/im2row_band.h"
 #include "arch/dsp/tile_3x2.h"
 
-// A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
-// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
+// A word of the band contains two values of a patch: of each four of a row of the kernel (k0, k2)
+// and (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of the
 // patches alternate. Weights are in the same order, doubled, as pt_pack_layer_dsp makes them:
 //
 //     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]

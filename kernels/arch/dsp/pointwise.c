@@ -164,7 +164,7 @@ typedef struct walk {
     int32_t left; // in its row
 } walk;
 
-static void conv1x1_take(const pt_geometry *g, walk *w) {
+static void conv1x1_advance(const pt_geometry *g, walk *w) {
     w->last[0] = w->last[1];
     w->last[1] = w->last[2];
     w->last[2] = w->next;
@@ -179,7 +179,7 @@ static void conv1x1_take(const pt_geometry *g, walk *w) {
 static void conv1x1_pack_pixels(const pt_geometry *g, walk *w, int32_t n, uint32_t offsets,
                                 bool doubled, uint32_t *to) {
     for (int32_t i = 1; i <= n; i++) {
-        conv1x1_take(g, w);
+        conv1x1_advance(g, w);
         if (i == n || i % PIXELS == 0) {
             to = conv1x1_pack(g, w->last[0], w->last[1], w->last[2], offsets, doubled, to);
         }

@@ -14,7 +14,7 @@
 #include "arch/dsp/tile_2x2.h"
 #endif
 
-// Values are transformed for some rows of outputs at a time, weights before each use. Words hold
+// Values are transformed for some rows of outputs at a time, weights before each use. Words contain
 // two int16, of each four channels c the pairs (c0, c2) and (c1, c3):
 //
 //     values   [m][block of the row][row of the input][channels / 4][pair][two times]
@@ -150,7 +150,8 @@ static void transform_packed(const uint32_t *w, int32_t channels, uint32_t *to, 
 // clang-format on
 
 // Transforms two channels as pt_pack_layer_dsp packed them.
-static void take_pair(const pt_geometry *g, const uint32_t *from, int32_t depth, uint32_t *to) {
+static void transform_pair(const pt_geometry *g, const uint32_t *from, int32_t depth,
+                           uint32_t *to) {
     const int32_t step = depth_of(g);
     memcpy(to, from, 8);
     memcpy(to + 2, from + 2 + depth, 24);
@@ -368,7 +369,7 @@ static bool winograd_convolve(pt_geometry *g, pt_gemm_s8 *layer, const int8_t *i
         for (int32_t o = 0; o < layer->channels; o += 2) {
             const int32_t channel = pt_first_of_pair(layer, o);
             if (packed && channel == o) {
-                take_pair(g, packed, layer->depth, block);
+                transform_pair(g, packed, layer->depth, block);
                 packed += 8 + layer->depth;
             } else {
                 winograd_make_pair(g, layer, channel, block);

@@ -406,7 +406,7 @@ static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *o
 
 // ---- channels in lanes
 
-// Parameters of 16 channels. Lanes hold the even channels of 8, then the odd ones.
+// Parameters of 16 channels. Lanes contain the even channels of 8, then the odd ones.
 typedef struct lanes {
     int32_t one, offset;
     int32_t multipliers[PT_LANES], shifts[PT_LANES];

@@ -23,7 +23,7 @@ typedef enum pt_lanes_kind {
     PT_SIXTEEN_FULL = 17, // without it
 } pt_lanes_kind;
 
-// Parameters of a window of any size, of 16 channels or of up to eight. Lanes hold the even
+// Parameters of a window of any size, of 16 channels or of up to eight. Lanes contain the even
 // channels of 8, then the odd ones.
 typedef struct pt_window_lanes {
     int32_t one, offset;

@@ -172,9 +172,9 @@ PT_OFFSET(pt_quads, out, 44);
     between                                       \
     "vmladav" #add ".s8 " #other ", " #q ", q2\n\t"
 
-// Multiplies a part, with patch 3 in a register (HELD) or loaded. q0 contains patch 0, q1 the first
-// row; `other` loads the other row, next_row and next_patch the start of the next part.
-#define PT_PART_HELD(part, add, q, other, next_row, next_patch) \
+// Multiplies a part, with patch 3 in a register (RESIDENT) or loaded. q0 contains patch 0, q1 the
+// first row; `other` loads the other row, next_row and next_patch the start of the next part.
+#define PT_PART_RESIDENT(part, add, q, other, next_row, next_patch) \
     PT_WITH_ROWS(add, q0, r0, other, r8)                        \
     PT_PATCH(part, 1)                                           \
     PT_WITH_ROWS(add, q0, r2, , r10)                            \
@@ -194,7 +194,7 @@ PT_OFFSET(pt_quads, out, 44);
     next_patch
 
 // Loads the patches that stay in registers, at these byte offsets.
-#define PT_HOLD(first, second, third, fourth) \
+#define PT_LOAD_RESIDENT(first, second, third, fourth) \
     "vldrw.u32 q3, [r5, #" #first "]\n\t"     \
     "vldrw.u32 q4, [r5, #" #second "]\n\t"    \
     "vldrw.u32 q5, [r5, #" #third "]\n\t"     \
@@ -244,11 +244,11 @@ PT_OFFSET(pt_quads, out, 44);
 
 #define PT_PAIR_OF_4(begin, next_row, next_patch)                                    \
     begin                                                                            \
-    PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))          \
-    PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))         \
-    PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), , PT_PATCH(3, 0))                        \
+    PT_PART_RESIDENT(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))          \
+    PT_PART_RESIDENT(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))         \
+    PT_PART_RESIDENT(2, a, q5, PT_OTHER_ROW(2), , PT_PATCH(3, 0))                        \
     PT_LAST_ROWS(3)                                                                  \
-    PT_PART_HELD(3, a, q6, , next_row, next_patch)                                   \
+    PT_PART_RESIDENT(3, a, q6, , next_row, next_patch)                                   \
     PT_MOVE_OTHER                                                                    \
     PT_STORE_PAIR
 
@@ -299,7 +299,7 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "11:\n\t" // one part
         PT_KEEP_CODE("1")
-        PT_HOLD(0, 16, 32, 48)
+        PT_LOAD_RESIDENT(0, 16, 32, 48)
         ".balign 4\n"
         "1:\n\t"
         PT_PAIR_OF_1
@@ -309,7 +309,7 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "12:\n\t" // two
         PT_KEEP_CODE("2")
-        PT_HOLD(32, 48, 64+32, 64+48)
+        PT_LOAD_RESIDENT(32, 48, 64+32, 64+48)
         ".balign 4\n"
         "2:\n\t"
         PT_PAIR_OF_2(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))
@@ -319,13 +319,13 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "13:\n\t" // three
         PT_KEEP_CODE("3")
-        PT_HOLD(48, 64+48, 128+32, 128+48)
+        PT_LOAD_RESIDENT(48, 64+48, 128+32, 128+48)
         ".balign 4\n"
         "3:\n\t"
         PT_FIRST_ROW(0)
         PT_PATCH(0, 0)
-        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
-        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), , PT_PATCH(2, 0))
+        PT_PART_RESIDENT(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
+        PT_PART_RESIDENT(1, a, q4, PT_OTHER_ROW(1), , PT_PATCH(2, 0))
         PT_LAST_ROWS(2)
         PT_WITH_ROWS(a, q0, r0, , r8)
         PT_PATCH(2, 1)
@@ -337,15 +337,15 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "18:\n\t" // eight
         PT_KEEP_CODE("10")
-        PT_HOLD(48, 64+48, 128+48, 192+48)
+        PT_LOAD_RESIDENT(48, 64+48, 128+48, 192+48)
         ".balign 4\n"
         "10:\n\t"
         PT_FIRST_ROW(0)
         PT_PATCH(0, 0)
-        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
-        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))
-        PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), PT_FIRST_ROW(3), PT_PATCH(3, 0))
-        PT_PART_HELD(3, a, q6, PT_OTHER_ROW(3), PT_FIRST_ROW(4), PT_PATCH(4, 0))
+        PT_PART_RESIDENT(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
+        PT_PART_RESIDENT(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))
+        PT_PART_RESIDENT(2, a, q5, PT_OTHER_ROW(2), PT_FIRST_ROW(3), PT_PATCH(3, 0))
+        PT_PART_RESIDENT(3, a, q6, PT_OTHER_ROW(3), PT_FIRST_ROW(4), PT_PATCH(4, 0))
         PT_PART_LOADED(4, a, PT_OTHER_ROW(4), PT_FIRST_ROW(5), PT_PATCH(5, 0))
         PT_PART_LOADED(5, a, PT_OTHER_ROW(5), PT_FIRST_ROW(6), PT_PATCH(6, 0))
         PT_PART_LOADED(6, a, PT_OTHER_ROW(6), , PT_PATCH(7, 0))
@@ -396,7 +396,7 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "14:\n\t" // four
         PT_KEEP_CODE("4")
-        PT_HOLD(48, 64+48, 128+48, 192+48)
+        PT_LOAD_RESIDENT(48, 64+48, 128+48, 192+48)
         ".balign 4\n"
         "4:\n\t"
         PT_PAIR_OF_4(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))

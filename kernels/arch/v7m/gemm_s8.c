@@ -11,9 +11,10 @@
 
 typedef uint32_t __attribute__((may_alias)) pt_word;
 
-// Sums four weights at a time, as values from 0 to 255 in halves of words, which hold 64 of them.
+// Sums four weights at a time, as values from 0 to 255 in halves of words, which 64 of them fit
+// into.
 static int32_t sum_weights(const int8_t *weights, int32_t depth) {
-    enum { MOST = 64 };
+    enum { MAX_WORDS = 64 };
     const uint32_t mask = 0x00FF00FF;
     const int8_t *end = weights + depth;
     int32_t sum = 0;
@@ -24,7 +25,7 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
             continue;
         }
         const pt_word *word = (const pt_word *)(const void *)weights;
-        words = words < MOST ? words : MOST;
+        words = words < MAX_WORDS ? words : MAX_WORDS;
         weights += 4 * words;
         uint32_t all = 0, halves = 0; // of the odd bytes; all without them has the even ones
 #pragma GCC unroll 4
@@ -40,7 +41,7 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
     return sum;
 }
 
-// Folds the layer's offset into the biases, of as many channels as the scratch holds.
+// Folds the layer's offset into the biases, of as many channels as fit into the scratch.
 void pt_begin_channels(pt_gemm_s8 *layer, uint32_t *scratch) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;

@@ -123,9 +123,9 @@ static bool lies_in(uint32_t at, uint64_t bytes, uint32_t size) {
 }
 
 static bool may_look(walk *w, uint64_t n) {
-    enum { MOST = 1 << 22 };
-    w->looked += n < MOST ? (uint32_t)n : MOST;
-    return w->looked < MOST;
+    enum { MAX_VISITS = 1 << 22 };
+    w->looked += n < MAX_VISITS ? (uint32_t)n : MAX_VISITS;
+    return w->looked < MAX_VISITS;
 }
 
 static int refuse_many(walk *w) {

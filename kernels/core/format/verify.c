@@ -1,8 +1,8 @@
 // The structure of a FlatBuffer, checked against the schema before anything else reads it: every
 // field, vtable, vector and string lies inside the file, tables and vectors at a multiple of 4,
-// every union holds a known member. The number of visits is bounded by the size of the file: tables
-// and vectors count at each reference, so a small file can make neither this check nor a later
-// reader slow.
+// every union has a member of the schema. The number of visits is bounded by the size of the file:
+// tables and vectors count at each reference, so a small file can make neither this check nor a
+// later reader slow.
 //
 // The table size in a vtable is not checked: flatbuffers' Python builder, with which ExecuTorch
 // writes, lets tables of different sizes share a vtable.

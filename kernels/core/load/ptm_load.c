@@ -39,7 +39,7 @@ static void put_initial_values(const pt_method *m) {
 }
 
 // The method's part of the pool is a memory of its own, in which positions count from 0.
-static int take_pool(pt_method *m, pt_error *error) {
+static int bind_pool(pt_method *m, pt_error *error) {
     uint32_t bytes = pt_ptm_method_of(&m->meta)->changing_bytes;
     pt_context *c = &m->c;
     if (!PT_HAS_DYNAMIC && bytes > 0) {
@@ -136,7 +136,7 @@ static int ptm_load_check_operators(const pt_method_meta *meta, pt_error *error)
 }
 
 // Accepts weights packed for this build's core; on the host for any core.
-static int take_packed(pt_method *m, pt_error *error) {
+static int bind_packed(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     uint8_t core = pt_header_of(m->meta.program)->core;
     c->core = core & (uint8_t)~PT_PTM_OWN_CORE;
@@ -156,9 +156,9 @@ static int ptm_load(pt_method *m, const pt_memories *memories, const pt_options 
     PT_TRY(ptm_load_check_operators(&m->meta, error));
     PT_TRY(pt_check_memories(m, memories, error));
     bind_ptm(m);
-    PT_TRY(take_packed(m, error));
+    PT_TRY(bind_packed(m, error));
     PT_TRY(pt_bind_memories(m, memories, error));
-    PT_TRY(take_pool(m, error));
+    PT_TRY(bind_pool(m, error));
     put_changing(m);
     put_initial_values(m);
     c->scratch_needed = c->min_scratch = pt_record_of(c)->scratch;

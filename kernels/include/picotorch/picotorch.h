@@ -35,7 +35,7 @@
 //
 // Errors. A function that returns int returns PT_ERROR_OK (0) or the code of the error, and then
 // fills the pt_error, which is never NULL. pt_error_text writes it for people. After an error a
-// method can be used as before, unless the function's comment says otherwise. The comments below
+// method can be used as before, unless the function's comment states otherwise. The comments below
 // name the codes without PT_ERROR_.
 //
 // Threads. Different methods may run at the same time, of one program too, if they share no memory

@@ -11,8 +11,8 @@ typedef struct pt_flash {
     uint32_t zero;
 } pt_flash;
 
-// Raises a RuntimeError where the image that the module was linked with does not lie in flash.
-// Until it has returned nothing in the image may be called.
+// Raises a RuntimeError if the image that the module was linked with is not in flash. No function
+// of the image may be called before it returns.
 void pt_check_flash(void);
 
 #endif

@@ -49,7 +49,7 @@ static float area(const float *box) {
 }
 
 // Intersection over union.
-static float regions_overlap(const float *a, const float *b) {
+static float detection_overlap(const float *a, const float *b) {
     const float width = detection_larger(0, smaller(a[2], b[2]) - detection_larger(a[0], b[0]));
     const float height = detection_larger(0, smaller(a[3], b[3]) - detection_larger(a[1], b[1]));
     const float both = width * height;
@@ -70,7 +70,7 @@ static int run_nms(pt_context *c, const pt_ref *args) {
         int32_t end = ++kept;
         for (int32_t i = kept; i < left; i++) {
             PT_TRY(pt_count_elements(c, 1));
-            if (!((double)regions_overlap(box, boxes + order[i] * 4) > max)) {
+            if (!((double)detection_overlap(box, boxes + order[i] * 4) > max)) {
                 order[end++] = order[i];
             }
         }

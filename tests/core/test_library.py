@@ -77,7 +77,7 @@ def test_memory_without_an_address(relu):
 def test_a_method_is_loaded_again_with_its_own_plan(relu):
     assert relu.load() == 0
     lib.pt_unload(relu.method)
-    assert relu.load(ffi.addressof(relu.method, "plan")) == 0
+    assert relu.load(ffi.addressof(relu.method, "meta")) == 0
     x = ffi.new("float[4]", [-1, 2, -3, 4])
     assert lib.pt_set_input(relu.method, 0, x, 16, relu.error) == 0
     assert lib.pt_execute(relu.method, relu.error) == 0

@@ -17,8 +17,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("boar
 WRITTEN = re.compile(r"<!-- (?!needs torch|end)[\w ]+ -->\n.*?<!-- end -->"
                      r"|```(?:console|python|c)\n.*?```", re.DOTALL)
 COMMAND = re.compile(r"`(?:picotorch|make|mpremote|tests/|-)[^`]*`")
-# What test_usability.py, test_wrong_calls.py, test_wrong_api_calls.py and test_examples.py compare
-USABILITY = re.compile(r"`[^`\n]+`|[\d,]+ generated calls")
+# Rows of sizes, which test_examples.py compares
 SIZES = re.compile(r"^\|( [\d,]+ \|)+$", re.MULTILINE)
 
 NUMBER = r"-?(?<![\w.,/#-])\d[\d,]*(?:\.\d+)?"
@@ -65,7 +64,7 @@ OUTSIDE = {
 def figures(page: Path) -> set[str]:
     """Give the figures in the text of a page that nothing writes or compares."""
     text = page.read_text()
-    for kept in (WRITTEN, COMMAND, USABILITY if page.stem == "usability" else SIZES):
+    for kept in (WRITTEN, COMMAND, SIZES):
         text = kept.sub("", text)
     return {re.sub(r"\s+", " ", found) for found in FIGURE.findall(text)}
 

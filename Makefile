@@ -147,7 +147,7 @@ twin-speed: python ## Measure how long the models take on the host twin, by each
 	.venv/bin/python tests/benchmark/twin_speed.py
 
 .PHONY: performance
-performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/images.md
+performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/compiled-methods.md
 	.venv/bin/python tests/benchmark/bench.py
 	.venv/bin/python tests/benchmark/bench_ptm.py
 	.venv/bin/python tests/benchmark/bench_c_project.py

@@ -1,5 +1,5 @@
 """Writes what the files beside this one measured: the tables of docs/performance.md, of sizes in
-docs/images.md, and the cycles an instruction with which `picotorch size` estimates time.
+docs/compiled-methods.md, and the cycles an instruction with which `picotorch size` estimates time.
 
     make performance        # measures all of it, then this
 
@@ -23,7 +23,7 @@ from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
 from picotorch.measure.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
-DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
+DOCUMENT, COMPILED = ROOT / "docs/performance.md", ROOT / "docs/compiled-methods.md"
 FACTORS = ROOT / "host/picotorch/measure/cycles_per_instruction.json"
 BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
           "mps2-an505": "M33", "mps3-an547": "M55"}
@@ -327,8 +327,8 @@ def main():
     FACTORS.write_text(as_text(operator_factors(all_estimates)))
     click.echo(f"written to {FACTORS.relative_to(ROOT)}")
     project = read("bench_c_project")
-    write(IMAGES, [("project builds", project_builds(project)),
-                   ("project switches", project_switches(project))])
+    write(COMPILED, [("project builds", project_builds(project)),
+                     ("project switches", project_switches(project))])
 
 
 if __name__ == "__main__":

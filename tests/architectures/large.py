@@ -1,5 +1,6 @@
-"""Architectures of torchvision and transformers in full size, with random weights: programs above
-128 MiB. Planned memory of VGG11 is, too: the exporter transposes weights of linear layers into it."""
+"""Architectures of torchvision and transformers in full size, with random weights. Their programs are
+larger than 128 MiB. So is the planned memory of VGG11, because the exporter transposes weights of
+linear layers into it."""
 
 import functools
 

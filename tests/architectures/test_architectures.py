@@ -1,5 +1,5 @@
-"""Architectures of transformers and timm agree with ExecuTorch's runtime, some of them on a board, too:
-where the packages are installed, as make architectures does."""
+"""Compare architectures of transformers and timm with ExecuTorch's runtime, and some on a board. The
+tests run where the packages are installed, as make architectures does."""
 
 import importlib.util
 

@@ -1,13 +1,13 @@
-"""Counts the instructions of models on the emulated boards, beside those of ExecuTorch's own runtime.
+"""Count the instructions of models on the emulated boards, and compare them with ExecuTorch's runtime.
 
     python tests/benchmark/bench.py                      # table, and build/bench.json
     python tests/benchmark/bench.py --board mps2-an386 --model int8_ds_cnn --model resnet8
 
 Counts are exact: the same firmware and model give the same figures on every machine. The reference is
-bench_anchor.json: ExecuTorch's C++ runtime on the same boards, of int8 models (in this folder, one
-program for each kind of core) with CMSIS-NN, of others (tests/fixtures) with its portable kernels. To
-load: Program.load, which verifies the file, and Method.load. Flash: core and the kernels that the model
-needs. x: ratio to the reference, where there is one.
+bench_anchor.json: ExecuTorch's C++ runtime on the same boards, for int8 models (in this folder, one
+program for each kind of core) with CMSIS-NN, for others (tests/fixtures) with its portable kernels. The
+instructions to load include Program.load, which verifies the file, and Method.load. Flash is the core
+and the kernels of the model. x is the ratio to the reference, where there is one.
 """
 
 import dataclasses

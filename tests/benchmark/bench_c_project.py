@@ -1,9 +1,9 @@
-"""Measures the flash of the C project of int8 ds_cnn on a Cortex-M4F: all of it, with its stored input.
+"""Measure the flash of the C project of int8 ds_cnn on a Cortex-M4F, with its stored input.
 
     python tests/benchmark/bench_c_project.py               # table, and build/bench_c_project.json
 
-builds: with the switches of its Makefile, with weights prepared for the core and without.
-switches: what a build grows by without one of those in the project's config.h.
+builds: with the switches of its Makefile, with packed weights and without.
+switches: the bytes that each switch in the project's config.h saves.
 """
 
 import shutil

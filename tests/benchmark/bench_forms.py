@@ -1,9 +1,9 @@
-"""Measures what forms of int8 convolutions cost and gain: firmwares of a Cortex-M4F without each.
+"""Measure the cost and the gain of each variant of int8 convolutions, on a Cortex-M4F.
 
     python tests/benchmark/bench_forms.py               # table, and build/bench_forms.json
 
-flash: bytes of the whole firmware; cycles: of an inference, estimated, with all temp memory of the
-board.
+A firmware without each variant is built. flash: bytes of the whole firmware; cycles: estimate for an
+inference with all scratch memory of the board.
 """
 
 import sys

@@ -1,11 +1,11 @@
-"""Counts the instructions of single int8 operators on the emulated boards, beside those of CMSIS-NN.
+"""Count the instructions of single int8 operators on the emulated boards, compared with CMSIS-NN.
 
     python tests/benchmark/bench_ops.py             # all classes and boards, and build/bench_ops.json
     python tests/benchmark/bench_ops.py --board mps2-an386 --class "convolution 3x3" --class linear
 
 The rows are the unique instructions of five int8 models (bench_anchor_operators.json), with random data
-of a fixed seed: counts are exact, the same on every machine, and those of one call through the
-executor. Limit: the share of the MACs an instruction that the instruction set allows.
+of a fixed seed. A count covers one call through the executor. Counts are exact, the same on every
+machine. Limit: the share of the MACs an instruction that the instruction set allows.
 """
 
 import json

@@ -1,17 +1,21 @@
-"""Measures the int8 models as images, in C projects on the boards, beside ExecuTorch's runtime.
+"""Measure the int8 models as compiled methods, in C projects on the boards.
 
     python tests/benchmark/bench_ptm.py                   # table, and build/bench_ptm.json
     python tests/benchmark/bench_ptm.py --board mps2-an386 --model int8_ds_cnn
 
-The project of picotorch compile --c is built for each board. Start: instructions from reset to
-model_open. To open: those of model_open with the image trusted but for its header, with all of it
-checked (walk), and with the kernels' own checks, too (strict). Execute: with the weights that the
-core's kernels prepared, in flash, of the calls that gain by them, and the temp memory with which they
-are fastest; counted, and the stack measured, with the firmware without MicroPython. Flash and RAM:
-those of the whole program but for the inputs that its main.c holds, with the minimum temp memory
-(--optimize size). besides: RAM that is neither planned nor temp memory, nor stack. Of ExecuTorch
-(bench_anchor.json): the program is part of its flash; of its RAM method pool, planned memory and stack
-are known. x: ratio to it.
+The project of picotorch compile --c is built for each board.
+
+- Start: instructions from reset to model_open.
+- Open: instructions of model_open when it checks only the header (trusted), all of the file (walk), and
+  also runs the kernels' own checks (strict).
+- Execute: instructions with the packed weights of the calls that benefit, in flash, and with the
+  preferred scratch memory. They are counted, and the stack is measured, with the firmware without
+  MicroPython.
+- Flash and RAM: the whole program except the inputs in its main.c, with the minimum of scratch memory
+  (--optimize size).
+- besides: RAM other than planned memory, scratch memory and stack.
+- x: ratio to ExecuTorch (bench_anchor.json). Its flash includes the program; its RAM is method pool,
+  planned memory and stack.
 """
 
 import os

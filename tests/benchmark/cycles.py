@@ -1,13 +1,13 @@
-"""Estimates the cycles of an inference on each kind of core.
+"""Estimate the cycles of an inference on each kind of core.
 
     python tests/benchmark/cycles.py                                  # table, and build/cycles.json
     python tests/benchmark/cycles.py --board mps2-an386 --model int8_ds_cnn --functions
 
-What the instructions take is in instruction_timings.py for M0+, M3 and M4, whose manuals have tables:
-there the emulator counts each block of instructions (block_counts.c). pipelines.py simulates M7, M33
-and M55: there it logs each block that it executes. The estimate leaves out what depends on the chip:
-wait states of flash, caches, write buffers, the bus. In brackets: with all that the sources leave open
-at its least and its most.
+instruction_timings.py has the cycles of instructions for M0+, M3 and M4, whose manuals have tables. For
+these cores the emulator counts each block of instructions (block_counts.c). pipelines.py simulates M7,
+M33 and M55; for these the emulator logs each block that it executes. The estimate omits the parts that
+depend on the chip: wait states of flash, caches, write buffers, the bus. The figures in brackets use
+the minimum and the maximum of everything that the sources leave open.
 """
 
 import dataclasses

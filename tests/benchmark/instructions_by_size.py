@@ -4,8 +4,8 @@
     .venv/bin/python tests/benchmark/instructions_by_size.py
 
 It writes instructions_by_size.json of host/picotorch/measure. The models are those of
-docs/performance.md and the fixtures; each is run with the temp memory that its kernels prefer, and
-with that which they use. It takes ten minutes.
+docs/performance.md and the fixtures. Each model runs with the preferred and with the default size of
+scratch memory. It takes ten minutes.
 """
 
 import itertools

@@ -1,9 +1,9 @@
-"""Writes what the files beside this one measured: the tables of docs/performance.md, of sizes in
+"""Write the measured figures: the tables of docs/performance.md, the tables of sizes in
 docs/compiled-methods.md, and the cycles an instruction with which `picotorch size` estimates time.
 
-    make performance        # measures all of it, then this
+    make performance        # measures everything, then calls this program
 
-Between the comments <!-- name --> and <!-- end --> of a document each table is replaced.
+It replaces each table between the comments <!-- name --> and <!-- end --> of a document.
 """
 
 import json

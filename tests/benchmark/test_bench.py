@@ -1,4 +1,4 @@
-"""The benchmarks' own tools: what they measure runs, and their tables have what they measured."""
+"""Test the programs of the benchmark: they run, and their tables have the measured figures."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""The int8 models of the benchmark on the twin and on the boards: the dialect's outputs, to the bit."""
+"""Run the int8 models of the benchmark on the twin and on the boards, and compare the outputs with the
+dialect's, to the bit."""
 
 import functools
 

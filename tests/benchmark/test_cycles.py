@@ -1,4 +1,5 @@
-"""Cycle estimates: tables and pipelines by sequences worked out by hand; the emulator's log."""
+"""Test the cycle estimates: tables and pipelines with sequences computed by hand, and the emulator's
+log."""
 
 import pytest
 from benchmark import bench_forms

@@ -1,11 +1,11 @@
-"""Measure how long an inference takes on the host twin, by each kind of vectors that this computer has,
-and a large one by the number of threads.
+"""Measure the time of an inference on the host twin, by each kind of vectors of this computer, and of a
+large model by the number of threads.
 
     python tests/benchmark/twin_speed.py [MODEL ...]
 
-CPU time by kind, the least of many executions; the kinds take turns, in one process. A ratio is to the
-plain form of the kernels. By threads it is the time that passes, and the ratio is to one thread: leave
-the computer alone meanwhile. Writes build/twin_speed.json too.
+By vectors it is CPU time, the minimum of many executions; the kinds take turns, in one process, and a
+ratio is to the plain C loops. By threads it is the elapsed time, and the ratio is to one thread: leave
+the computer idle. Writes build/twin_speed.json too.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A connected board may answer anything: the error names the board, after a time that is bounded."""
+"""Send arbitrary answers of a connected board: the error names the board, in bounded time."""
 
 import random
 import time

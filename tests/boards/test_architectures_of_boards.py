@@ -1,4 +1,5 @@
-"""Boards of all architectures that MicroPython has native code for: a way that exists, or no way."""
+"""Test boards of all architectures of MicroPython's native code: picotorch names a way that exists, or
+none."""
 
 import runpy
 from contextlib import nullcontext

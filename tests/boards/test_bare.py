@@ -1,4 +1,4 @@
-"""The firmware without MicroPython: the same outputs, pools and errors as the twin."""
+"""Test the firmware without MicroPython: outputs, pools and errors are the twin's."""
 
 import dataclasses
 import json

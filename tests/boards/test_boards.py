@@ -1,4 +1,4 @@
-"""The boards' descriptions, what the firmware's build makes of them, and the job's layout."""
+"""Test the descriptions of boards, the build's use of them, and the job's layout."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
+"""Run commands on a board at a port: real MicroPython on an emulated board, over TCP."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""Commands on a board whose port is a server of RFC 2217 or a pseudoterminal."""
+"""Run commands on a board whose port is a server of RFC 2217 or a pseudoterminal."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Arithmetic of doubles and floats in small native modules, against that of this computer."""
+"""Compare the arithmetic of doubles and floats in small native modules with this computer's."""
 
 import ctypes
 import operator

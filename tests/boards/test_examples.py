@@ -1,4 +1,5 @@
-"""Each example's main.py prints with its recording what its folder says, on the twin and on a board."""
+"""Run each example's main.py with its recording on the twin and on a board, and compare its output with
+expected.txt."""
 
 import subprocess
 import sys

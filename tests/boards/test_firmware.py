@@ -1,4 +1,4 @@
-"""The firmware on its emulated boards: what it gets, what it gives back, how it ends."""
+"""Test the firmware on its emulated boards: its input, its output, its end."""
 
 import re
 import struct

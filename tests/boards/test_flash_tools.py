@@ -1,4 +1,5 @@
-"""picotorch flash, with a folder for the boot loader's drive and tools that note what they get."""
+"""Test picotorch flash, with a folder as the boot loader's drive and tools that record their arguments.
+"""
 
 import builtins
 import errno

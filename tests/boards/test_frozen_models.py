@@ -1,5 +1,5 @@
-"""Models in the flash of a firmware: commands with --port run those of a board's firmware in place, and
-report which model ran."""
+"""Test models in the flash of a firmware: commands with --port run them in place, and report which
+model ran."""
 
 import json
 from pathlib import Path

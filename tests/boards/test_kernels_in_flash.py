@@ -1,5 +1,5 @@
-"""Kernels and a model in the flash behind MicroPython's own RPI_PICO firmware: bytes, heap, and what is
-said where they are not there, damaged or of another build."""
+"""Test kernels and a model in the flash behind MicroPython's own RPI_PICO firmware: bytes, heap, and
+the errors if they are missing, damaged or of another build."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
-"""A model that takes audio, with its log-mel front end in the program, on a Cortex-M4F: the class of
-each word, PyTorch's outputs, the twin's bytes, and how many instructions the front end takes."""
+"""Test a model with its log-mel front end in the program, on a Cortex-M4F: the class of each word,
+PyTorch's outputs, the twin's bytes, and the instructions of the front end."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Load addresses of firmware: only what has content is loaded behind the code, into flash."""
+"""Test the load addresses of firmware: only sections with content are loaded behind the code, into
+flash."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The firmware's REPL with the real mpremote: each command that needs something of the board."""
+"""Test the firmware's REPL with the real mpremote: each command that uses the board."""
 
 import hashlib
 import itertools

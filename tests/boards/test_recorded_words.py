@@ -1,7 +1,8 @@
-"""A human voice on a Cortex-M4F: audio of recordings in, the class of the words out, as PyTorch's.
+"""Test a human voice on a Cortex-M4F: the inputs are recordings, and the class of each word is
+PyTorch's.
 
-The model has its log-mel front end in the program; tests/models/train_recordings.py made it. Its
-recordings are those of Debian's package alsa-utils (make recordings).
+The model has its log-mel front end in the program; tests/models/train_recordings.py made it. The
+recordings come from Debian's package alsa-utils (make recordings).
 """
 
 from pathlib import Path

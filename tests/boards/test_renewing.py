@@ -1,4 +1,4 @@
-"""picotorch deploy of a model whose operators the board's native module has not."""
+"""Test picotorch deploy of a model with operators that the board's native module lacks."""
 
 import json
 import struct

@@ -1,5 +1,5 @@
-"""Renode: platforms and programs for it; the tests in renode/ on a double of it, and on itself if
-there."""
+"""Test platforms and programs for Renode: the tests in renode/ on a double of Renode, and on Renode
+itself if it is installed."""
 
 import ast
 import re

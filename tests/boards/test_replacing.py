@@ -1,4 +1,4 @@
-"""Replace files on a board: every step is cut or refused, on both kinds of file systems."""
+"""Replace files on a board: every step is interrupted or rejected, on both kinds of file systems."""
 
 import errno
 import functools

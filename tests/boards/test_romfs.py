@@ -1,4 +1,4 @@
-"""ROMFS images: what MicroPython's VfsRom reads is in test_connected.py."""
+"""Test the writer of ROMFS. test_connected.py reads its output with MicroPython's VfsRom."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,5 +1,5 @@
-"""MicroPython's port rp2 with picotorch inside: UF2 files of Raspberry Pi Pico and Pico 2, and an
-emulated Pico that real mpremote talks to, models used in place in its flash."""
+"""Test MicroPython's port rp2 with picotorch inside: UF2 files of Raspberry Pi Pico and Pico 2, and an
+emulated Pico with real mpremote and models used in place in its flash."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""A firmware with the kernels of some models and the parts of the runtime that they need: what is in
-it, and that nothing else changes."""
+"""Test a firmware with the kernels and the parts of the runtime that some models need: its contents,
+and that nothing else changes."""
 
 import collections
 import ctypes

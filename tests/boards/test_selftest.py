@@ -1,4 +1,5 @@
-"""picotorch selftest: a board without some kernels, or with little memory, passes what it can run."""
+"""Test picotorch selftest: a board without some kernels, or with little memory, passes the steps that
+it can run."""
 
 import json
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
-"""A board of 256 KB flash, which has no room for all kernels and a model, and 64 KB RAM: firmware with
-the kernels of some models, with and without MicroPython. The job lies behind the firmware."""
+"""Test a board of 256 KB flash, which has no room for all kernels and a model, and 64 KB RAM: firmware
+with the kernels of some models, with and without MicroPython. The job lies behind the firmware."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Clocks, pins and baud rate of the STM32F405, on a model of registers that no emulator has."""
+"""Test clocks, pins and baud rate of the STM32F405, on a model of registers that no emulator has."""
 
 import subprocess
 import sys

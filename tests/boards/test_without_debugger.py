@@ -1,5 +1,5 @@
-"""Firmware without semihosting, as on a real board that no debugger is attached to: nothing hangs in a
-HardFault, and the end of a run is told on the UART."""
+"""Test firmware without semihosting, as on a real board without a debugger: no HardFault hangs, and a
+line on the UART reports the end of the run."""
 
 import subprocess
 import threading

@@ -1,7 +1,6 @@
-"""Runs images with the heap locked, then what can go wrong. Under MicroPython the images are those of
-the module picotorch_models, under CPython the arguments NAME=FILE. Both print the same lines, but for
-what only a native module does: `native` is true there.
-"""
+"""Run compiled methods with the heap locked, then provoke errors. Under MicroPython they come from the
+module picotorch_models, under CPython from the arguments NAME=FILE. Both print the same lines, except
+for features of a native module: `native` is true there."""
 
 import binascii
 import gc

@@ -1,6 +1,6 @@
-"""Ctrl-C during runs of a native module, which would not end in time: each ends with KeyboardInterrupt
-and can be interrupted again, and afterwards another model gives what it gave before. The models are
-those of the module picotorch_models; `running` is printed when a ctrl-C is wanted."""
+"""Press ctrl-C during endless runs of a native module. Each ends with KeyboardInterrupt and can be
+interrupted again; afterwards another model has the same outputs as before. The models come from the
+module picotorch_models. The script prints `running` when it expects a ctrl-C."""
 
 import picotorch_models as models
 from picotorch import (

@@ -1,7 +1,6 @@
-"""Loads and runs two models with the heap locked, with too little memory, and again. Under MicroPython
-the models are those of the module picotorch_models, under CPython the arguments NAME=FILE. Both print
-the same lines: outputs and the bytes of the loaded method.
-"""
+"""Load and run two models with the heap locked, with too little memory, and again. Under MicroPython
+the models come from the module picotorch_models, under CPython from the arguments NAME=FILE. Both print
+the same lines: outputs and the bytes of the loaded method."""
 
 import binascii
 import gc

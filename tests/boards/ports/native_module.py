@@ -1,4 +1,4 @@
-"""Provoke the errors of the native module on stock MicroPython. The models are those of the module
+"""Provoke the errors of the native module on stock MicroPython. The models come from the module
 picotorch_models; each printed line is expected."""
 
 import gc

@@ -1,4 +1,4 @@
-"""The command line as a fixture, and the marks that tests get here."""
+"""Define the command line as a fixture, and set the marks of tests."""
 
 import gc
 import os

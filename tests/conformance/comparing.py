@@ -1,4 +1,4 @@
-"""Two lists of outputs: the same within what the dtype can tell apart, or where not."""
+"""Compare two lists of outputs: equal within the resolution of the dtype, or the first difference."""
 
 import torch
 

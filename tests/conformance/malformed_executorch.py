@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Give the malformed files of the tests to ExecuTorch's own runtime and to picotorch's, and count what
-comes of them.
+"""Run the malformed files of the tests in ExecuTorch's own runtime and in picotorch's, and count the
+outcomes.
 
 Each file is loaded and run with each verification, in processes that may end on the way. Files of
-fixtures that this ExecuTorch cannot run as they are, for want of an operator or a backend, are left
+fixtures that this ExecuTorch cannot run unchanged, because it lacks an operator or a backend, are left
 out. Needs the environment of make conformance:
 
     build/conformance/bin/python tests/conformance/malformed_executorch.py
 
---page takes one file in twenty of those groups whose files picotorch refuses, and writes the table of
+--page selects one file in twenty of the groups whose files picotorch rejects, and writes the table of
 docs/reliability.md.
 """
 

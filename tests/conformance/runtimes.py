@@ -1,4 +1,4 @@
-"""The two runtimes: each takes a program and runs, and gives torch tensors and numbers."""
+"""Run a program in either of the two runtimes, and return torch tensors and numbers."""
 
 import tempfile
 from pathlib import Path

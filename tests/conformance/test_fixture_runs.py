@@ -1,4 +1,5 @@
-"""Every fixture on the twin and on the boards: against ExecuTorch's outputs, and one by the other."""
+"""Run every fixture on the twin and on the boards: compare the twin with ExecuTorch's outputs, and each
+board with the twin."""
 
 import ast
 import re

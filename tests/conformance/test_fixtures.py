@@ -1,4 +1,4 @@
-"""The committed fixtures are complete, small and agree with their index."""
+"""Check that the committed fixtures are complete, small, and agree with their index."""
 
 import hashlib
 import math

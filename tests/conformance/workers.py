@@ -1,4 +1,4 @@
-"""Worker processes: ExecuTorch's runtime may end one, and then another goes on behind it."""
+"""Start worker processes: if ExecuTorch's runtime ends one, another continues with the next job."""
 
 import multiprocessing
 import os

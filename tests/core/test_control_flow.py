@@ -1,4 +1,5 @@
-"""Jumps, moves and initial values in programs that no exporter writes; exported ones are fixtures."""
+"""Test jumps, moves and initial values in programs that no exporter writes; exported programs are
+fixtures."""
 
 import numpy as np
 import pytest

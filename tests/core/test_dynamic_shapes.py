@@ -1,4 +1,5 @@
-"""Tensors and numbers that change, in programs that no exporter writes; exported ones are fixtures."""
+"""Test tensors and numbers that change, in programs that no exporter writes; exported programs are
+fixtures."""
 
 
 import numpy as np

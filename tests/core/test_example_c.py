@@ -1,4 +1,5 @@
-"""examples/c builds with make and with CMake, for this machine and for a board, and says the same."""
+"""Build examples/c with make and with CMake, for this machine and for a board: the output is the same.
+"""
 
 import functools
 import os

@@ -1,4 +1,5 @@
-"""External tensors: .ptd files, what is wrong with them, and how load finds a tensor's data in them."""
+"""Test external tensors: .ptd files, their faults, and the search of a load for a tensor's data in
+them."""
 
 import functools
 import json

@@ -1,5 +1,5 @@
-"""The subjects of kernels/extra: a build leaves out one, or all, by a switch. It then has the other
-operators and no kernel of the subject, and refuses a program that needs one of these by name."""
+"""Test the subjects of kernels/extra: a switch omits one, or all, from a build. The build then has the
+other operators and no kernel of the subject, and rejects by name a program that needs one."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Temp memory in planned memory that is idle: whatever calls write there, outputs stay as they are."""
+"""Test scratch memory in idle planned memory: calls may write there without an effect on outputs."""
 
 import random
 

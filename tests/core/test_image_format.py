@@ -1,4 +1,5 @@
-"""Within a version of images, shortcuts and prepared constants keep their form."""
+"""Check that variants of calls and packed constants keep their layout within a version of .ptm files.
+"""
 
 import pytest
 from support import image_format

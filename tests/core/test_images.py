@@ -1,4 +1,4 @@
-"""Images: every fixture as `picotorch compile` stores it, beside its .pte file."""
+"""Run every fixture as `picotorch compile` stores it, and compare it with its .pte file."""
 
 import functools
 import json

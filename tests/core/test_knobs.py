@@ -1,5 +1,5 @@
-"""Every macro that a build of the library may define: at the ends of its range the library works, with
-sanitizers; beyond them, and in combinations that leave nothing to run, it does not compile."""
+"""Test every macro that a build of the library may define. At the ends of its range the library works,
+with sanitizers. Beyond them, and in combinations that leave nothing to run, it does not compile."""
 
 import re
 import subprocess

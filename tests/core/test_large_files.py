@@ -1,5 +1,5 @@
-"""Programs, data files and planned buffers above 128 MiB, which only a host has: what is beyond a
-reference's reach lies in further memories."""
+"""Test programs, data files and planned buffers above 128 MiB, which only a host supports: bytes beyond
+the reach of a reference are in further memories."""
 
 import struct
 

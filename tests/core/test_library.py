@@ -1,4 +1,4 @@
-"""The C API, called as no binding of Python calls it: each misuse has its error."""
+"""Call the C API as no binding of Python calls it: each misuse has its error."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 """Count the instructions of loading on the default board, strict verification included, and compare the
-method pool with that of ExecuTorch's runtime. Count those of an execution that has little to do."""
+method pool with ExecuTorch's. Count the instructions of an execution with little work."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Positions of constants, unplanned tensors and planned buffers in memory."""
+"""Test the positions of constants, unplanned tensors and planned buffers in memory."""
 
 import functools
 import subprocess

@@ -1,4 +1,4 @@
-"""The schema's constants against the exporter's own schema; generated files."""
+"""Compare the schema's constants with the exporter's own schema, and check the generated files."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""The strict verification of a program's structure, on files that Google's package builds."""
+"""Test the strict verification of a program's structure, on files that Google's package builds."""
 
 import pytest
 from support.flatbuffer_builder import build, double_value, int_value, string_value

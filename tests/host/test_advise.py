@@ -1,4 +1,4 @@
-"""picotorch advise: what it finds in programs of the tests, and what it leaves alone."""
+"""Test picotorch advise: its findings in programs of the tests, and the programs without findings."""
 
 import json
 from pathlib import Path

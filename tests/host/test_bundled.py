@@ -1,4 +1,4 @@
-"""Bundled programs: run against their own test sets, on the twin and on a board; damaged ones."""
+"""Run bundled programs against their own test sets, on the twin and on a board; reject damaged ones."""
 
 import json
 from pathlib import Path

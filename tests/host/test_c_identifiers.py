@@ -1,5 +1,5 @@
-"""Names and numbers of models in C: all names of a project differ, all numbers have a literal, and the
-files compile without a warning."""
+"""Test names and numbers of models in C: all names of a project differ, all numbers have a literal, and
+the files compile without a warning."""
 
 import itertools
 import math

@@ -1,4 +1,5 @@
-"""Functions and macros of a C project are named after the inputs and outputs of the program."""
+"""Test that functions and macros of a C project are named after the inputs and outputs of the program.
+"""
 
 import json
 import shutil

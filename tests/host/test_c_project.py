@@ -1,4 +1,4 @@
-"""C projects of models: they build by themselves, and give the bytes that the twin gives."""
+"""Test C projects of models: each builds by itself, and its outputs are the twin's bytes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Results are kept from one call to the next: a second picotorch size starts no board."""
+"""Test the cache of results: a second picotorch size starts no board."""
 
 import json
 import threading

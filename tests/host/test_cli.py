@@ -1,4 +1,4 @@
-"""The command line: what it prints, its JSON, its exit status, its one-line errors."""
+"""Test the command line: its output, its JSON, its exit status, its one-line errors."""
 
 import io
 import json

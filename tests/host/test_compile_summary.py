@@ -1,4 +1,5 @@
-"""The summary of picotorch compile: flash and RAM by part, time, slowest instructions, drawings."""
+"""Test the summary of picotorch compile: flash and RAM by part, time, slowest instructions, drawings.
+"""
 
 import json
 import xml.etree.ElementTree

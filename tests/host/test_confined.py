@@ -1,4 +1,4 @@
-"""export/sandbox.py: a command that can change files in one folder only, tried as root."""
+"""Test export/sandbox.py: a command can change files in one folder only, also as root."""
 
 import errno
 import json

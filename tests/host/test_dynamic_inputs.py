@@ -1,4 +1,4 @@
-"""Inputs of other sizes than the program's through all that the host offers."""
+"""Pass inputs of other sizes than the program's to every interface of the host."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exported programs of dynamic sizes in the host's tools: runtime, inspect, parity."""
+"""Use exported programs of dynamic sizes in the host's tools: runtime, inspect, parity."""
 
 import numpy as np
 import pytest

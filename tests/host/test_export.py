@@ -1,4 +1,5 @@
-"""picotorch export of modules, and picotorch.export.export. What needs torch is skipped without it."""
+"""Test picotorch export of modules, and picotorch.export.export. Tests that need torch are skipped
+without it."""
 
 import json
 import subprocess

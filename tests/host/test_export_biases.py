@@ -1,6 +1,6 @@
-"""int8 layers give their biases, whatever their weights are.
+"""Test that int8 layers compute with their biases, for all weights.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import picotorch

@@ -1,6 +1,7 @@
-"""The report of an int8 export names why an inner layer is poor, and a way out that helps.
+"""Test that the report of an int8 export names the cause of a poor inner layer, and a remedy that
+helps.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import re

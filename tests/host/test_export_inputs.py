@@ -1,4 +1,4 @@
-"""picotorch.export.export with inputs of all dtypes and strides, and results sized by data."""
+"""Test picotorch.export.export with inputs of all dtypes and strides, and results sized by data."""
 
 import numpy as np
 import picotorch.export

@@ -1,6 +1,6 @@
-"""Small networks of the layers that people use, exported to int8: on the twin each is near PyTorch.
+"""Export small networks of common layers to int8: on the twin each is near PyTorch.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import json

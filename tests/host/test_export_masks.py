@@ -1,6 +1,6 @@
-"""int8 attention: what a mask takes out has no influence, to the bit, however the mask is written.
+"""Test int8 attention: masked elements have no influence, to the bit, in every notation of the mask.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import math

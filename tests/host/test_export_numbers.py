@@ -1,7 +1,7 @@
-"""int8 exports compute what PyTorch computes: operators between layers, comparisons, masks of
+"""Test that int8 exports compute the same as PyTorch: operators between layers, comparisons, masks of
 attention, channels without weights.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import itertools

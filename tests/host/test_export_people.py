@@ -1,7 +1,7 @@
-"""Small models in the style of those that people bring, exported to int8: each is a program, and every
-layer on the twin is as near PyTorch as plain fake quantization is.
+"""Export small models in the style of users' models to int8: each is a program, and every layer on the
+twin is as near PyTorch as plain fake quantization is.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import picotorch.export

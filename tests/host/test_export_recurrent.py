@@ -1,7 +1,7 @@
-"""picotorch export --fuse-rnn: GRU and LSTM are one instruction for each layer and direction, and give
-the bytes of the program that has an instruction for each operation of each step.
+"""Test picotorch export --fuse-rnn: GRU and LSTM are one instruction for each layer and direction, and
+the outputs are the bytes of the program with an instruction for each operation of each step.
 
-They need torch and executorch (make export-check).
+The tests need torch and executorch (make export-check).
 """
 
 import numpy as np

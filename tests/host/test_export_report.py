@@ -1,4 +1,4 @@
-"""The report of an export compares each value with the value of PyTorch's that it stands for."""
+"""Test that the report of an export compares each value with the matching value of PyTorch."""
 
 import numpy as np
 import pytest

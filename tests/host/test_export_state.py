@@ -1,4 +1,4 @@
-"""picotorch.export.export of modules with state: buffers that forward updates."""
+"""Test picotorch.export.export of modules with state: buffers that forward updates."""
 
 import collections
 import types

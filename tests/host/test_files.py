@@ -1,4 +1,4 @@
-"""The user's files: what is written is whole or not there, and no FIFO makes a command wait."""
+"""Test the user's files: a written file is whole or missing, and no FIFO blocks a command."""
 
 import os
 import signal

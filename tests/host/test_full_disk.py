@@ -1,4 +1,5 @@
-"""A write that fails, as on a full disk: one sentence names the file, and no part of a file is left."""
+"""Test a write that fails, as on a full disk: one sentence names the file, and no part of a file is
+left."""
 
 import ast
 import contextlib

@@ -1,4 +1,5 @@
-"""A command imports what it needs: Python's imports are most of a short run's time."""
+"""Test that a command imports only the modules that it needs, because imports are most of a short run's
+time."""
 
 import subprocess
 import sys

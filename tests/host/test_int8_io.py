@@ -1,4 +1,5 @@
-"""Programs with integers for inputs and outputs, and smaller ones: how they are made and used."""
+"""Test programs with integers for inputs and outputs, and smaller programs: how to make and use them.
+"""
 
 import importlib.util
 import json

@@ -1,4 +1,5 @@
-"""--json is the same in all commands: one object, with the error that the command prints otherwise."""
+"""Test --json of all commands: it prints one object, with the error that the command prints otherwise.
+"""
 
 import json
 

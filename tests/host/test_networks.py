@@ -1,5 +1,5 @@
-"""Five networks, exported to int8 for three cores: each gives the same bytes on a board as on the twin,
-and is as far from PyTorch as picotorch export stated.
+"""Test five networks, exported to int8 for three cores: a board has the bytes of the twin, and the
+difference from PyTorch is the figure of picotorch export.
 
 The programs are in programs/. Where torch is installed (make export-check), they are exported again.
 """

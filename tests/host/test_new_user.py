@@ -1,4 +1,4 @@
-"""Someone without a checkout follows README.md, docs/quickstart.md and docs/install.md: the wheel in an
+"""Follow README.md, docs/quickstart.md and docs/install.md without a checkout: the wheel in an
 environment of its own, in a folder outside of the repository."""
 
 import importlib.util

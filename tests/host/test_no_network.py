@@ -1,6 +1,6 @@
-"""Nothing of picotorch opens a connection: not the command line, not the emulator, not the firmware.
+"""Test that picotorch opens no connection: neither the command line nor the emulator nor the firmware.
 
-But that to a board whose address the user gives: --port socket://HOST:PORT.
+The only exception is a board whose address the user names: --port socket://HOST:PORT.
 """
 
 import ast

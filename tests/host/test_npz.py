@@ -1,4 +1,4 @@
-"""Files of arrays that unpack to more than is wanted of them."""
+"""Test files of arrays that unpack to more bytes than their reader needs."""
 
 import io
 import tracemalloc

@@ -1,4 +1,4 @@
-"""run, parity and profile in the memories that a board has, and parity with named files."""
+"""Test run, parity and profile in the memories of a board, and parity with named files."""
 
 import json
 

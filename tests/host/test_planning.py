@@ -1,4 +1,4 @@
-"""Memory plans: random programs see the same values in the new plan as in the old one."""
+"""Test memory plans: random programs compute the same values in the new plan as in the old one."""
 
 import random
 

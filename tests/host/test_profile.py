@@ -1,4 +1,4 @@
-"""picotorch profile: the table, MACs, the memory map and the ETDump."""
+"""Test picotorch profile: the table, MACs, the memory map and the ETDump."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""picotorch repl: where the prompt is, how it ends, and what is said where it cannot start."""
+"""Test picotorch repl: the place of the prompt, its end, and the message if it cannot start."""
 
 import re
 import signal

@@ -1,5 +1,5 @@
-"""Names of users, and texts of models, that another interpreter reads: nothing in them is executed, and
-the file named is the file used, or its name is refused."""
+"""Test names of users, and texts of models, that another interpreter reads: none is executed, and the
+command uses the named file or rejects its name."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""picotorch run SCRIPT.py: the user's own program on an emulated board."""
+"""Test picotorch run SCRIPT.py: the user's own program on an emulated board."""
 
 import json
 import subprocess

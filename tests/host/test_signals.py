@@ -1,4 +1,4 @@
-"""ctrl-C and SIGTERM: no traceback, no emulator that is left, no temporary folder."""
+"""Test ctrl-C and SIGTERM: no traceback, no running emulator, no temporary folder."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""picotorch size: what a method needs, which boards and chips have it, and how long it takes there."""
+"""Test picotorch size: the needs of a method, the boards and chips that it fits, and its time there."""
 
 import dataclasses
 import json

@@ -1,4 +1,5 @@
-"""picotorch export model.pt. Most of it needs torch and executorch, and is skipped without them."""
+"""Test picotorch export model.pt. Most tests need torch and executorch, and are skipped without them.
+"""
 
 import json
 import subprocess

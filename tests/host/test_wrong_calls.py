@@ -1,5 +1,5 @@
-"""Wrong calls of the command line, made from its own options: each is refused in one message that names
-what is wrong and what to do. None ends in a traceback, waits, or passes."""
+"""Make wrong calls of the command line from its own options: each is rejected in one message that names
+the fault and a remedy. None ends in a traceback, waits, or passes."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""A call of a kernel has the arguments of its operator and, unless the operator is one of the runtime
-itself, what it returns behind them: one fewer or one more is refused."""
+"""Test that a call of a kernel has the arguments of its operator and, unless the operator belongs to
+the runtime itself, its results behind them: one fewer or one more is rejected."""
 
 import pytest
 from picotorch import Error

@@ -1,5 +1,6 @@
-"""Images that no `picotorch compile` writes, with right checksums: each is refused by name, or does no
-harm, in bounded time. On the twin, and in C alone with the compiler's sanitizers at 64 and 32 bits."""
+"""Test .ptm files that no `picotorch compile` writes, with correct checksums: each is rejected by name,
+or does no harm, in bounded time. On the twin, and in C alone with the compiler's sanitizers at 64 and
+32 bits."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""Programs with one thing wrong that no exporter would write: each is refused by name, on the twin and
+"""Test programs with one fault that no exporter would write: each is rejected by name, on the twin and
 on the boards with the same text."""
 
 import time

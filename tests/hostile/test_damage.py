@@ -1,5 +1,5 @@
-"""Truncated and damaged programs: each works or ends with a named Error, never otherwise, in bounded
-time. On the twin with the compiler's sanitizers; some of them on the boards."""
+"""Test truncated and damaged programs: each works or ends with a named Error, never otherwise, in
+bounded time. On the twin with the compiler's sanitizers; some of them on the boards."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""The emulator may start no program for a board, though semihosting has a call for that."""
+"""Test that the emulator starts no program for a board, although semihosting has a call for that."""
 
 import shutil
 import subprocess

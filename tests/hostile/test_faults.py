@@ -1,5 +1,5 @@
-"""Every call in every state of a method, faults half-way, calls of other threads: each has its outcome,
-and the method is as usable afterwards as docs/faults.md says."""
+"""Test every call in every state of a method, faults half-way, and calls of other threads: each has its
+outcome, and the state of the method afterwards is that of docs/faults.md."""
 
 import copy
 import functools

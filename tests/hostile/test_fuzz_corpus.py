@@ -1,4 +1,4 @@
-"""Run the corpus that the fuzzer kept, on the twin with gcc's sanitizers."""
+"""Run the fuzzer's corpus on the twin with gcc's sanitizers."""
 
 import collections
 import json

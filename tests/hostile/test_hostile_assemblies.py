@@ -1,5 +1,5 @@
-"""Programs put together from calls that no exporter would write: on the twin with the compiler's
-sanitizers, and a board beside the twin."""
+"""Run programs of calls that no exporter would write: on the twin with the compiler's sanitizers, and
+on a board, whose outcome is the twin's."""
 
 import functools
 

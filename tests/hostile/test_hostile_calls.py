@@ -1,5 +1,5 @@
-"""Operators called with arguments that no exporter would write: on the twin with the compiler's
-sanitizers. What earlier runs found stands here by name."""
+"""Call operators with arguments that no exporter would write, on the twin with the compiler's
+sanitizers. Findings of earlier runs have tests by name."""
 
 import itertools
 import time

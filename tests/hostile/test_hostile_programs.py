@@ -1,5 +1,5 @@
-"""Programs that would leave their memories through tensors and numbers that change: on the twin with
-the compiler's sanitizers, and on the boards."""
+"""Test programs that would leave their memories through tensors and numbers that change: on the twin
+with the compiler's sanitizers, and on the boards."""
 
 from pathlib import Path
 

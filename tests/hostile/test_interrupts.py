@@ -1,5 +1,5 @@
-"""Interrupts, ctrl-C above all, at any place of load, execute and the other calls: the method can be
-used again, and nothing is lost of the pool."""
+"""Interrupt load, execute and the other calls at any place, above all by ctrl-C: the method can be used
+again, and no byte of the pool is lost."""
 
 import functools
 import signal

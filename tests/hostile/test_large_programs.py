@@ -1,5 +1,5 @@
-"""Reading a program's description takes time by its size, not by the square of it. The programs have
-many small parts: a file of a megabyte may have a hundred thousand."""
+"""Test that the time to read a program's description grows with its size, not with the square of it.
+The programs have many small parts: a file of a megabyte may have a hundred thousand."""
 
 import time
 

@@ -1,5 +1,5 @@
-"""100,000 inferences of a model with state, and loads, failures and unloads in between: the same bytes
-on the twin and on a board, and nothing grows."""
+"""Run 100,000 inferences of a model with state, and loads, failures and unloads in between: the bytes
+on the twin and on a board are the same, and no memory grows."""
 
 import os
 

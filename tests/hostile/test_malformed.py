@@ -1,7 +1,8 @@
-"""Malformed files, over 1,000, of every kind: each is refused by name, in bounded time, on the twin
-with the compiler's sanitizers. What ExecuTorch accepts by contract runs.
+"""Test malformed files, over 1,000, of every kind: each is rejected by name, in bounded time, on the
+twin with the compiler's sanitizers. Files that ExecuTorch accepts by contract run.
 
-The kinds and their files: malformed.py."""
+The kinds and their files: malformed.py.
+"""
 
 import collections
 import dataclasses

@@ -1,6 +1,6 @@
-"""Every fixture with every size of every memory, from nothing to enough: the right error, nothing
-written beside the memories, and a load with enough of them on the same objects works. All sizes on the
-twin; on the boards those at which the outcome changes, with the twin's lines."""
+"""Test every fixture with every size of every memory, from nothing to enough: the right error, nothing
+written beside the memories, and then a load of the same objects with enough memory works. The twin runs
+all sizes. The boards run the sizes at which the outcome changes, and print the twin's lines."""
 
 import functools
 

@@ -1,4 +1,5 @@
-"""The sanitizers see what kernels must not do; that they do not is what all tests of kernels show."""
+"""Test that the sanitizers detect forbidden accesses; all other tests of kernels show that kernels make
+none."""
 
 import pytest
 from support import sanitized

@@ -1,6 +1,6 @@
-"""The library without Python at 64 and at 32 bits, with gcc's sanitizers: fixtures, malformed files and
-what the fuzzers keep. Neither width has a finding, and both say the same of each input: errors, records
-in the pool, outputs."""
+"""Run the library without Python at 64 and at 32 bits, with gcc's sanitizers: fixtures, malformed files
+and the fuzzers' corpus. Neither width has a finding, and both have the same errors, records in the pool
+and outputs."""
 
 import sys
 from pathlib import Path

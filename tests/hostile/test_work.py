@@ -1,5 +1,5 @@
-"""The work of the commands grows with the size of a program, not with the square of it. Work is counted
-in lines that Python executes, so that no computer is too slow."""
+"""Test that the work of the commands grows with the size of a program, not with the square of it. Work
+is counted in lines that Python executes, so the speed of the computer has no influence."""
 
 import sys
 from pathlib import Path

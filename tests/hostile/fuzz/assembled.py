@@ -1,5 +1,5 @@
-"""Programs put together from calls of any arguments, drawn from the bytes, as
-tests/support/hostile_programs.py says."""
+"""Fuzz programs of calls with any arguments, drawn from the bytes by tests/support/hostile_programs.py.
+"""
 
 import sys
 from pathlib import Path

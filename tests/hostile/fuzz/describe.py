@@ -1,6 +1,6 @@
-"""Prints as JSON what tools/fuzz.py has to know of a target, and writes its seeds into a folder.
+"""Print the description of a target for tools/fuzz.py as JSON, and write its seeds into a folder.
 
-    python describe.py file [SEEDS]
+python describe.py file [SEEDS]
 """
 
 import hashlib

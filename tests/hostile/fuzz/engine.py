@@ -1,8 +1,8 @@
-"""Fuzzes a target with atheris: libFuzzer, guided by the coverage of picotorch's Python and C.
+"""Fuzz a target with atheris: libFuzzer, guided by the coverage of picotorch's Python and C.
 
     python engine.py file [options of libFuzzer] CORPUS
 
-Run by tools/fuzz.py, with the sanitized extension and atheris' sanitizer library.
+tools/fuzz.py calls it, with the sanitized extension and atheris' sanitizer library.
 """
 
 import importlib

@@ -1,8 +1,8 @@
-"""Files of any bytes: programs, images, .ptd files and bundled programs, told apart by their
-identifiers.
+"""Fuzz files of any bytes: programs, compiled methods, .ptd files and bundled programs, distinguished
+by their identifiers.
 
-An image gets right checksums. A program gets the fixtures' .ptd files, a .ptd file the fixtures'
-programs that ask for one; the sets of a bundled program are executed besides.
+A .ptm file gets correct checksums. A program is loaded with the fixtures' .ptd files, and a .ptd file
+with the fixtures' programs that need one. The test sets of a bundled program are executed too.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Images as inputs: of the fixtures, with some words changed, with right checksums.
+"""Make compiled methods as inputs: of the fixtures, with some words changed, with correct checksums.
 
 tests/hostile/fuzz/mutator.c does the same in C.
 """

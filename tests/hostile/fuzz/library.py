@@ -1,7 +1,8 @@
-"""The library in C alone: programs, images and .ptd files of any bytes, used by library.c, no Python.
+"""Fuzz the library in C alone: library.c uses programs, compiled methods and .ptd files of any bytes,
+without Python.
 
-A program may have its .ptd files behind it. The inputs are those of the other targets, too, and what
-the two widths have found; library32 is the same at 32 bits.
+A program may have its .ptd files behind it. The inputs include those of the other targets, and the
+findings at the two widths. library32 is the same at 32 bits.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""library.py at 32 bits."""
+"""Fuzz library.py's target at 32 bits."""
 
 from library import CORPUS, MAX_LENGTH, SECONDS, seeds
 

@@ -1,8 +1,8 @@
-"""Mutates files that are FlatBuffers along their schema, so that most come through verification.
+"""Mutate FlatBuffers files along their schema, so that most pass verification.
 
-A change is made in place (a number, an offset, the length of a vector, a field left out), or in the
+A change is made in place (a number, an offset, the length of a vector, a field left out), in the
 tables read into dicts and built again (parts removed, repeated, exchanged, taken from another file), or
-to bytes like any others.
+in bytes as in any other file.
 """
 
 import copy

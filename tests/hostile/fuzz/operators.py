@@ -1,5 +1,5 @@
-"""Calls of single operators with arguments of any values, drawn from the bytes, as
-tests/support/hostile_calls.py says."""
+"""Fuzz calls of single operators with arguments of any values, drawn from the bytes by
+tests/support/hostile_calls.py."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Runs inputs of a target once each, without atheris: prints how many ended with which error, and what
-ended otherwise or took too long.
+"""Run inputs of a target once each, without atheris. Print how many ended with which error, and the
+inputs that ended otherwise or took too long.
 
     python replay.py file INPUT ...
 

@@ -1,6 +1,6 @@
-"""Runs all tests: those that call kernels on the extension with sanitizers, others on the usual one.
+"""Run all tests: those that call kernels on the extension with sanitizers, others on the usual one.
 
-    python tests/run.py -n auto -k conv        # pytest's arguments, for both
+python tests/run.py -n auto -k conv        # pytest's arguments, for both
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Addition and multiplication of int8 tensors: the twin against numpy, boards against the twin."""
+"""Test addition and multiplication of int8 tensors: the twin against numpy, boards against the twin."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""The loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes of
-the plain form, and those of this computer. make arm64 installs compiler and emulator, and runs this;
-make test-all skips it, since Debian removes gcc-multilib then, which other tests need."""
+"""Test the loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes
+are those of the plain loops, and of this computer. make arm64 installs compiler and emulator, and runs
+this test. make test-all skips it, because Debian then removes gcc-multilib, which other tests need."""
 
 import importlib.util
 import shutil

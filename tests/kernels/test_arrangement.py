@@ -1,4 +1,4 @@
-"""Arguments that pads, pixels, rolls, windows and diagonals refuse."""
+"""Test the arguments that pads, pixels, rolls, windows and diagonals reject."""
 
 import numpy as np
 import pytest

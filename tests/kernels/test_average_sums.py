@@ -1,4 +1,5 @@
-"""Average pools of int8: the bytes are those of float32 arithmetic, for all sums near its half-ways."""
+"""Test average pools of int8: the bytes are those of float32 arithmetic, for all sums near half-way
+between two integers."""
 
 import numpy as np
 import pytest

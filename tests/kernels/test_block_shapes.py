@@ -1,6 +1,6 @@
-"""Shapes around those that the vector loops of convolutions and linear layers are made for.
+"""Test shapes around the block sizes of the vector loops of convolutions and linear layers.
 
-The bytes of the boards are those of the twin. Weights lie at the end of what can be read.
+The bytes of the boards are those of the twin. Weights lie at the end of readable memory.
 """
 
 import numpy as np

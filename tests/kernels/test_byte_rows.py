@@ -1,4 +1,4 @@
-"""Functions of one int8 each: clamps and tables, of any number of values at any place."""
+"""Test functions of one int8: clamps and tables, of any number of values at any place."""
 
 import numpy as np
 import pytest

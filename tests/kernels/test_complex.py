@@ -1,5 +1,5 @@
-"""Arithmetic of complex tensors: what is infinite or no number, ranges, dtypes, boards, and what is
-refused. Random calls are those of tests/kernels/oracles/complexes.py."""
+"""Test the arithmetic of complex tensors: infinities and NaN, ranges, dtypes, boards, and errors.
+Random calls are those of tests/kernels/oracles/complexes.py."""
 
 import numpy as np
 import pytest

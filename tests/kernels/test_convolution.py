@@ -1,4 +1,4 @@
-"""aten::convolution against a plain reference in numpy, which oracles use, too; what it refuses."""
+"""Test aten::convolution against a plain reference in numpy, which oracles use too, and its errors."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Copies of whole tensors and of their parts: conversions, odd cases, and what they refuse."""
+"""Test copies of whole tensors and of their parts: conversions, odd cases, and errors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""The operators of ExecuTorch's Cortex-M dialect against the results of its Python implementation.
+"""Compare the operators of ExecuTorch's Cortex-M dialect with the results of its Python implementation.
 
-dialect_cases/ holds calls and results, written by tests/models/dialect_cases.py. They are equal to the
+dialect_cases/ has calls and results, written by tests/models/dialect_cases.py. They are equal to the
 byte.
 """
 

@@ -1,4 +1,4 @@
-"""Depthwise convolution of random shapes: the twin against numpy, boards against the twin."""
+"""Test depthwise convolution of random shapes: the twin against numpy, boards against the twin."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""cdist and pdist against numpy."""
+"""Compare cdist and pdist with numpy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The mathematical functions in float64 against those of Python, which are right to about 1 ulp."""
+"""Compare the mathematical functions in float64 with Python's, which are right to about 1 ulp."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Every dtype of the schema: loaded, given back as it was, cloned; refused by what computes."""
+"""Test every dtype of the schema: loaded, returned unchanged, cloned; rejected by operators that
+compute."""
 
 import sys
 import types

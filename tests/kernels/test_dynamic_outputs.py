@@ -1,7 +1,7 @@
-"""Dynamic outputs: every operator gives them the sizes that its inputs lead to, within their bound.
+"""Test dynamic outputs: every operator sets the sizes that follow from its inputs, within their bound.
 
-kernel_call.call makes each accepted call of any test with dynamic outputs, too, and refuses a bound of
-one element too few. Here are all operators, and the boards.
+kernel_call.call makes each accepted call of any test with dynamic outputs, too, and rejects a bound of
+one element too few. This file has all operators, and the boards.
 """
 
 import numpy as np

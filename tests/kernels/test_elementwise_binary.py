@@ -1,4 +1,4 @@
-"""Operators of two operands against numpy, with PyTorch's promotion, and what they refuse."""
+"""Test operators of two operands against numpy, with PyTorch's promotion, and their errors."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Operators of one operand against numpy, their dtypes, and what they refuse."""
+"""Test operators of one operand against numpy, their dtypes, and their errors."""
 
 import itertools
 

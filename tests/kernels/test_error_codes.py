@@ -1,4 +1,4 @@
-"""A kernel ends at the first error: it tries each call that returns a code, or returns the code."""
+"""Test that a kernel ends at the first error: it tests the code of each call, or returns the code."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Fourier transforms: error bounds, sizes, memory, and what is refused. numpy.fft in float64 is the
+"""Test Fourier transforms: error bounds, sizes, memory, and errors. numpy.fft in float64 is the
 reference; random calls are those of tests/kernels/oracles/complexes.py."""
 
 import re

@@ -1,4 +1,4 @@
-"""full, full_like, fill, zeros, ones, empty, scalar_tensor and arange against numpy."""
+"""Compare full, full_like, fill, zeros, ones, empty, scalar_tensor and arange with numpy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The mathematical functions against float64: their errors in ulp, special values, exact cases."""
+"""Compare the mathematical functions with float64: errors in ulp, special values, exact cases."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Float32 convolutions, matrix products and rows: the bits of every core are those of the twin."""
+"""Test float32 convolutions, matrix products and rows: the bits of every core are those of the twin."""
 
 import numpy as np
 import pytest

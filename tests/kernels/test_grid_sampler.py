@@ -1,5 +1,5 @@
-"""grid_sampler_2d against numpy: places in the dtype, as PyTorch has them, so that the same ones lie
-midway between two pixels; values in float64. With every interpolation and padding."""
+"""Compare grid_sampler_2d with numpy, with every interpolation and padding. Positions are computed in
+the dtype, as in PyTorch, so that the same ones lie midway between two pixels; values in float64."""
 
 import itertools
 

@@ -1,7 +1,7 @@
-"""float16 and bfloat16: what operators compute in float32 and round once, on every core.
+"""Test float16 and bfloat16: operators compute in float32 and round once, on every core.
 
-ExecuTorch's portable kernels do so element by element, too; where they sum in the dtype itself (addmm,
-convolution, pooling, cumsum) picotorch's sums are float32 ones and closer to the exact result.
+ExecuTorch's portable kernels do so element by element, too. Where they sum in the dtype itself (addmm,
+convolution, pooling, cumsum), picotorch sums in float32 and is closer to the exact result.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Embedding, index_select, gather and index refuse a bad index before they write."""
+"""Test that embedding, index_select, gather and index reject a bad index before they write."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Inverses, linear equations, determinants and factors of matrices: singular, empty, large and odd
-ones, and what is refused. Random calls are those of tests/kernels/oracles/linear_algebra.py."""
+"""Test inverses, linear equations, determinants and factors of matrices: singular, empty, large and odd
+matrices, and errors. Random calls are those of tests/kernels/oracles/linear_algebra.py."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Matrix products against numpy: aten::mm, addmm, bmm, linear and dot."""
+"""Compare matrix products with numpy: aten::mm, addmm, bmm, linear and dot."""
 
 import numpy as np
 import pytest

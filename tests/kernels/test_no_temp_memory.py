@@ -1,4 +1,4 @@
-"""int8 operators with less temp memory than they ask for: it takes longer, the bytes are the same."""
+"""Test int8 operators with less scratch memory than the default: slower loops, the same bytes."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Batch, layer and group norm against numpy in float64."""
+"""Compare batch, layer and group norm with numpy in float64."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The list of operators, kernels/core/registry/operators.def, and what its tool refuses."""
+"""Test the list of operators, kernels/core/registry/operators.def, and the errors of its tool."""
 
 import hashlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""Operators on all cores: the bytes and errors of every board are those of the twin."""
+"""Test operators on all cores: the bytes and errors of every board are those of the twin."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""docs/operators.md says what the kernels take."""
+"""Compare docs/operators.md with the dtypes of the kernels."""
 
 import numpy as np
 from picotorch.host.operators import built_operators

@@ -1,9 +1,9 @@
-"""Every operator gives what numpy gives, for random dtypes, shapes, layouts and values.
+"""Compare every operator with numpy, for random dtypes, shapes, layouts and values.
 
-kernel_call.call runs each of these calls with dynamic outputs, too, and looks at all guard bytes.
-make check takes less than half as many calls as make test. EXAMPLES=50 in the environment: so many
-times as many calls, others each time. Boards give the same as the twin, and leave their guard bytes
-alone, too.
+kernel_call.call runs each of these calls with dynamic outputs, too, and checks all guard bytes.
+make check runs less than half as many calls as make test. EXAMPLES=50 in the environment multiplies the
+number of calls, which differ each time. Boards have the twin's results, and leave their guard bytes
+unchanged, too.
 """
 
 import os

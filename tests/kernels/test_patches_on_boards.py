@@ -1,4 +1,5 @@
-"""Products of patches and rows where cores without packed multiplication change their way."""
+"""Test products of patches and rows at the shapes where cores without packed multiplication change
+loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""aten::permute_copy, transpose_copy and t_copy against numpy."""
+"""Compare aten::permute_copy, transpose_copy and t_copy with numpy."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Kernels poll: no instruction runs for long without asking whether the execution is to end, and ends
-at once where it is."""
+"""Test that kernels poll: no instruction runs for long without a poll, and it ends at once if the poll
+requests that."""
 
 import numpy as np
 import pytest

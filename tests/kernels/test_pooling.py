@@ -1,4 +1,5 @@
-"""Pools over two and three dims against windows of numpy, which oracles use, too; what they refuse."""
+"""Test pools over two and three dims against windows of numpy, which oracles use too, and their errors.
+"""
 
 import math
 

@@ -1,5 +1,5 @@
-"""Method.load(..., prepare=True): the pool that it needs, a pool that is too small, and several methods
-in one pool; and for other cores on the twin, to the bytes of the boards."""
+"""Test Method.load(..., prepare=True): the pool that it needs, a pool that is too small, several
+methods in one pool, and packing for other cores on the twin, with the bytes of the boards."""
 
 import subprocess
 

@@ -1,4 +1,5 @@
-"""Operators on numbers: what ExecuTorch 1.5.1 answers, and named errors where it ends the process."""
+"""Test operators on numbers: the results of ExecuTorch 1.5.1, and named errors where it ends the
+process."""
 
 import math
 

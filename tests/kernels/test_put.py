@@ -1,4 +1,4 @@
-"""Refusals of operators that write by indices or masks, or whose sizes depend on data."""
+"""Test the errors of operators that write by indices or masks, or whose sizes depend on data."""
 
 import numpy as np
 import pytest

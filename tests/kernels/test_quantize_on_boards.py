@@ -1,4 +1,4 @@
-"""Quantization near halves and at the limits: boards against the twin, the twin against numpy."""
+"""Test quantization near halves and at the limits: boards against the twin, the twin against numpy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Scales and zero points chosen for the values of a tensor, or of each of its rows."""
+"""Test scales and zero points chosen for the values of a tensor, or of each of its rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Operators that compute with quantized tensors: embeddings, products with int8 weights, add."""
+"""Test operators that compute with quantized tensors: embeddings, products with int8 weights, add."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quantization and back: per tensor, per channel, per token."""
+"""Test quantization and back: per tensor, per channel, per token."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""rand, randn and native_dropout in training: which numbers come, their statistics, whose they are."""
+"""Test rand, randn and native_dropout in training: the numbers, their statistics, and their generator.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""picotorch::gru and lstm: a layer has the bytes of its steps; what does not fit is refused."""
+"""Test picotorch::gru and lstm: a layer has the bytes of its steps, and unsuitable arguments are
+rejected."""
 
 import numpy as np
 import pytest

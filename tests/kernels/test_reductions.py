@@ -1,4 +1,4 @@
-"""Sums, means, products, variances, any and extrema over dims, against numpy."""
+"""Compare sums, means, products, variances, any and extrema over dims with numpy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""torchvision's operators: what its kernels do at the edges, and what is refused."""
+"""Test torchvision's operators: edge cases of its kernels, and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""searchsorted, isin, scatter_reduce, embedding_bag, histc: the cases in which PyTorch decides."""
+"""Test searchsorted, isin, scatter_reduce, embedding_bag and histc in the cases that PyTorch defines.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators that choose between elements: where, masked_fill, clamp by tensors."""
+"""Test operators that choose between elements: where, masked_fill, clamp by tensors."""
 
 import itertools
 

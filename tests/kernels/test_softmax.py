@@ -1,4 +1,4 @@
-"""Softmax, its logarithm and cumulated sums along any dim."""
+"""Test softmax, its logarithm and cumulated sums along any dim."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Kernels with less temp memory than their check asked for: a run ends with an error before it reads or
-writes beside it, or does without and gives the same bytes."""
+"""Test kernels with less scratch memory than their check requested: a run ends with an error before it
+reads or writes beside the memory, or runs without it and computes the same bytes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Threads that share the loops of a layer: the bytes that one thread gives, however many they are."""
+"""Test threads that share the loops of a layer: the bytes are those of one thread, for any number."""
 
 import time
 

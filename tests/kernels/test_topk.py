@@ -1,4 +1,4 @@
-"""topk: which of equal elements it names, a number, and what it refuses."""
+"""Test topk: its choice among equal elements, a number as input, and its errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Upsampling against numpy, by ExecuTorch's rules of positions, in any dim order."""
+"""Compare upsampling with numpy, by ExecuTorch's rules of positions, in any dim order."""
 
 import itertools
 

@@ -1,6 +1,5 @@
-"""The vectors of the computer that the twin runs on: the bytes of the plain form, which says what is
-computed, for random shapes and extreme numbers.
-"""
+"""Test the vectors of this computer on the twin: the bytes are those of the plain loops, which are the
+specification, for random shapes and extreme numbers."""
 
 import contextlib
 

@@ -1,5 +1,5 @@
-"""The variants of convolutions of conv_variants.h on the cores that have them: every byte is that of
-the twin, which computes them plainly, with any scratch."""
+"""Test the variants of convolutions of conv_variants.h on the cores that have them: every byte is the
+twin's, which computes them with plain loops, with any size of scratch memory."""
 
 import numpy as np
 import pytest

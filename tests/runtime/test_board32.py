@@ -1,5 +1,5 @@
-"""The MicroPython module at 32 bits with sanitizers: scripts of the boards, fixtures and files that are
-not trusted, with the twin's lines."""
+"""Test the MicroPython module at 32 bits with sanitizers: scripts of the boards, fixtures and untrusted
+files, with the twin's lines."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Calls that come while another is under way, from another thread, from a handler of signals or from a
-backend: each is refused or gives what it gives alone, and so does the one under way."""
+"""Test calls during another call, from another thread, from a handler of signals or from a backend:
+each is rejected or has the same result as alone, and so has the call under way."""
 
 import functools
 import threading

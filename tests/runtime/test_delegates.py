@@ -1,4 +1,5 @@
-"""Delegates: backends in Python that fail, allocate, misuse the method; programs that lie of them."""
+"""Test delegates: backends in Python that fail, allocate or misuse the method, and programs with wrong
+data about them."""
 
 import gc
 import weakref

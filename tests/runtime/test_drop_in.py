@@ -1,4 +1,5 @@
-"""picotorch.runtime in place of executorch.runtime: the same exceptions, and ExecuTorch's own tests."""
+"""Test picotorch.runtime in place of executorch.runtime: the same exceptions, and ExecuTorch's own
+tests."""
 
 import contextlib
 import importlib.util

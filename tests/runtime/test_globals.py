@@ -1,4 +1,4 @@
-"""The globals of the modules that run on boards."""
+"""Check the globals of the modules that run on boards."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Results of instructions, kept by load_program(enable_etdump=True, debug_buffer_size=...)."""
+"""Test the results of instructions that load_program(enable_etdump=True, debug_buffer_size=...) keeps.
+"""
 
 import importlib.util
 

@@ -1,5 +1,6 @@
-"""Memories that overlap, buffers of another kind, a read-only input that a program writes: each its
-error, where there was undefined behaviour or a wrong result. On the twin and on the boards."""
+"""Test memories that overlap, buffers of another kind, and a read-only input that a program writes:
+each has its error, where there was undefined behaviour or a wrong result. On the twin and on the
+boards."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Module and Tensor: outputs that stay as they are, arrays of numpy and torch as inputs, indexes,
-lists, copies; on the twin and on the boards where both have them."""
+"""Test Module and Tensor: outputs that stay unchanged, arrays of numpy and torch as inputs, indexes,
+lists, copies. On the twin, and on the boards for the features that both have."""
 
 import importlib.metadata
 import os

@@ -1,4 +1,4 @@
-"""picotorch.runtime: the interface of executorch.runtime."""
+"""Test picotorch.runtime: the interface of executorch.runtime."""
 
 import importlib.util
 import io

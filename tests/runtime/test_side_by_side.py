@@ -1,4 +1,4 @@
-"""Methods beside one another: in turn on the twin and on the boards, in threads on the twin."""
+"""Test several methods at a time: in turn on the twin and on the boards, in threads on the twin."""
 
 import threading
 

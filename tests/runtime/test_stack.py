@@ -1,4 +1,5 @@
-"""The stack: calls from any depth succeed or are refused by name, on the boards and on the twin."""
+"""Test the stack: calls from any depth succeed or are rejected by name, on the boards and on the twin.
+"""
 
 import re
 

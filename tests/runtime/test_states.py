@@ -1,5 +1,5 @@
-"""Calls in the wrong order, of the wrong index, with the wrong buffer: each its error, nothing
-allocated, and everything goes on after it. On the twin and on the boards."""
+"""Test calls in the wrong order, with the wrong index or the wrong buffer: each has its error, nothing
+is allocated, and later calls work. On the twin and on the boards."""
 
 import pytest
 from support import fixture_store

@@ -1,5 +1,5 @@
-"""The stubs beside the runtime's modules have each public name of the modules, and no other, with the
-parameters and defaults that it has."""
+"""Test that the stubs beside the runtime's modules have each public name of the modules, and no other,
+with its parameters and defaults."""
 
 import ast
 import importlib

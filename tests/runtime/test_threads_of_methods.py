@@ -1,6 +1,5 @@
-"""Threads that share the large layers of a method, on the twin: the outputs of one thread, in whatever
-way an execution begins and ends.
-"""
+"""Test threads that share the large layers of a method, on the twin: the outputs are those of one
+thread, in every order of the begin and the end of executions."""
 
 import os
 import signal

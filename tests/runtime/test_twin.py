@@ -1,4 +1,4 @@
-"""A run on the twin: the fixtures' outputs, the memories' sizes, the log, the errors."""
+"""Test a run on the twin: the fixtures' outputs, the memories' sizes, the log, the errors."""
 
 import gc
 import weakref

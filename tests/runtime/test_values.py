@@ -1,5 +1,6 @@
-"""Values of every kind in and out, tensors between methods, attributes and state: one script, on the
-twin and on the boards. Lists are in no exporter's signatures, so these programs are made here."""
+"""Test values of every kind as inputs and outputs, tensors between methods, attributes and state: one
+script, on the twin and on the boards. No exporter writes lists as inputs, so these programs are made
+here."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Generated wrong calls of the whole Python API: each parameter of each public function gets values of
-wrong types and ranges, and methods are called on objects that are not open or not loaded. A call works
-or raises picotorch.Error, whose message names a subject and a remedy."""
+"""Make wrong calls of the whole Python API: each parameter of each public function gets values of wrong
+types and ranges, and methods are called on objects that are not open or not loaded. A call works or
+raises picotorch.Error, whose message names a subject and a remedy."""
 
 import importlib
 import inspect

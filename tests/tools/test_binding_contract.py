@@ -1,5 +1,5 @@
-"""host/_picotorch/contract.py has each name that a binding reads of picotorch's objects, and each that
-picotorch reads of a binding; CPython's binding works without picotorch, numpy and torch."""
+"""Test that host/_picotorch/contract.py has each name that a binding reads of picotorch's objects, and
+each that picotorch reads of a binding. CPython's binding works without picotorch, numpy and torch."""
 
 import ast
 import inspect

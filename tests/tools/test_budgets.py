@@ -1,4 +1,4 @@
-"""tests/budgets.toml, and the tests that take limits from it."""
+"""Test tests/budgets.toml, and the tests that read limits from it."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""A page states a figure only where a program writes it, a test compares it, or code or the world set
+"""Test the figures in the pages: a program writes each, a test compares it, or code or the world set
 it."""
 
 import re

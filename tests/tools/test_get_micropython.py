@@ -1,4 +1,5 @@
-"""tools/get_micropython.py: the trees it takes, their check, and how it reads apt's configuration."""
+"""Test tools/get_micropython.py: the trees that it accepts, their check, and its reader of apt's
+configuration."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""tools/get_rp2.py: the libraries of MicroPython's port rp2, and the trees that it takes."""
+"""Test tools/get_rp2.py: the libraries of MicroPython's port rp2, and the trees that it accepts."""
 
 import pytest
 from support.tool import load_tool

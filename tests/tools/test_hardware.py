@@ -1,4 +1,4 @@
-"""tools/hardware.py: the table of boards that users have run picotorch on."""
+"""Test tools/hardware.py: the table of boards on which users have run picotorch."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""The folders of tests/: tools and tests do not import each other, and helpers lie in tests/support."""
+"""Test the folders of tests/: tools and tests do not import each other, and helpers lie in
+tests/support."""
 
 import ast
 import sys

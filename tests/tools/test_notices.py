@@ -1,4 +1,4 @@
-"""The wheel has the notices of all third parties whose code its binaries contain."""
+"""Test that the wheel has the notices of all third parties whose code its binaries contain."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""README.md and docs/ agree with the code: figures, code blocks, shown output, links, named tests."""
+"""Compare README.md and docs/ with the code: figures, code blocks, shown output, links, named tests."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
+"""Test that the same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
 
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
-"""tools/requirements: each package that make installs has a version and hashes, which pip holds to."""
+"""Test tools/requirements: each package that make installs has a version and hashes, which pip checks.
+"""
 
 import hashlib
 import re

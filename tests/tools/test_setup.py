@@ -1,4 +1,5 @@
-"""The set-up says what is missing, does nothing twice, and never leaves a stale host extension."""
+"""Test the set-up: it reports missing parts, does nothing twice, and never leaves a stale host
+extension."""
 
 import argparse
 import os

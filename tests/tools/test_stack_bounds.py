@@ -1,4 +1,4 @@
-"""The bounds of tools/stack_bounds.py: of small programs, and of the firmware of each board."""
+"""Test the bounds of tools/stack_bounds.py: of small programs, and of the firmware of each board."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The forbidden-symbol check sees what it is there for."""
+"""Test that the check for forbidden symbols detects them."""
 
 import subprocess
 import sys

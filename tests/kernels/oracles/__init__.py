@@ -1,4 +1,4 @@
-"""An oracle in numpy for each operator: random arguments, and what comes out."""
+"""Define an oracle in numpy for each operator: random arguments, and the result."""
 
 from . import (  # noqa: F401
     affine,

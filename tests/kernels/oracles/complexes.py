@@ -1,6 +1,6 @@
 """Oracles of complex numbers: Fourier transforms, from real tensors and back, and arithmetic.
 
-What is computed exactly is computed here of the parts, in their type, by PyTorch's formulas: numpy's
+Exact results are computed here from the parts, in their type, by PyTorch's formulas: numpy's
 own products of complex64 differ in the last bit where the processor has a fused multiply-add.
 """
 

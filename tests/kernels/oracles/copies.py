@@ -1,4 +1,5 @@
-"""Oracles of what moves elements: copies, views, parts, arrangements, and of what makes tensors."""
+"""Oracles of operators that move elements: copies, views, parts, arrangements, and operators that make
+tensors."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Oracles of random numbers: those of seed 0, as the output lies in memory."""
+"""Oracles of random numbers: the numbers of seed 0, in the order of the output in memory."""
 
 import numpy as np
 from support.random_numbers import normal, random_bits, uniform

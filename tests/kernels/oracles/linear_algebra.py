@@ -1,6 +1,6 @@
 """Oracles of inverses, linear equations, determinants and factors of matrices.
 
-Factors whose signs or order are any are multiplied: what comes out is the matrix, or the identity.
+Factors whose signs or order are arbitrary are multiplied: the result is the matrix, or the identity.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Oracles of operators on numbers, and of those between numbers and tensors, in Python."""
+"""Oracles of operators on numbers, and on numbers with tensors, in Python."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Oracles of what reads or writes where indices and masks point."""
+"""Oracles of operators that read or write by indices and masks."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Oracles of matrix products, convolutions, distances, and of what works on images."""
+"""Oracles of matrix products, convolutions, distances, and operators on pictures."""
 
 import numpy as np
 from support.kernel_call import Tensor

@@ -1,4 +1,4 @@
-"""Oracles of what reduces dims, and of what goes along one: softmax, cumulated sums, sort."""
+"""Oracles of reductions, and of operators along one dim: softmax, cumulated sums, sort."""
 
 import numpy as np
 from support.kernel_call import DTYPES as CODES

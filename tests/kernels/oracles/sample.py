@@ -1,11 +1,11 @@
-"""The samples that oracles give: arguments of an operator, and its results by numpy.
+"""Samples of oracles: arguments of an operator, and its results by numpy.
 
     @oracle("aten::neg.out")
     def neg(draw, operator):
         x = draw.values(draw.shape(), draw.pick("int8", "float32"))
         return Sample([draw.tensor(x)], -x)
 
-An oracle draws only what the operator accepts, from hypothesis or a seed.
+An oracle draws only arguments that the operator accepts, from hypothesis or a seed.
 """
 
 import dataclasses

@@ -1,16 +1,16 @@
 """Do one job in a worker: export programs, run them on both runtimes, compare.
 
-A job gives results: dicts of name, group, status, message and call. Statuses:
-  same            both runtimes give the same
-  as PyTorch      they differ, and picotorch gives what PyTorch does
-  only picotorch  ExecuTorch refuses, and picotorch gives what PyTorch does
-  both refuse
+A job returns results: dicts of name, group, status, message and call. Statuses:
+  same            both runtimes have the same outputs
+  as PyTorch      they differ, and picotorch has PyTorch's outputs
+  only picotorch  ExecuTorch rejects the program, and picotorch has PyTorch's outputs
+  both refuse     both reject the program
   no kernel       picotorch lacks an operator that ExecuTorch has
-  refused         picotorch refuses what ExecuTorch runs
-  differs         they differ, and picotorch's is not PyTorch's
-  not exported    ExecuTorch's exporter refuses
+  refused         picotorch rejects a program that ExecuTorch runs
+  differs         they differ, and picotorch's outputs are not PyTorch's
+  not exported    ExecuTorch's exporter rejects the model
   aborted         ExecuTorch's runtime ended the process (the parent notes it)
-  crashed         the twin did
+  crashed         the twin ended the process
 """
 
 import functools

@@ -3,7 +3,7 @@
 dialect.
 
 Each file has the calls of one operator: `calls`, a JSON list with the arguments of each, and arrays.
-An argument [name, dim order] is a tensor; "out" is that of the result. Needs the `export` extra.
+An argument [name, dim order] is a tensor; "out" is the result. Needs the `export` extra.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the bundled programs of the tests, tests/models/bundled/*.bpte, with ExecuTorch's devtools.
 
-Needs the `export` extra. Prints what ExecuTorch's own runtime says of each test set.
+Needs the `export` extra. Prints the result of ExecuTorch's own runtime for each test set.
 """
 
 import logging

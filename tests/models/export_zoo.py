@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Export the model zoo with ExecuTorch and write the committed fixtures.
 
-Needs the `export` extra. With its versions the same bytes come out every time; on another
-kind of CPU the expected outputs may differ in their last bits, as ExecuTorch's kernels do.
+Needs the `export` extra. With its versions the bytes are the same every time. On another kind of CPU
+the last bits of the expected outputs may differ, as ExecuTorch's kernels do.
 """
 
 import argparse

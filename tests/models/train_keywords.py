@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Train the keyword-spotting model of the zoo on synthetic words, and write tests/models/keywords.npz.
 
-Needs the `export` extra. Another kind of CPU may give other weights.
+Needs the `export` extra. The weights may differ on another kind of CPU.
 """
 
 import sys

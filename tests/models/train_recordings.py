@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Train the keyword-spotting model of the zoo on a human voice, and write tests/boards/recorded_words.
 
-The classes are the recordings of support/recordings.py. What it learns from: the recordings faster and
-slower, earlier and later, louder and softer, with noise. Writes model.pte, and expected.npz: what
-PyTorch gives for each recording as it is. Needs the `export` extra, and `make recordings`. Another kind
-of CPU may give other weights.
+The classes are the recordings of support/recordings.py. The training data are the recordings faster and
+slower, earlier and later, louder and softer, with noise. Writes model.pte, and expected.npz: PyTorch's
+outputs for each unchanged recording. Needs the `export` extra, and `make recordings`. The weights may
+differ on another kind of CPU.
 """
 
 import sys

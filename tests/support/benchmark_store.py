@@ -1,7 +1,7 @@
-"""Reads the int8 models of the benchmark: programs that ExecuTorch exported for kinds of cores.
+"""Read the int8 models of the benchmark: programs that ExecuTorch exported for kinds of cores.
 
-The programs for M3, M4 and M55 differ in the sizes of scratch tensors, those for M55 also in what
-linear layers add. Inputs and outputs are the same; the outputs are the dialect's own.
+The programs for M3, M4 and M55 differ in the sizes of scratch tensors, those for M55 also in the
+constants that linear layers add. Inputs and outputs are the same; the outputs are the dialect's own.
 """
 
 from dataclasses import dataclass

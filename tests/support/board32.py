@@ -1,5 +1,5 @@
-"""A board that is a process of 32 bits of this machine: MicroPython as on the boards, the C module and
-kernels with gcc's sanitizers, from tests/runtime/board32."""
+"""Build a board that is a process of 32 bits of this machine: MicroPython as on the boards, the C
+module and kernels with gcc's sanitizers, from tests/runtime/board32."""
 
 import functools
 import os

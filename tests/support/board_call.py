@@ -1,4 +1,4 @@
-"""Runs single operators on an emulated board and on the twin, many cases in one boot.
+"""Run single operators on an emulated board and on the twin, many cases in one boot.
 
 Arguments of a case are those of kernel_call.call.
 
@@ -8,11 +8,11 @@ Arguments of a case are those of kernel_call.call.
         assert not result.difference(case.on_twin("mps2-an386"))
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment, `last` to the end of what can be read; Case(..., prepare=True) lets checks prepare constants.
-A refusal is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes around tensors
-and behind the scratch are checked on both; a fault on the board raises with the case. The program is
-tests/on_board/operators, built when it is out of date (a few seconds a board); from a shell: make
-operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
+alignment, `last` to the end of readable memory; Case(..., prepare=True) lets checks pack constants.
+An error is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes around tensors
+and behind the scratch memory are checked on both; a fault on the board raises with the case. The
+program is tests/on_board/operators, built when it is out of date (a few seconds a board); from a shell:
+make operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
 """
 
 import dataclasses

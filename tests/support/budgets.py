@@ -1,6 +1,6 @@
-"""Budgets: upper limits in bytes and instructions, as tests/budgets.toml lists them.
+"""Budgets: upper limits in bytes and instructions, from tests/budgets.toml.
 
-    python tests/support/budgets.py     # make budgets: run the tests that have one, and write the file
+python tests/support/budgets.py     # make budgets: run the tests that have one, and write the file
 """
 
 import os

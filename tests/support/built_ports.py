@@ -1,4 +1,4 @@
-"""MicroPython's own ports with picotorch inside, and how a script gets into them."""
+"""Build MicroPython's own ports with picotorch inside, and run scripts in them."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Checks that are common to failing calls of the command line."""
+"""Checks for all failing calls of the command line."""
 
 
 def assert_error(result, name, *words):

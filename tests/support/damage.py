@@ -1,11 +1,11 @@
-"""Damages a fixture's program in every way of a kind and runs what comes of it on the twin.
+"""Damage a fixture's program in every way of a kind and run the results on the twin.
 
     python damage.py flips add_1
 
 The kinds data_truncations and data_flips damage the fixture's .ptd file instead.
 
-Prints a JSON object: how many ended with which error ("ok": none), and what ended otherwise or took
-too long. tests/hostile/test_damage.py runs it in a process of its own, which may crash.
+Prints a JSON object: the number of runs by error ("ok": none), and the runs that ended otherwise or
+took too long. tests/hostile/test_damage.py runs it in a process of its own, which may crash.
 """
 
 import collections

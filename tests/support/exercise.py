@@ -1,8 +1,7 @@
-"""Uses all that a program offers, as a file that is not trusted: whatever it says, each call works or
-raises a named Error.
+"""Use everything that a program offers, as an untrusted file: each call works or raises a named Error.
 
-Memories have exactly the bytes that are asked for, each an allocation of its own, so that a sanitizer
-sees the first byte beside them.
+Memories have exactly the requested bytes, each an allocation of its own, so that a sanitizer
+detects the first byte beside them.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""The five networks' programs as picotorch export made them, with what it stated of them.
+"""Read the programs of the five networks as picotorch export made them, with its report of them.
 
-    build/conformance/bin/python tests/support/export_store.py     # exports them again
+build/conformance/bin/python tests/support/export_store.py     # exports them again
 """
 
 import json

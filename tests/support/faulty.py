@@ -1,5 +1,5 @@
-"""The program of the tests of faults: counts its executions in a buffer, then looks up what it is asked
-for, so that it can fail after it has changed its state."""
+"""Make the program of the tests of faults: it counts its executions in a buffer, then looks up an index
+of its input, so that it can fail after it has changed its state."""
 
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, delegate_call, plan, program, tensor

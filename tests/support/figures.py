@@ -2,9 +2,8 @@
 
     figures.record("damage", "flips_add_1", files=1200, refused={"InvalidProgram": 1100})
 
-leaves build/reliability/damage/flips_add_1.json. tools/reliability.py puts the parts of a subject
-together: numbers are added, of those whose names start with largest_ the maximum is taken, dicts are
-joined by key.
+writes build/reliability/damage/flips_add_1.json. tools/reliability.py joins the parts of a subject:
+it adds numbers, takes the maximum of those whose names start with largest_, and joins dicts by key.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs of fixtures on the twin and on boards, and what of them is compared."""
+"""Run fixtures on the twin and on boards, and compare the results."""
 
 import functools
 

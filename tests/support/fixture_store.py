@@ -1,6 +1,6 @@
-"""Reads the committed fixtures: programs of ExecuTorch's exporter, inputs, expected outputs.
+"""Read the committed fixtures: programs of ExecuTorch's exporter, inputs, expected outputs.
 
-They are written by tests/models/export_zoo.py; the format is described in tests/models/zoo/store.py.
+tests/models/export_zoo.py writes them; tests/models/zoo/store.py describes the format.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Programs that flash, replaced by one that keeps its arguments; none of them is installed else."""
+"""Replace the programs that flash by one that records its arguments; none of them is installed here."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""Builds .pte and .ptd files with Google's flatbuffers package, from dicts, along schema/program.toml
+"""Build .pte and .ptd files with Google's flatbuffers package, from dicts, along schema/program.toml
 and schema/flat_tensor.toml.
 
     build({"version": 0, "execution_plan": [{"name": "forward", "values": [int_value(3)], ...}]})
     build_data({"segments": [{"offset": 0, "size": 16}], "named_data": [...]}, weights)
 
-A table is a dict of its fields; a union is `(member name, dict)`. The same dict given twice is one
-table, referred to twice. Nothing is checked, so a test can write what no exporter would.
+A table is a dict of its fields; a union is `(member name, dict)`. The same dict in two places is one
+table, referred to twice. Nothing is checked, so a test can write files that no exporter would.
 """
 
 import pathlib

@@ -1,15 +1,15 @@
-"""Hostile calls of single operators: of the kinds that the signature names, with any values.
+"""Make hostile calls of single operators: arguments of the kinds in the signature, with any values.
 
-    HostileCall(Draw(data)).run()      # the outcome, or an exception that says what went wrong
+    HostileCall(Draw(data)).run()      # the outcome, or an exception that describes the fault
     BoundaryCall(Draw(data)).run()     # the same with sizes 0 and 1, and numbers 0, 1 and -1
 
-A call is an example of an operator (example_calls.py, random_operators.py) of which some arguments were
-changed by what the bytes of `data` say: sizes, dtypes, dim orders, numbers, lists, data, who shares
-memory with whom, which tensors are dynamic and with which sizes and bounds, what is constant, what is
-prepared. Every memory has exactly the bytes that its tensors need, so that a sanitizer sees the first
-byte beside it. What a loader sees to holds: data lies at multiples of 4 (8 where elements have 8
-bytes), dim orders are permutations, a tensor has at most LARGEST bytes, a dynamic one is within its
-bound; beside a size of 0 the others may be huge.
+A call starts from an example of an operator (example_calls.py, random_operators.py). The bytes of
+`data` change some of its arguments: sizes, dtypes, dim orders, numbers, lists, data, shared memory,
+which tensors are dynamic and with which sizes and bounds, what is constant, what is packed. Every
+memory has exactly the bytes that its tensors need, so that a sanitizer detects the first byte beside
+it. The guarantees of a loader hold: data lies at multiples of 4 (8 where elements have 8 bytes), dim
+orders are permutations, a tensor has at most LARGEST bytes, and a dynamic one is within its bound.
+Beside a size of 0 the others may be huge.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Programs put together from hostile calls: well-formed files that no exporter would write.
+"""Make programs of hostile calls: well-formed files that no exporter would write.
 
     assembled(Draw(data))      # the bytes of a program
 
-Some hostile calls (hostile_calls.py) become instructions of one method. Their tensors lie where the
-bytes of `data` say in the same planned buffers, so that an instruction writes over what another has
-checked, reads or goes by: indices, masks, scratch, conditions. Numbers become variables that other
+Some hostile calls (hostile_calls.py) become instructions of one method. The bytes of `data` place their
+tensors in the same planned buffers, so that an instruction writes over bytes that another has checked,
+reads or depends on: indices, masks, scratch, conditions. Numbers become variables that other
 instructions write; jumps, moves, views and delegates stand between the calls. A few arguments and
-entries of the plan are then others than they should be.
+entries of the plan then get wrong values.
 """
 
 import collections

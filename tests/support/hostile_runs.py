@@ -1,5 +1,5 @@
-"""Runs a part of the random calls or programs with the compiler's sanitizers, and records how each
-ended."""
+"""Run a part of the random calls or programs with the compiler's sanitizers, and record each outcome.
+"""
 
 import json
 from pathlib import Path

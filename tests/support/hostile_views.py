@@ -1,5 +1,5 @@
-"""Programs of a few tensors, nearly all views of one another: well-formed files that no exporter would
-write. Where the data of a tensor lies is worked out at load from all of their instructions together.
+"""Make programs of a few tensors, nearly all views of one another: well-formed files that no exporter
+would write. A load finds the data of a tensor from all of their instructions together.
 
     assembled(Draw(data))      # the bytes of a program
 """

@@ -1,9 +1,9 @@
-"""The parts of an image that other versions of picotorch have to understand, besides the records:
-shortcuts of calls, and constants prepared for each core. image.lock lists them for the fixtures.
+"""List the parts of a .ptm file that other versions of picotorch have to read, besides the records:
+variants of calls, and constants packed for each core. image.lock has them for the fixtures.
 
     PYTHONPATH=tests .venv/bin/python -m support.image_format
 
-adds the lines of new fixtures, and writes all again where PT_PTM_MAGIC has changed.
+adds the lines of new fixtures, and writes all lines again if PT_PTM_MAGIC has changed.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""An environment of its own with the wheel of this checkout."""
+"""Make an environment of its own with the wheel of this checkout."""
 
 import subprocess
 import sys

@@ -1,11 +1,11 @@
-"""Calls one kernel on the host, outside any program: for the tests of the kernels.
+"""Call one kernel on the host, outside any program: for the tests of the kernels.
 
     result = call("aten::add.out", x, y, 1, out)     # out: an array that is written, also returned
 
 An argument is a numpy array or a `Tensor` (an array with a dim order), an int, bool, float, str, None,
-a list of these, in the order of the operator's signature. Outputs are given like inputs; arrays are
-never written in place: the outputs come back. Every tensor lies between guard bytes of its memory,
-which no kernel may write and, on the extension with sanitizers, none may read. The same object given
+a list of these, in the order of the operator's signature. Outputs are passed like inputs; arrays are
+never written in place: call returns the outputs. Every tensor lies between guard bytes of its memory,
+which no kernel may write and, on the extension with sanitizers, none may read. The same object passed
 twice is the same tensor.
 """
 

@@ -1,5 +1,5 @@
-"""A call of every operator of kernels/core/registry/operators.def that takes its kernel a while: more
-than three times as much work as may lie between two polls.
+"""Define a long call of every operator of kernels/core/registry/operators.def: more than three times as
+much work as may lie between two polls.
 
     LONG["aten::add.out"]       # the arguments, as for kernel_call.call
 

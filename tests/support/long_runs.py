@@ -1,4 +1,4 @@
-"""Programs that take longer than anybody waits, to interrupt them."""
+"""Make programs that run for a very long time, to interrupt them."""
 
 from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
 from support.programs import call, plan, program, tensor

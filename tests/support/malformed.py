@@ -1,10 +1,10 @@
-"""Malformed files: real ones of the fixtures with one thing changed, by what is wrong with them.
+"""Make malformed files: real files of the fixtures with one thing changed, sorted by the fault.
 
     for file in malformed.files("operator index"): file.label, file.pte, file.errors
 
-Deterministic. KINDS names every kind; a kind's function yields (fixture, what was changed, bytes). The
-file is refused with one of the kind's errors, or, where it has none, accepted by contract: ExecuTorch
-accepts it, too, and it runs. The modules malformed_* define the kinds.
+Deterministic. KINDS names every kind; a kind's function yields (fixture, change, bytes). The file is
+rejected with one of the kind's errors. A file of a kind without errors is accepted by contract:
+ExecuTorch accepts it, too, and it runs. The modules malformed_* define the kinds.
 
     python malformed.py GROUP       # each file of a group on the twin, a line each, then their digest
 

@@ -1,5 +1,5 @@
-"""Malformed files: calls with too few, too many and other arguments than their operator takes, of every
-signature that an operator has.
+"""Malformed files: calls with too few, too many or wrong arguments, of every signature that an operator
+has.
 
 A program of a fixture stands for each signature; where no fixture has it, one made of example_calls.
 """

@@ -1,4 +1,4 @@
-"""Unusual files that are none the worse: what ExecuTorch accepts by contract. Each loads and runs."""
+"""Unusual files that ExecuTorch accepts by contract. Each loads and runs."""
 
 import struct
 

@@ -1,5 +1,5 @@
-"""Malformed files: what fields must not say. Enumerations, sizes, dim orders, names, what is left out,
-and instructions without an end."""
+"""Malformed files: invalid fields. Enumerations, sizes, dim orders, names, missing fields, and
+instructions without an end."""
 
 from support.flatbuffer_builder import bool_value
 from support.malformed import INVALID, kind, parts

@@ -1,4 +1,4 @@
-"""Runs of a model on a Pico, by real mpremote, with the heap locked, beside the twin."""
+"""Run a model on a Pico, by real mpremote, with the heap locked, and on the twin."""
 
 import binascii
 import subprocess

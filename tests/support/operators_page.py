@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Write the tables of docs/operators.md: each operator, the dtypes that its kernel takes, and why it
-refuses the others. Kernels are called to find out."""
+"""Write the tables of docs/operators.md: each operator, the dtypes that its kernel supports, and its
+error for the others. Kernels are called to find out."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""Answers to the question that the library asks while an instruction takes long."""
+"""Answer the polls of the library during a long instruction."""
 
 from _picotorch_c import ffi
 

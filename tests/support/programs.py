@@ -1,4 +1,5 @@
-"""Small programs for the tests, made with flatbuffer_builder: what no exporter would write, too."""
+"""Make small programs for the tests with flatbuffer_builder, also programs that no exporter would
+write."""
 
 import copy
 import struct

@@ -1,4 +1,4 @@
-"""PyTorch's dtype promotion, written out for the references that kernels are held against."""
+"""PyTorch's dtype promotion, written out for the references of kernels."""
 
 import numpy as np
 

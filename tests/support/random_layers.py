@@ -1,6 +1,5 @@
-"""Calls of convolutions and matrix products with random shapes and numbers: each function returns the
-operator and its arguments, for support.kernel_call.call, the same for a seed.
-"""
+"""Make calls of convolutions and matrix products with random shapes and numbers: each function returns
+the operator and its arguments, for support.kernel_call.call, the same for a seed."""
 
 import numpy as np
 from support.kernel_call import Tensor, channels_last

@@ -1,4 +1,4 @@
-"""The random numbers of a seed, in numpy: as pt_random in picotorch.h documents them."""
+"""Compute the random numbers of a seed in numpy, as pt_random in picotorch.h documents them."""
 
 import numpy as np
 

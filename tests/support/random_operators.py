@@ -1,8 +1,8 @@
-"""Random calls of the int8 operators, by class, from fixed seeds: for tests on every core.
+"""Make random calls of the int8 operators, by class, from fixed seeds: for tests on every core.
 
-They keep to what a program may hold, not to what exporters write: channels that are no multiple of
-anything, kernels larger than the input, groups and dilation, offsets and multipliers at their limits,
-sums that wrap around, scratch tensors of any size, data at any multiple of 4.
+They stay within the limits of a program, not within the habits of exporters: channels that are no
+multiple of anything, kernels larger than the input, groups and dilation, offsets and multipliers at
+their limits, sums that wrap around, scratch tensors of any size, data at any multiple of 4.
 """
 
 import functools

@@ -1,11 +1,11 @@
-"""Records of a method that a test writes itself, checked and run by the core: for tests of kernels.
+"""Write records of a method in a test, to check and run them by the core: for tests of kernels.
 
-    context = Context()
-    context.set_memory(POOL, pool)          # a pt_method_record at 0, and what it refers to
-    context.put_method(...)
-    code = context.check(0)
-    context.start(0)
-    code = context.execute()
+context = Context()
+context.set_memory(POOL, pool)          # a pt_method_record at 0, and the records that it refers to
+context.put_method(...)
+code = context.check(0)
+context.start(0)
+code = context.execute()
 """
 
 import struct

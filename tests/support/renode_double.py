@@ -1,11 +1,11 @@
-"""Stands in for Renode 1.16.1 where there is none: runs the same firmware and job on QEMU.
+"""Stand in for Renode 1.16.1 where it is missing: run the same firmware and job on QEMU.
 
     python renode_double.py -r RESULTS --variable NAME:VALUE ... FILE.robot ...
 
-Takes the arguments of renode-test, and gives its .robot files the keywords of Renode that
-tests/boards/renode uses, in Robot Framework itself. A command of the monitor that is not in COMMANDS is
-an error. Each address that the firmware uses on QEMU has to be on the platform. It shows that what
-surrounds Renode is right (files, variables, comparisons), not that Renode runs the firmware.
+Accepts the arguments of renode-test, and defines the keywords of Renode that the .robot files of
+tests/boards/renode use, in Robot Framework itself. A command of the monitor that is not in COMMANDS is
+an error. Each address that the firmware uses on QEMU has to be on the platform. The double shows that
+files, variables and comparisons are right, not that Renode runs the firmware.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""The library without Python, tests/hostile/fuzz/library.c, built by gcc with its sanitizers for 64 and
-for 32 bits: replays inputs."""
+"""Replay inputs in the library without Python, tests/hostile/fuzz/library.c, built by gcc with its
+sanitizers for 64 and for 32 bits."""
 
 import functools
 import os

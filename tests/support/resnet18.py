@@ -1,6 +1,5 @@
-"""The convolutions of a ResNet-18 for images of 224 x 224, one after the other, as a program of some
-kilobytes: its weights are planned memory, zeros.
-"""
+"""Make a program of the convolutions of a ResNet-18 for pictures of 224 x 224, one after the other. It
+has some kilobytes: its weights are planned memory, zeros."""
 
 from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
 from support.programs import call, plan, program, tensor

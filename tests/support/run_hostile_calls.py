@@ -1,8 +1,8 @@
-"""Run many random calls of operators with sanitizers, in parts; a part that has ended is not run again.
+"""Run many random calls of operators with sanitizers, in parts; a finished part is not run again.
 
     python tests/support/run_hostile_calls.py --kind boundary --calls 200000
 
-leaves the outcome of each part in build/hostile_calls. Parts of another build are run again.
+writes the outcome of each part to build/hostile_calls. Parts of another build are run again.
 """
 
 import argparse

@@ -1,6 +1,7 @@
-"""The twin's extension once more, with the compiler's address and undefined-behaviour sanitizers.
+"""Build the twin's extension a second time, with the compiler's address and undefined-behaviour
+sanitizers.
 
-    python sanitized.py FOLDER COMPILER FLAGS       # builds it into a folder
+python sanitized.py FOLDER COMPILER FLAGS       # builds it into a folder
 """
 
 import ctypes

@@ -1,5 +1,5 @@
-"""The indices that topk gives of equal elements: ExecuTorch and PyTorch say nothing of them, but they
-follow from the steps of C++'s partial_sort, nth_element and sort as the GNU library takes them."""
+"""Compute the indices that topk returns for equal elements. ExecuTorch and PyTorch do not define them,
+but they follow from the steps of C++'s partial_sort, nth_element and sort in the GNU library."""
 
 FEW = 64  # times k elements, or more: k of them are kept in a heap
 MIN_PARTED = 17

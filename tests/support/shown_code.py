@@ -1,4 +1,4 @@
-"""The code and the commands that a page shows, run in an environment."""
+"""Run the code and the commands of a page in an environment."""
 
 import re
 import subprocess

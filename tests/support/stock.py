@@ -1,6 +1,6 @@
-"""Stock MicroPython, built from its own ports as they are, and how files and a script get into it.
+"""Build stock MicroPython from its own ports, unchanged, and copy files and a script into it.
 
-    python stock.py        # builds the firmware of a Pico, which takes longest
+python stock.py        # builds the firmware of a Pico, which takes longest
 """
 
 import functools

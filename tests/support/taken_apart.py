@@ -1,11 +1,11 @@
-"""Takes real files apart: their tables as the dicts that flatbuffer_builder builds from, and where each
-table lies.
+"""Read real files into dicts: their tables as flatbuffer_builder accepts them, and the place of each
+table.
 
-    part = Parts(fixture.pte)                     # PROGRAM unless `format` says otherwise
+    part = Parts(fixture.pte)                     # PROGRAM unless `format` names another
     for place in part.places("KernelCall.op_index"):
         data = part.changed(place, 7)             # the file with that one field changed
 
-A place is a path of keys and indexes into `part.tables`. A file that is put together again has the same
+A place is a path of keys and indexes into `part.tables`. A file that is built again has the same
 tables and data, in another order of bytes.
 """
 

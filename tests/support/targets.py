@@ -1,4 +1,4 @@
-"""Runs a script of tests/on_board on the twin or on an emulated board: one script, one result."""
+"""Run a script of tests/on_board on the twin or on an emulated board: one script, one result."""
 
 import contextlib
 import functools

@@ -1,4 +1,5 @@
-"""Parameters of tests for which make test builds the firmware of some boards only, or that are many."""
+"""Select parameters of tests, if make test builds the firmware of some boards only, or if there are
+many."""
 
 import os
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Loads a program of tools/, for the test of that program. No test borrows code from a tool."""
+"""Load a program of tools/, for the test of that program. No test borrows code from a tool."""
 
 import importlib.util
 import sys

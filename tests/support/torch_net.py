@@ -1,4 +1,4 @@
-"""A torch module of a function and the layers that it takes."""
+"""Make a torch module of a function and the layers that it uses."""
 
 from torch import nn
 

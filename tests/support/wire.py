@@ -1,4 +1,4 @@
-"""An emulated board with MicroPython's prompt behind a TCP port, and a wire to it that can fail."""
+"""Connect to an emulated board with MicroPython's prompt behind a TCP port, by a wire that can fail."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""From a model of the zoo to a .pte and its .ptd files, and a summary of what is in them."""
+"""Export a model of the zoo to a .pte and its .ptd files, with a summary of their contents."""
 
 import io
 import math

@@ -1,4 +1,5 @@
-"""Expected outputs: ExecuTorch's own runtime, held against eager PyTorch, or the Cortex-M dialect's."""
+"""Compute expected outputs: by ExecuTorch's own runtime, compared with eager PyTorch, or by the
+Cortex-M dialect."""
 
 import copy
 import tempfile

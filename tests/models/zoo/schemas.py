@@ -1,4 +1,4 @@
-"""The signatures of operators, as their `.out` schemas give them."""
+"""The signatures of operators, from their `.out` schemas."""
 
 import executorch.exir.passes.dim_order_ops_registry  # noqa: F401  registers dim_order_ops
 import executorch.exir.passes.executorch_prim_ops_registry  # noqa: F401  registers executorch_prim

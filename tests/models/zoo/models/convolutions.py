@@ -1,4 +1,5 @@
-"""aten::convolution in its forms. Not square and not symmetric, so that no axis is confused."""
+"""aten::convolution in its variants. Shapes are not square and not symmetric, so that no axis is
+confused."""
 
 import torch
 from models.zoo.registry import Data, Model, fixture

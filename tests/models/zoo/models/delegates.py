@@ -1,4 +1,4 @@
-"""Programs whose parts are handed to the demonstration backends of ExecuTorch, and to one of ours.
+"""Programs whose parts are delegated to the demonstration backends of ExecuTorch, and to one of ours.
 
 ExecuTorch's Python runtime has none of these backends, so the expected outputs are PyTorch's. The
 tests define the backends in tests/on_board/backends.py.

@@ -1,4 +1,4 @@
-"""Operators of torch.linalg, none of which ExecuTorch has kernels for."""
+"""Operators of torch.linalg, for which ExecuTorch has no kernels."""
 
 import torch
 from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture

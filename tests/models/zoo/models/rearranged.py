@@ -1,4 +1,4 @@
-"""Operators that write, take, repeat or resample where indices, masks, edges or positions say."""
+"""Operators that write, copy, repeat or resample by indices, masks, edges or positions."""
 
 import torch
 import torch.nn.functional as F

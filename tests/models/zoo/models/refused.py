@@ -1,4 +1,4 @@
-"""Programs that picotorch is to refuse, with the names of all that it lacks."""
+"""Programs that picotorch rejects, with the names of everything that it lacks."""
 
 import torch
 import torch.nn.functional as F

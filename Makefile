@@ -44,7 +44,7 @@ test: python ## Set up, then run the tests on the host and on a board of each ki
 	@$(SETUP) firmware --board $(BOARD) --variant repl
 	.venv/bin/python tests/run.py -m "not thorough" $(PYTEST)
 
-##@ Set-up, step by step (each target also does the ones it needs)
+##@ Set-up, step by step (each target also does the steps before it)
 
 .PHONY: packages
 packages: ## Install the missing Debian packages: compilers and emulator
@@ -94,12 +94,12 @@ riscv: ## Install compiler and emulator for the tests on RISC-V
 	@$(SETUP) riscv
 
 .PHONY: arm64
-arm64: python ## Install compiler and emulator for 64-bit Arm, run tests/kernels/test_arm64.py; Debian removes gcc-multilib then
+arm64: python ## Install compiler and emulator for 64-bit Arm (Debian then removes gcc-multilib), and run tests/kernels/test_arm64.py
 	@$(SETUP) arm64
 	.venv/bin/python -m pytest -q tests/kernels/test_arm64.py
 
 .PHONY: recordings
-recordings: ## Install the recordings of spoken words that a test listens to
+recordings: ## Install the recordings of spoken words for a test
 	@$(SETUP) recordings
 
 .PHONY: rp2
@@ -143,7 +143,7 @@ cycles: all-firmware ## Estimate the cycles of the models on all cores, as table
 	.venv/bin/python tests/benchmark/cycles.py
 
 .PHONY: twin-speed
-twin-speed: python ## Measure how long the models take on the host twin, by each kind of vectors, as table and JSON
+twin-speed: python ## Measure the time of the models on the host twin, by each kind of vectors, as table and JSON
 	.venv/bin/python tests/benchmark/twin_speed.py
 
 .PHONY: performance
@@ -160,22 +160,22 @@ performance: all-firmware ## Measure everything in docs/performance.md, and writ
 	.venv/bin/python tools/readme.py
 
 .PHONY: reliability
-reliability: all-firmware ## Run the tests that try to break it, and write the figures of docs/reliability.md
+reliability: all-firmware ## Run the tests that try to break picotorch, and write the figures of docs/reliability.md
 	rm -rf build/reliability
 	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 	.venv/bin/python tools/readme.py
 
 .PHONY: hostile-calls
-hostile-calls: python ## Call all operators at the boundary of sizes and numbers, with sanitizers (CALLS=200000 KIND=boundary|hostile); goes on where it was ended
+hostile-calls: python ## Call all operators at the boundary of sizes and numbers, with sanitizers (CALLS=200000 KIND=boundary|hostile); continues at the call where the last run ended
 	.venv/bin/python tests/support/run_hostile_calls.py --kind $(KIND) --calls $(CALLS)
 
 .PHONY: images
-images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test-all: a part of them)
+images: all-firmware ## Run every fixture and benchmark model as a compiled method on every board (make test-all: a part of them)
 	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
 
 .PHONY: budgets
-budgets: all-firmware ## Write tests/budgets.toml: run the tests with limits of bytes and instructions, and set these 1 % above
+budgets: all-firmware ## Write tests/budgets.toml: run the tests with limits of bytes and instructions, and set each limit 1 % above the result
 	.venv/bin/python tests/support/budgets.py $(PYTEST)
 
 .PHONY: size
@@ -232,7 +232,7 @@ fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TA
 	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 .PHONY: pages
-pages: all-firmware ## Run the commands that pages of docs/ show, and write what they print
+pages: all-firmware ## Run the commands that pages of docs/ show, and write their output
 	.venv/bin/python tools/pages.py $(shell grep -l '```console' docs/*.md)
 	.venv/bin/python tests/support/operators_page.py
 
@@ -246,11 +246,11 @@ check: venv style ## Check style, and run the tests that need no firmware (a min
 everything: all-firmware ports riscv rp2 recordings
 
 .PHONY: test-all everything
-test-all: everything ## Run every test: those of make test, long ones, all boards, MicroPython's ports, Pico, RISC-V
+test-all: everything ## Run every test: those of make test, long tests, all boards, MicroPython's ports, Pico, RISC-V
 	.venv/bin/python tests/run.py $(PYTEST)
 
 .PHONY: test-rest
-test-rest: everything ## Run the tests that make test leaves out
+test-rest: everything ## Run the tests that make test omits
 	.venv/bin/python tests/run.py -m thorough $(PYTEST)
 
 .PHONY: lint
@@ -294,7 +294,7 @@ symbols: all-firmware ## Check that the kernels have no malloc, no foreign funct
 ##@ Other
 
 .PHONY: clean
-clean: ## Remove the build results; .venv and the MicroPython tree stay
+clean: ## Remove the build results, but not .venv and the MicroPython tree
 	rm -rf build/firmware build/firmware-kernels build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
 		build/pycache build/extension build/wheel dist
 

@@ -160,7 +160,7 @@ ARCHITECTURES = {
     "marian": both("marian"),
     "pegasus": both("pegasus"),
     "t5": both("t5", T5),
-    # images
+    # pictures
     "beit": vision("beit"),
     "clip vision": vision("clip_vision_model"),
     "convnext": vision("convnext", STAGES, 64),

@@ -72,7 +72,7 @@ def main():
         return 0 if names else 2
     start, results = time.monotonic(), []
     if arguments.jobs > 1:
-        export(names[0])  # what exporting looks up once, the processes have then
+        export(names[0])  # so that the processes share the look-ups of the exporter
 
     def take(entry):
         results.append(entry)

@@ -43,9 +43,9 @@ MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep
 DENSE = ", dense"
 # Measured in C as well, on boards without MicroPython: there the call counts.
 SMALL = ["add_1", "softmax_2x2", "linear_5"]
-# Where weights are: those of the program alone, or packed in the pool too.
+# The place of weights: in the program alone, or packed in the pool too.
 WEIGHTS = ("none", "pool")
-# Figures that are compared: those of the anchor.
+# Figures that are compared with the anchor's.
 COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
 
 

@@ -42,7 +42,7 @@ from benchmark.bench import ANCHOR, keep, shown  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BOARDS = [name for name in boards.full_board_names() if name.startswith("mps")]
-# What is checked when the image is opened: the verification, and the make's switches.
+# Checks when the compiled method is opened: the verification, and the switches of make.
 OPENED = {"trusted": ("MINIMAL", []), "walk": ("RECORDS", ["CHECKS=1"]),
           "strict": ("STRICT", ["CHECKS=1"])}
 COMPARED = ("load", "execute", "flash", "besides", "ram")  # with the anchor; load: walk
@@ -127,7 +127,7 @@ def measure(name, board, folder):
         **instructions_to_open(folder, board),
         "execute": fastest_execute, "min_execute": execute,
         "image": len(image.data), "prepared": image.parts.prepared,
-        "constants": ptm_writer.compile_ptm(program).parts.constants,  # image's own may be fewer
+        "constants": ptm_writer.compile_ptm(program).parts.constants,  # the file itself may have fewer
         "planned": planned, "temp": minimum, "stack": stack, "besides": ram - planned - minimum,
         "ram": ram + stack, "temp_fastest": fastest,
         "ram_fastest": ram + fastest - minimum + fastest_stack,

@@ -45,7 +45,7 @@ SPARSE = "int8_deep_autoencoder"
 SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # whose linear layers skip zeros
 OVERHEAD = 1000  # instructions around execute() that the board does not count
 EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
-EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of images too, and poll
+EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of .ptm files too, and poll
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})")
 
@@ -216,7 +216,7 @@ def trace(board, one, is_logged=True):
         (folder / "job").write_bytes(make_job(one).to_bytes())
         lines = run(emulator.emulator_command(board, firmware, folder / "job"), folder)
         sums = weighed(board.core, instructions, lines)
-        for _ in lines:  # what follows, so that the emulator comes to its end
+        for _ in lines:  # the rest, so that the emulator ends
             pass
         report = (folder / "report").read_text()
     figures = dict(re.findall(r"^(\w+)=(\d+)$", report, re.MULTILINE))
@@ -241,7 +241,7 @@ def operators(one, sums):
     if len(by_call) != len(calls) + 1:
         return {}
     for i, (count, _, usual, _) in by_call.items():
-        sums = found.setdefault(calls[max(0, i - 1)], [0, 0])  # what comes before goes to the first
+        sums = found.setdefault(calls[max(0, i - 1)], [0, 0])  # earlier counts belong to the first
         sums[0] += count
         sums[1] += round(usual)
     return found
@@ -319,7 +319,7 @@ def main(names, models, modes, functions, output):
             if DENSE not in model or board in SKIPPING]
     for model, board in track(todo, "Tracing", transient=True):
         board, is_int8 = boards.load_board(board), model in benchmark_store.NAMES
-        for prepare in modes if is_int8 else modes[:1]:  # no others prepare
+        for prepare in modes if is_int8 else modes[:1]:  # no other cores pack weights
             found = [estimate(model, board, prepare)]
             found += [estimate(model, board, prepare, True, of_ptm) for of_ptm in (False, True)
                       if is_int8 and prefers_more(model, board, prepare, of_ptm)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 OBJDUMP = "arm-none-eabi-objdump"
-# objdump knows vector instructions only by the name of their architecture
+# objdump decodes vector instructions only if it gets the name of their architecture
 ARCHITECTURES = {"cortex-m55": ["-marmv8.1-m.main"]}
 LISTED = re.compile(r"^ *([0-9a-f]+):\t([0-9a-f]{4}(?: [0-9a-f]{4})?) *\t(\S+)(?:\t([^@;<]*))?")
 CONDITION = r"(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)"
@@ -46,7 +46,7 @@ KINDS = [(kind, re.compile(pattern)) for kind, pattern in [
     ("float store", r"vstr"),
     ("float", r"v(add|sub|n?mul|abs|neg|cmpe?|cvt\w?|rint\w|sel(eq|vs|ge|gt)|maxnm|minnm)"),
 ]]
-VECTOR = re.compile(r"vpst|vpt|vpnot|vctp")  # besides those with a vector register
+VECTOR = re.compile(r"vpst|vpt|vpnot|vctp")  # in addition to instructions with a vector register
 WITHOUT_RESULT = {"compare", "store", "stores", "branch", "predicate", "nop", "system", "float store"}
 STORING = {"store", "stores", "float store"}
 LOADING = {"load", "loads", "float load"}

@@ -159,7 +159,7 @@ def write(results):
                          if is_less == less} for less in (False, True)}
         call = call_of(models[False].values())
         tables["usual"][core] = table(models[False].values(), call)
-        # All others have the same loops with any temp memory
+        # All others have the same loops with any size of scratch memory
         with_macs = [[row for row in rows if row[2][3]] for rows in models[True].values()]
         tables["less"][core] = {name: factors for name, factors in table(with_macs, call).items()
                                 if not name.startswith(by_size.OTHERS)}

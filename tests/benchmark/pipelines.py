@@ -43,7 +43,7 @@ class Step:
 
     reads: tuple = ()  # (register, stage)
     writes: tuple = ()  # (register, latency)
-    units: tuple = ()  # (unit, cycles that it is taken)
+    units: tuple = ()  # (unit, cycles in which it is busy)
     cycles: int = 1  # until another may issue
     alone: bool = False  # nothing issues beside it
     early: "Step | None" = None  # M7: as the first of a cycle it may run in the earlier ALU
@@ -134,7 +134,7 @@ def _first(step, ready, free):
 class CortexM7(Pipeline):
     """Two in a cycle, an earlier and a later ALU, branches predicted (cycles.Predictor)."""
 
-    # Of what there is one in a cycle
+    # Units that issue once in a cycle
     SINGLE = {"store", "product", "shifter", "field", "branch", "float"}
     USES = {"load": {"load"}, "store": {"store"}, "product": {"product"}, "branch": {"branch"},
             "extend": {"field"}, "field": {"field"}, "packed": {"field"}, "float": {"float"},

@@ -54,7 +54,7 @@ def test_images_are_measured(name, tmp_path):
     assert entry["besides"] <= 600
     assert entry["ram"] == entry["planned"] + entry["temp"] + entry["besides"] + entry["stack"]
     assert entry["ratio"]["load"] < 0.2 and entry["ratio"]["execute"] < 0.45
-    if name == "int8_ds_cnn":  # of --optimize size; by default there is more temp memory
+    if name == "int8_ds_cnn":  # of --optimize size; the default has more scratch memory
         assert entry["ratio"]["ram"] <= 0.75
         fastest = entry["ram_fastest"] - entry["ram"]
         assert fastest >= entry["temp_fastest"] - entry["temp"] > 0

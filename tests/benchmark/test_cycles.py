@@ -41,7 +41,7 @@ def cycles(core, text, taken=False, mispredicted=False):
     return model.run(model.start, code(text), taken, mispredicted)[0]
 
 
-# ---- tables: what one instruction adds behind another
+# ---- tables: the cycles that one instruction adds behind another
 
 LOAD = "ldr r0, [r1, #4]"
 TABLES = [
@@ -107,7 +107,7 @@ PIPELINES = [
     ("m7", "ldrb r3, [r1]; nop; add r0, r3, r2", False, 3),  # nor is a byte
     ("m7", "ldr r3, [r1]; nop; ldr r0, [r3]", False, 3),  # an address is needed a cycle earlier
     ("m7", "ldr r3, [r1], #4; ldr r0, [r1], #4", False, 2),  # a moved one at once
-    ("m7", "ldr r3, [r1]; str r3, [r2]", False, 1),  # what is stored later
+    ("m7", "ldr r3, [r1]; str r3, [r2]", False, 1),  # the value of a later store
     ("m7", "add r0, r1, r2; eor r3, r0, r4", False, 1),  # the earlier ALU's sum goes to the later one
     ("m7", "eor r0, r1, r2; add r3, r0, r4", False, 2),  # not from the later one
     ("m7", "str r0, [r1]; str r2, [r3]", False, 2),
@@ -143,7 +143,7 @@ PIPELINES = [
      False, 6),
     ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # beat by beat
     ("m55", "vmul.i32 q0, q1, q2; vadd.i32 q3, q0, q4", False, 3),  # a product's a cycle later
-    ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # but for a store
+    ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # except for a store
     ("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 17),  # a gather: a cycle a lane
     ("m55", "vldrw.u32 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 5),
     ("m55", "ldr r0, [r1]; add r2, r0, r3", False, 3),
@@ -296,7 +296,7 @@ Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
 
 def test_blocks_are_executed_from_the_fifth_start_to_the_stop():
     blocks = Blocks(read_listing(LISTING))
-    # three times: two branches taken, one not; the block that the log says was not run is left out
+    # three times: two branches taken, one not; the block that the log marks as not run is left out
     assert list(blocks.executed(LOG)) == [("0x7f01", 0x200), ("0x7f02", 0x200), ("0x7f02", 0x200),
                                           ("0x7f02", 0x208)]
     assert [one.mnemonic for one in blocks.code["0x7f02"]] == ["ldr", "ldr.w", "bne.n"]
@@ -334,7 +334,7 @@ def test_the_emulator_counts_the_blocks_that_it_logs(name):
     board = load_board("mps2-an386")
     counted, logged = (trace(board, request(name, board, "none"), is_logged)[0]
                        for is_logged in (False, True))
-    # the log has twice what was broken off at the counter's registers
+    # the log has the block twice that an access to the counter's registers interrupted
     assert logged.pop((0, "pt_counter_start"))[0] > counted.pop((0, "pt_counter_start"))[0]
     assert counted == logged
 
@@ -354,7 +354,7 @@ def test_calls_are_those_of_operators_as_the_tracer_of_the_method_counts_them(bo
     measured = cycles_of_size.measured_operators(request("int8_ds_cnn", board, "none"), board.name)
     assert measured.keys() == traced.keys()
     for operator, (instructions, _) in traced.items():
-        assert abs(instructions - measured[operator]) < 500  # with what lies around calls and execute
+        assert abs(instructions - measured[operator]) < 500  # with those around calls
 
 
 def test_single_pixels_take_flash_and_instructions_and_save_cycles(tmp_path):

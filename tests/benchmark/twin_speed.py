@@ -27,7 +27,7 @@ from support.resnet18 import resnet18  # noqa: E402
 from support.vectors import KINDS  # noqa: E402
 
 OUTPUT = ROOT / "build/twin_speed.json"
-BOARD = "mps2-an386"  # whose programs are taken
+BOARD = "mps2-an386"  # the core of the programs
 FLOAT_MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025")
 SECONDS = 2  # of a model
 THREADS = (1, 2, 4, 8)

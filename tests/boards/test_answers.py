@@ -100,7 +100,7 @@ def test_an_answer_is_read(value, shape):
     assert answers.read(repr(value), shape) == value
 
 
-# ---- commands on a board whose answers are replaced
+# ---- commands on a board with replaced answers
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_every_board_does(name, board):
         assert_same(small(request, board), board)
 
 
-# ---- what fails
+# ---- failures
 
 
 def assert_same_error(request, *parts):
@@ -134,7 +134,7 @@ def test_another_number_than_the_program_was_exported_with_is_refused():
             request = request_of(name)
             request.inputs = list(request.inputs)
             request.inputs[i] = request.inputs[i] + 1
-            result = running.run(request, BOARD)  # the twin compares before it asks the library
+            result = running.run(request, BOARD)  # the twin compares before it calls the library
             assert f"input {i}: is not the value that the program was exported with" in result.message
             refused += 1
     assert refused > 1
@@ -171,7 +171,7 @@ def test_damage_is_found_as_on_the_twin():
     assert 0 in codes and len(codes) > 1
 
 
-# ---- the command line, and images of one model
+# ---- the command line, and programs for one model
 
 
 def test_it_is_of_a_board(call):

@@ -141,7 +141,7 @@ def test_a_setting_that_is_not_one_line_is_refused(settings):
         Job().add_settings("settings", settings)
 
 
-# ---- what goes wrong on a new board
+# ---- faults of a new board
 
 ADD = fixture_store.load("add_5").path
 RUN = ("run", ADD, "--board", "mps2-an386")

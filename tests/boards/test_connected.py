@@ -78,7 +78,7 @@ def test_the_report_of_a_run_for_people(call, board):
                  "heap free set up"):
         assert line in out
     assert "the model was sent into the heap; instructions are those of mps2-an386" in out
-    assert out.count("  estimated  ") == 1  # of the cycles: our firmware does not say its clock
+    assert out.count("  estimated  ") == 1  # of the cycles: our firmware does not report its clock
 
 
 @pytest.mark.thorough

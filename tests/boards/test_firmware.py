@@ -295,7 +295,7 @@ def test_copies_are_exact_at_every_alignment(board_name):
     assert boot(board_name, COPIES).lines == ["checked"]
 
 
-# Of ARMv7-M; expected_fault() says what other architectures have.
+# ARMv7-M's; expected_fault() has those of other architectures.
 FAULTS = {
     "unaligned": ("UsageFault", "CFSR 01000000"),
     "address": ("BusFault", "BFAR fffffff0"),
@@ -491,7 +491,7 @@ def test_the_firmware_fits_its_memory(board_name, variant, record_property):
     assert text + data <= board.code.size
 
 
-# -- what the compiler made of the kernels ------------------------------------------
+# -- the code of the kernels ---------------------------------------------------------
 
 FUSED = re.compile(r"\tvfn?m[as]\w*\.f\d+")
 VECTOR = re.compile(r"\tv\w+\.f\d+\tq\d.*")

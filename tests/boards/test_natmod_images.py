@@ -25,7 +25,7 @@ OF_EACH_KIND = [(arch, target) for arch, target in TARGETS
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
-LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
+LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the compiled method of "casts"
 
 
 def pte(name):
@@ -170,7 +170,7 @@ def test_kernels_are_the_same_with_and_without_pte_files():
     assert {name for name in included if name.startswith(("core/", "picotorch/"))} == {
         "core/generated/operator_arguments.h", *public}
     asking = {name: re.findall("PT_.*_PROGRAMS.*", text) for name, text in texts.items()}
-    # The module checks images, so the other half of this condition is true.
+    # The module checks .ptm files, so the other half of this condition is true.
     assert {name: lines for name, lines in asking.items() if lines} == {
         "cortex_m/convolution.c": ["PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)"]}
 

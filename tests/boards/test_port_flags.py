@@ -27,7 +27,7 @@ FLAGS = {
     "samd": f"{M4F} -std=c99 -Wdouble-promotion",
 }
 PROBE = '_Static_assert(sizeof(1.0) == sizeof(double), "a constant is read as a float");\n'
-# What a port says of itself, as far as our sources ask.
+# A port's settings that our sources read.
 CONFIG = """\
 #include <alloca.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ typedef uintptr_t mp_uint_t;
 typedef long mp_off_t;
 """
 HAL = "static inline mp_uint_t mp_hal_ticks_cpu(void) { return 0; }\n"
-# How MicroPython's py/mkrules.mk compiles a user C module, without what does not matter here.
+# The options of MicroPython's py/mkrules.mk for a user C module that matter here.
 MAKEFILE = """\
 CROSS_COMPILE := arm-none-eabi-
 USERMOD_DIR := {root}/port/module

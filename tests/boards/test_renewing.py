@@ -136,7 +136,7 @@ def test_a_module_of_another_version_is_renewed(call, board, has, monkeypatch):
     monkeypatch.setattr(installing.picotorch, "__version__", "9.9")
     has(MODULE, ["aten::mul.out"])
     failed = behind_progress(call("deploy", MUL, "--port", board.port))
-    assert_error(failed, "NotSupported", "this computer 9.9")  # as our firmware's stays what it was
+    assert_error(failed, "NotSupported", "this computer 9.9")  # as our firmware's stays unchanged
     module = native_module.link("armv7emsp", ["aten::mul.out"]).read_bytes()
     assert on_board(board, MODULE) == checksum(module)
 

@@ -14,7 +14,7 @@ from picotorch.run.device import protocol
 pytestmark = pytest.mark.thorough
 
 REPLACING = (protocol.ON_BOARD / "replacing.py").read_text()
-STEPS = 40  # more than any replacement takes
+STEPS = 40  # more steps than any replacement has
 SETS = {  # paths, the main one first or last, and those of them that were there
     "one": (["m.pte"], ["m.pte"]),
     "one that is new": (["m.pte"], []),
@@ -35,7 +35,7 @@ class Disk:
         self.replaces = replaces
         self.files = dict(files)
         self.steps = 0
-        self.fault = None  # (step, what is raised there)
+        self.fault = None  # (step, exception raised there)
 
     def _step(self):
         self.steps += 1

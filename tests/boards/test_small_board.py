@@ -117,7 +117,7 @@ def test_the_counter_counts_what_that_of_another_board_with_the_core_does(firmwa
     assert abs(count - counted(SAME_CORE, None, is_bare)) < 200
 
 
-# ---- what does not fit
+# ---- models and programs that do not fit
 
 
 @pytest.fixture

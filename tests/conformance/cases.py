@@ -71,7 +71,7 @@ def run_operator(operator, counts, bench, alone=False, skip=()):
     samples = [sample for sample in operator.samples(counts) if sample.name not in skip]
     for those in ([sample for sample in samples if not sample.dtype.is_complex],
                   [sample for sample in samples if sample.dtype.is_complex]):
-        yield from _run_samples(those, bench, alone)  # complex ones apart: ExecuTorch refuses most
+        yield from _run_samples(those, bench, alone)  # complex ones apart: ExecuTorch rejects most
 
 
 def _run_samples(samples, bench, alone):

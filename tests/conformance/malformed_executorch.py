@@ -28,13 +28,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 SECONDS = 30  # for one file; a loop without an end runs 10,000,000 instructions
-LARGEST = 1 << 27  # bytes of an input that a file can ask for
+LARGEST = 1 << 27  # maximum bytes of an input
 VERIFICATIONS = ("InternalConsistency", "Minimal", "picotorch")
 OUTCOMES = ("refused", "accepted", "crashed", "hung")
 CONTRACT = "contract"
 PAGE = ROOT / "docs" / "reliability.md"
 PAGE_EVERY, PAGE_GROUPS = 20, ("tables", "references", "fields", "calls")
-# Without Minimal: what comes of a file depends on the memory behind it, and differs from run to run
+# Without Minimal: the outcome of a file depends on the memory behind it, and differs from run to run
 PAGE_ROWS = {"InternalConsistency": "InternalConsistency, the strict one",
              "picotorch": "picotorch, strict"}
 
@@ -166,7 +166,7 @@ def one_process(files, verification):
     return outcomes, -process.exitcode
 
 
-# ---- what it all comes to
+# ---- results
 
 
 def show(results):

@@ -38,7 +38,7 @@ def sh(*command):
     done = subprocess.run(list(map(str, command)), cwd=FOLDER, env=environment, text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr  # where the emulator shows what a board says
+    return done.stdout + done.stderr  # where the emulator shows the board's output
 
 
 def make(target, folder):

@@ -138,7 +138,7 @@ def test_maps_that_do_not_merge():
         MergedDataMap.load([])
 
 
-# ---- what load finds and refuses, here and on the boards
+# ---- data that load finds and rejects, here and on the boards
 
 HUGE = 1 << 63
 # file or None, how the error begins

@@ -200,7 +200,7 @@ def test_an_image_keeps_what_the_program_needs():
     assert image.data == ptm_writer.compile_ptm(fixture.pte).data
 
 
-# ---- what is refused
+# ---- errors
 
 
 def sized(*sizes):

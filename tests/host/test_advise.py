@@ -94,7 +94,7 @@ def test_every_program_can_be_advised_on(call):
         assert call("advise", fixture.path, "--method", method)[0] == 0, fixture.name
 
 
-# ---- images, in which layers share tensors, and constants are left out
+# ---- compiled methods, in which layers share tensors, and constants are omitted
 
 
 def images():

@@ -15,7 +15,7 @@ from support.targets import BOARDS
 FOLDER = Path(__file__).resolve().parents[1] / "models" / "bundled"
 PASSING, FAILING = FOLDER / "passing.bpte", FOLDER / "failing.bpte"
 TARGETS = ("host", *BOARDS)
-# What ExecuTorch's runtime says of each set; tests/models/export_bundled.py prints it
+# The result of ExecuTorch's runtime for each set; tests/models/export_bundled.py prints it
 EXECUTORCH = {PASSING: {"forward": [True, True, True], "scale": [True]},
               FAILING: {"forward": [True, False, False, True]}}
 

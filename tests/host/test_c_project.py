@@ -32,7 +32,7 @@ OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io"
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MAX_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 PACKING = {"pt_pack_weights", "pt_pack_layer_dsp", "pt_pack_layer_v6m", "pt_pack_rows_dsp"}
-MAX_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
+MAX_OF_ANCHOR = 0.75  # with packed weights, of ExecuTorch's flash with the program
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 
@@ -42,7 +42,7 @@ def sh(*command, status=0):
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     done = subprocess.run(list(map(str, command)), env=environment, text=True, capture_output=True)
     assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr  # where the emulator shows what a board says
+    return done.stdout + done.stderr  # where the emulator shows the board's output
 
 
 def image_of(fixture):
@@ -565,7 +565,7 @@ def test_the_library_says_that_its_path_has_a_space(tmp_path):
     assert "the path of kernels.mk has a space: make cannot use it" in text
 
 
-# ---- what is written
+# ---- written files
 
 def test_quantization_is_in_the_header(tmp_path):
     image, _ = write(tmp_path, "int8_io_ds_cnn")

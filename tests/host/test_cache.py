@@ -102,4 +102,4 @@ def test_size_runs_boards_at_the_same_time(call, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     entry = json.loads(call("size", MODEL, "--json")[1])
     assert all(board["time"] for board in entry["boards"] if board["built"])
-    assert len(boards) >= 2 and max(map(boards.count, boards)) <= 2 * 2  # two sizes of temp memory
+    assert len(boards) >= 2 and max(map(boards.count, boards)) <= 2 * 2  # two sizes of scratch memory

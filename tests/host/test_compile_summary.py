@@ -138,7 +138,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
     slow = project(call, tmp_path / "slow")
     assert fast["after"]["temp"] == fast["temp_fastest"] > fast["min_temp"] == slow["after"]["temp"]
     times = [method["time"]["instructions"] for method in (fast, slow)]
-    assert times[0] < 0.88 * times[1]  # slow takes what of the planned memory is idle
+    assert times[0] < 0.88 * times[1]  # slow uses idle planned memory
     assert fast["other_temp"]["temp"] == slow["after"]["temp"]
     for one, other in ((fast, slow), (slow, fast)):
         for key in ("instructions", "cycles"):
@@ -262,7 +262,7 @@ def test_flash_by_part(call, compiled):
     assert entry["library"]["flash"] < 0.6 * board["kernels"]["core_and_kernels"]  # it reads .pte files
 
 
-# ---- prepared weights
+# ---- packed weights
 
 
 def model(name, tmp_path):

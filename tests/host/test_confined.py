@@ -13,7 +13,7 @@ from picotorch.export import sandbox
 
 pytestmark = pytest.mark.skipif(not sandbox.version(), reason="this computer has no Landlock")
 
-# Tries each statement of argv[1]; prints what came of it.
+# Executes each statement of argv[1] and prints its outcome.
 TRY = """
 import json, os, shutil, signal, socket, subprocess, sys
 found = []

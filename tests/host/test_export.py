@@ -490,7 +490,7 @@ def test_int8_in_one_command(call, torch, network, images, tmp_path, core):
     assert all(name.startswith(("cortex_m::", "aten::view_copy", "dim_order_ops::"))
                for name in operators(call, out))
     assert [layer["layer"] for layer in entry["layers"]] == ["0", "3", "4", "7"]
-    assert entry["layers"][0]["value"] == "relu"  # what was fused with the convolution
+    assert entry["layers"][0]["value"] == "relu"  # the operator that was fused with the convolution
     assert all(layer["dtype"] == "int8" and layer["sqnr"] > 25 for layer in entry["layers"])
     assert set(entry["accuracy"]) == {"pytorch", "program"}
 

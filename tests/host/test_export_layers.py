@@ -141,7 +141,7 @@ def changed_twice(m, x):
     return m[1](y) + y + z
 
 
-# {name: (module, sizes of the input)}: changes in place of what others take, too
+# {name: (module, sizes of the input)}: also changes in place of a value that others read
 CHANGES = {
     "view": (net(changed_view, conv(3, 4, 3), conv(4, 4, 3)), IMAGE),
     "item": (net(changed_item, lambda: nn.Conv1d(3, 4, 3), lambda: nn.Conv1d(4, 4, 3)), SEQUENCE),

@@ -218,7 +218,7 @@ def test_constant_masks_take_out_later_tokens(name, scale):
 def test_masks_that_are_inputs_take_out_later_tokens(name, scale):
     make, calibration, mask = INPUTS[name]
     samples = [(*inputs, calibration) for inputs in scores(scale)]
-    # values of a single token go beyond those of averages, which alone calibration saw
+    # values of a single token exceed the averages, and calibration saw only averages
     min_sqnr = 0 if name.endswith("unseen") else MIN_SQNR
     check(make(), samples, (*samples[0][:3], mask), min_sqnr)
 

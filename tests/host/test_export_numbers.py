@@ -215,7 +215,7 @@ def test_functions_see_values(names):
     check_functions({name: FUNCTIONS[name] for name in names})
 
 
-# {name: a function of two tensors of which it takes nothing of the second, which is far wider}
+# {name: a function of two tensors that uses nothing of the second, which is far wider}
 CHOICES = {
     "where": lambda y, z: torch.where(y < 1, y, z),
     "elu": lambda y, z: torch.where(y > 0, y, 9 * (y + 0.01).log()),

@@ -500,7 +500,7 @@ def sum_of_pools(m, x):
     return F.adaptive_avg_pool2d(x, (2, None)) + F.adaptive_max_pool2d(x, (2, 6))
 
 
-# {name: (module, sizes of the input)}: one layer of these, or its form, was refused or left in float
+# {name: (module, sizes of the input)}: one of the layers was rejected or left in float
 LAYERS = {
     "same": lambda: (nn.Conv2d(3, 4, 3, padding="same"), (1, 3, 8, 8)),
     "same_even": lambda: (nn.Conv2d(3, 4, (2, 4), padding="same", dilation=(1, 2)), (1, 3, 8, 8)),

@@ -10,7 +10,7 @@ from support import fixture_store
 pytestmark = pytest.mark.check
 
 MODEL = str(fixture_store.load("int8_ds_cnn").path)
-# What takes long, and what belongs to other commands
+# Modules that load slowly, and modules of other commands
 FOREIGN = {"asyncio", "concurrent.futures", "email", "executorch", "flatbuffers", "http.client",
            "logging", "mpremote", "rich", "serial", "subprocess", "torch", "unittest", "urllib.request",
            "picotorch.measure.advising", "picotorch.compile", "picotorch.deploy",

@@ -43,7 +43,7 @@ COMMANDS = [
 ]
 FAIL = [["run", "there_is_no_such.pte"]]
 
-# Python tells of each socket, look-up and request before it is made; nothing can take the hook away.
+# Python reports each socket, look-up and request before it is made; nothing can remove the hook.
 WATCHED = """
 import json, sys
 seen = []

@@ -67,7 +67,7 @@ def random_program(seed):
     written = list(inputs)
     steps = []
     for _ in range(generator.randint(1, 12)):
-        # a program reads what it has written, and now and then what it never wrote
+        # a program reads bytes that it has written, and sometimes bytes that it never wrote
         known = written if generator.random() < 0.9 and written else values
         step = Step([generator.choice(known) for _ in range(generator.randint(0, 3))],
                     [generator.choice(values) for _ in range(generator.randint(0, 2))])

@@ -279,7 +279,7 @@ def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
     assert one_chip(call, "--chip", "alif_e7")["measured_on"] is None
 
 
-# ---- what the figures are
+# ---- figures
 
 
 def test_objects_of_the_library_are_as_large(tmp_path):
@@ -592,7 +592,7 @@ def test_flash_of_an_elf_file(tmp_path):
         flash_bytes(file)
 
 
-# ---- images
+# ---- compiled methods
 
 
 @pytest.mark.thorough
@@ -633,7 +633,7 @@ def test_a_firmware_without_the_kernels_bounds_no_stack(tmp_path, monkeypatch):
     assert stack.bound_on(None, ["aten::add.out", "picotorch::gru.out"]) is None
 
 
-# ---- what is unknown never fits
+# ---- unknown needs never fit
 
 
 @pytest.fixture(params=["none", "mps2-an386-run", "mps2-an385-run", "elf"])

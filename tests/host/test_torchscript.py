@@ -257,7 +257,7 @@ def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tm
     assert export("pass", "--unconfined")[0] == 0
 
 
-# Starts a command on a kernel without what argv[1] lists: its system calls fail as they do there.
+# Starts a command on a kernel without the features in argv[1]: their system calls fail.
 WITHOUT = """
 import ctypes, errno, os, struct, sys
 from picotorch.export import sandbox as c

@@ -22,7 +22,7 @@ BUNDLED = str(fixture_store.load("add_5").path.parents[2] / "models" / "bundled"
 SECONDS = 60  # for a call that waits
 COMMANDS = {name: cli.cli.get_command(None, name) for name in cli.cli.list_commands(None)}
 
-# Calls that are right but for what is added; "{}" is a folder of the test
+# Calls that are right except for the added arguments; "{}" is a folder of the test
 RIGHT = {
     "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "completion": ["bash"],
     "examples": [],
@@ -33,7 +33,7 @@ ONLY_A_MODEL = [MODEL]  # of the other commands
 WRONG_NUMBERS = ("abc", "-1", "nan", "1,5")
 WRONG_FILES = ("{}/missing", "{}/folder", "{}/fifo")
 WRONG_OUTPUTS = ("{}/missing/out", "{}/folder")
-# Of values that their own type does not refuse
+# Values that their own type accepts
 OTHERS = {
     "--method": ["nix"], "--port": ["nix", "/dev/nix", "socket://nix", "rfc2217://localhost:1"],
     "--backend": ["nix", "nix:Nix", "os:nix", "os:getcwd"],
@@ -43,7 +43,7 @@ OTHERS = {
     "--shape": ["", "1,x", "1:float99", "-1"],
     "--listen": ["nix", "tcp:", "tcp:99999", "pty:1"],
 }
-SUBJECTS = {"--sizes": ["input"], "--planned-size": ["planned buffer"]}  # what their values say
+SUBJECTS = {"--sizes": ["input"], "--planned-size": ["planned buffer"]}  # the meaning of their values
 NOT_TRIED = {("flash", "--port")}  # a dry run opens none
 FILES = ("{}/missing.pte", "{}/folder", "{}/fifo", "{}/empty.pte", "{}/text.pte", "{}/half.pte",
          "{}/damaged.pte", "/dev/null")

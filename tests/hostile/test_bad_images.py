@@ -154,7 +154,7 @@ def load(data):
     return method
 
 
-# ---- what the walk and the kernels' checks refuse
+# ---- faults that the walk and the kernels' checks reject
 
 CASES = {}
 
@@ -829,7 +829,7 @@ def test_a_shorter_image_is_refused():
 
 # ---- words changed at random
 
-MUTATIONS = 100  # of each image
+MUTATIONS = 100  # of each .ptm file
 TRANSFORMS = ("fft2", "rfft", "stft")
 
 

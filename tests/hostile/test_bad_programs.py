@@ -528,7 +528,7 @@ def table_that_contains_itself():
     return bytes(data)
 
 
-# ---- what comes of them
+# ---- outcomes
 
 
 @pytest.mark.parametrize("name", CASES)

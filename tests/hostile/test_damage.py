@@ -62,7 +62,7 @@ def test_a_truncated_program_never_loads():
 def test_a_board_says_the_same_of_damaged_programs(name, board):
     data = fixture_store.load(name).pte
     programs = [*list(damage.flips(data))[::STEP], *list(damage.truncations(data))[::STEP]]
-    for part in (programs[::2], programs[1::2]):  # the heap holds the names of as many
+    for part in (programs[::2], programs[1::2]):  # the heap has room for the names of as many
         job = Job({f"model{i}": program for i, (_, program) in enumerate(part)})
         wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
         lines = run_script("damaged.py", job, board).lines

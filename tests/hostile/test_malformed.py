@@ -97,7 +97,7 @@ def test_what_they_are_made_from_runs():
     """So it is the one change that is refused; also of what is taken apart and put together."""
     of_calls = malformed.of_group("calls")
     names = {name for kind, name in counts() if kind not in of_calls}
-    names.remove("none_input")  # None is what the caller has to give
+    names.remove("none_input")  # None stands for values that the caller sets
     fixtures = [fixture for fixture in fixture_store.load_all() if fixture.name in names]
     assert len(fixtures) > 30
     for fixture in fixtures:
@@ -115,7 +115,7 @@ def test_the_calls_that_are_changed_fit():
     for signature in signatures:
         source, operator, part, *_ = malformed_calls.prepared(signature)
         outcome = exercise.outcome(part.data, thorough=False)
-        # with inputs of zeros some are refused as they run
+        # with inputs of zeros some are rejected during the run
         assert outcome in ("ok", "InvalidArgument", "InvalidType"), (source, operator)
 
 

@@ -35,13 +35,13 @@ RUNS_AFTER = 1024  # refusals
 # `make reliability` tries all sizes; without it one in so many of large memories is left out.
 STEP = 4  # bytes
 MAX_PLANNED = 16384  # sizes of a planned buffer
-PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels prepare weights
+PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels pack weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
-# `make reliability` takes all boards whose heap holds the script.
+# `make reliability` runs on all boards whose heap has room for the script.
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
 # What a boot of a board gets
 MAX_FIXTURES = 24
-ROOM = 0.9  # of the memory for jobs, which holds the script, too
+ROOM = 0.9  # of the memory for jobs, which also has the script
 
 
 def job_of(fixtures, **settings):
@@ -152,7 +152,7 @@ def test_every_outcome_on_a_board(board, batch):
     figures.record("memory_boards", part, wrong=0, **tried)
 
 
-# ---- what is asked for at other times than load
+# ---- requests at other times than load
 
 
 def half_addmm(temp):
@@ -248,7 +248,7 @@ def check_run(method, meta, fixture, run):
         fixture_store.assert_close(actual, expected, fixture.methods[run.method]["outputs"][i]["dtype"])
 
 
-# ---- the watch over what lies beside
+# ---- the check of the bytes beside the memories
 
 
 def test_a_write_beside_the_memories_ends_a_script():

@@ -14,7 +14,7 @@ def floats(n, **options):
     return Tensor(np.zeros(n, np.float32), **options)
 """
 
-# What is wrong: a script that does it to eight elements, and what the sanitizer calls it.
+# Each fault: a script that makes it with eight elements, and the sanitizer's name of it.
 WRONG = {
     "a read behind the last byte of a memory": ("""
 short = floats(8, last=True)

@@ -18,7 +18,7 @@ from replay import inputs  # noqa: E402
 
 malformed.load_kinds()
 CORPORA = sorted(path.stem for path in (FUZZ / "corpus").glob("*.tgz"))
-# Fixtures whose memories are larger than the replay grants, or that have no kernel
+# Fixtures whose memories are larger than the replay's, or that have no kernel
 NOT_LOADED = {"missing_operators", "planned_1785600", "simple_conv_256"}
 # Fixtures that run longer than the replay lets them
 NOT_EXECUTED = NOT_LOADED | {"mobilenet_v1_025", "resnet8"}

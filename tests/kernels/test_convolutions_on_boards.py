@@ -8,7 +8,7 @@ from support.kernel_call import Tensor, channels_last
 
 SHAPES = [
     # height, width, input channels, outputs, kernel, stride, padding, dilation
-    (1, 11, 8, 130, (1, 1), (1, 1), (0, 0), (1, 1)),   # more channels than a table holds
+    (1, 11, 8, 130, (1, 1), (1, 1), (0, 0), (1, 1)),   # more channels than a table has
     (1, 12, 32, 65, (1, 1), (1, 1), (0, 0), (1, 1)),
     (17, 1, 64, 3, (1, 1), (2, 1), (0, 0), (1, 1)),
     (3, 5, 4, 8, (1, 1), (1, 1), (0, 0), (1, 1)),      # one step of the loops

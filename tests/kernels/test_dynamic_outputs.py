@@ -50,7 +50,7 @@ def test_bounds_that_are_too_small_on_boards(board):
 def test_random_calls(name):
     for dynamic, static in zip(random_operators.dynamic_cases(name), random_operators.cases(name)[::5],
                                strict=True):
-        static = Case(static.operator, *static.arguments)  # without what a static call prepares
+        static = Case(static.operator, *static.arguments)  # without packed constants
         difference = "" if static.on_twin().error else dynamic.on_twin().difference(static.on_twin())
         assert not difference, f"{static}: {difference}"
 
@@ -61,7 +61,7 @@ def test_random_calls_on_boards(board):
                         for case in random_operators.dynamic_cases(name)[::2]])
 
 
-# ---- what fits a bound
+# ---- sizes within a bound
 
 SIZES = {"two dims": (2, 3), "one dim": (6,), "none": ()}
 

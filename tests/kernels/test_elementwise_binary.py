@@ -19,7 +19,7 @@ def trunc_divide(x, y):
     return quotient if x.dtype.kind == "f" else quotient * np.sign(x) * np.sign(y)
 
 
-# Operator: function of two arrays of the dtype computed in; the dtypes it refuses to compute in.
+# Operator: function of two arrays of the dtype computed in; the dtypes in which it does not compute.
 SAME = {
     "mul.out": (lambda x, y: x * y, []),
     "maximum.out": (np.maximum, []),

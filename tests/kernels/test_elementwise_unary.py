@@ -32,7 +32,7 @@ def whole(function):
 
 
 NUMBERS = [d for d in DTYPES if d != "bool"]
-# Operator: numpy's function, the dtypes it takes, its result's dtype (None: the operand's).
+# Operator: numpy's function, the dtypes it supports, its result's dtype (None: the operand's).
 OPERATORS = {
     "abs": (np.abs, DTYPES, None),
     "neg": (lambda x: -x, NUMBERS, None),

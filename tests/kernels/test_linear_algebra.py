@@ -87,7 +87,7 @@ def assert_near(one, other, ulps, size=1):
     np.testing.assert_allclose(one.astype(float), other, 0, bound)
 
 
-# ---- singular matrices: as torch gives them, by the first pivot that is 0
+# ---- singular matrices: torch's results, by the first pivot that is 0
 
 SINGULAR = [([[0, 1], [0, 1]], 1), ([[0, 0], [1, 1]], 2), ([[1, 2], [2, 4]], 2), ([[0]], 1),
             ([[1, 0, 0], [0, 0, 0], [0, 0, 1]], 2)]
@@ -353,7 +353,7 @@ def test_an_infinite_pivot():
     assert np.isnan(qr(np.float32([[INF, 1], [1, INF]]))[0]).any()
 
 
-# ---- what is refused
+# ---- errors
 
 SQUARE, WIDE, VECTOR = np.eye(2, dtype=np.float32), random(2, 3), random(2)
 

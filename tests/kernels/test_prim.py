@@ -38,7 +38,7 @@ RESULTS = {
     "sym_ite": [(True, 3, 4, 3), (False, 3, 4.5, 4.5), (True, True, 4, True)],
 }
 
-# What ExecuTorch refuses with the same error
+# Calls that ExecuTorch rejects with the same error
 WRONG_TYPES = {
     "add": [(True, 4), (True, True)], "mul": [(True, 2.5)], "floordiv": [(True, 2)],
     "truediv": [(True, 2)], "mod": [(7.5, 2)], "sym_max": [(3.5, 4), (3.5, 4.5), (True, False)],

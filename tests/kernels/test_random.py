@@ -124,7 +124,7 @@ def test_boards_draw_the_same(board):
     assert_same(board, list(random_cases()))
 
 
-# ---- whose they are
+# ---- their generator
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from support.kernel_call import Tensor
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 TOO_LITTLE = "needs more temp memory than its check asked for"
 WIDER = {"float32": "float64", "complex64": "complex128"}
-# The operators whose example, in some dtype, takes what its check asked for. Others do without.
+# The operators whose example, in some dtype, uses its requested memory. Others do without.
 ASKING = {f"aten::{name}" for name in """
     _fft_c2c.out _fft_c2r.out _fft_r2c.out _linalg_det.result _linalg_eigh.eigenvalues
     _linalg_slogdet.sign _linalg_solve_ex.result _linalg_svd.U _log_softmax.out _softmax.out

@@ -304,7 +304,7 @@ def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, ker
     assert preferred_scratch(cases[0], board) == 0
     assert_same(board, cases)
     none, maximum = [result.instructions for result in call_on_board(board, cases)]
-    assert maximum <= none <= maximum + 5  # in more temp memory a channel's numbers find room, too
+    assert maximum <= none <= maximum + 5  # more scratch memory has room for a channel's numbers, too
 
 
 @pytest.mark.parametrize("name, forms", [
@@ -316,7 +316,7 @@ def test_which_models_gain(name, forms):
     assert operators.wide_forms(program) == forms
 
 
-# ---- models, images, and builds without the forms
+# ---- models, compiled methods, and builds without the variants
 
 
 def executed(file, **options):

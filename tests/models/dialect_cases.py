@@ -172,7 +172,7 @@ def pad(draw):
     rank = draw.integer(1, 4)
     x = draw.int8(*(draw.integer(1, 4) for _ in range(rank)))
     before, after = ([0] * (4 - rank) + [draw.integer(0, 2) for _ in range(rank)] for _ in range(2))
-    trivial = x.shape[1:2] == (1,) or x.shape[2:] == (1, 1)  # the dialect takes it for channels_last
+    trivial = x.shape[1:2] == (1,) or x.shape[2:] == (1, 1)  # the dialect treats it as channels_last
     if rank == 4 and (trivial or draw.choice(0, 1)):
         x = channels_last(x)
     return [x, before, after, draw.integer(-128, 127)]

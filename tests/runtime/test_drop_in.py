@@ -38,7 +38,7 @@ def closed(data):
     return file
 
 
-# What fails, and as what
+# Failing calls, and their exceptions
 CALLS = {
     "no such method": (KeyError, lambda api: load(api).load_method("nix")),
     "no method like that": (TypeError, lambda api: load(api).load_method([])),

@@ -271,7 +271,7 @@ def test_an_array_without_elements_is_a_tensor(sizes):
     assert from_blob(np.zeros(sizes, np.float32), sizes).nbytes() == 0
 
 
-# ---- what there is on the host only
+# ---- features of the host only
 
 
 def relu_method():

@@ -149,7 +149,7 @@ INDEXED = ("input_tag", "input_tensor_meta", "input_value", "input_quantization"
            "output_tensor_meta", "output_value", "output_quantization", "is_output_dynamic",
            "memory_planned_buffer_size", "operator_name")
 
-# {function: (what makes the object that has it, valid arguments)}
+# {function: (maker of the object that has it, valid arguments)}
 CALLS = {
     "picotorch.BufferDataLoader": (None, {"buffer": pte}),
     "picotorch.FileDataLoader": (None, {"path": ptd, "buffer": lambda: bytearray(1 << 16)}),

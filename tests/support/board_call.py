@@ -42,7 +42,7 @@ PREPARED_REF = 24  # offset of pt_method_record.prepared
 STAGES = ("check", "run")
 MAX_SCRATCH = 32768  # bytes, with which all kernels are at their best
 EXACTLY = 1 << 31  # beside bytes of scratch, as in tests/on_board/operators/main.c
-LAST = 128  # in place of a shift: at the end of what is accessible
+LAST = 128  # in place of a shift: at the end of accessible memory
 
 # As in tests/on_board/operators/main.c.
 CASE = struct.Struct("<IIIII")
@@ -207,7 +207,7 @@ class Case:
         """The pool without its reference to what is prepared, and without the sizes that change."""
         pool = self.call.without_sizes(pool)
         pool[PREPARED_REF : PREPARED_REF + 4] = bytes(4)
-        pool[self.call.record + 3] = 0  # what the instruction does: the check tells static and dynamic
+        pool[self.call.record + 3] = 0  # the kind of the instruction, which the check sets
         return pool
 
     def from_board(self, data):

@@ -16,7 +16,7 @@ BUDGETS = {f"{table}.{key}": limit for table, limits in tomllib.loads(FILE.read_
            for key, limit in limits.items()}
 _MEASURED = ROOT / "build" / "budgets"
 _WRITING = "PICOTORCH_WRITE_BUDGETS"
-_SLACK = 100  # a budget is 1/100 above what was measured
+_SLACK = 100  # a budget is 1/100 above the measured figure
 
 
 def check(name: str, measured: int) -> None:

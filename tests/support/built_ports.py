@@ -65,7 +65,7 @@ def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-
     timer = threading.Timer(TIMEOUT, process.kill)
     timer.start()
     try:
-        _read(process.stdout, lambda found: found.endswith(b">>> "))  # before, a UART drops what comes
+        _read(process.stdout, lambda found: found.endswith(b">>> "))  # before, a UART drops its input
         process.stdin.write(b"\x01" + Path(script).read_bytes() + b"\x04")
         process.stdin.flush()
         printed, error = _answer(process.stdout)

@@ -117,7 +117,7 @@ class HostileTensor:
     dtype: int
     sizes: list
     order: list
-    data: bytes  # what it holds first, as it lies in memory
+    data: bytes  # its first contents, in the order of memory
     constant: bool = False
     bound: int | None = None  # elements, of a dynamic one
     shift: int = 0
@@ -602,7 +602,7 @@ class HostileCall:
         ranges = {}
         for tensor in outputs:
             number, at = self.places[id(tensor)]
-            twice = outputs.count(tensor) > 1  # the sizes are those of the last part
+            twice = outputs.count(tensor) > 1  # the sizes belong to the last part
             nbytes = tensor.nbytes() if twice else self._nbytes_now(tensor)
             ranges.setdefault(number, []).append((at, at + nbytes))
         for number, memory in self.memories.items():

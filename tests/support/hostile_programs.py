@@ -52,8 +52,8 @@ class Assembly:
         self.alike = {}  # tensors by dtype, sizes and dim order
         self.inputs, self.outputs = [], []
         self.ends = [0, 0]  # of the planned buffers
-        self.starting = []  # moves that give tensors their first values
-        self.calls = []  # whose tensors are known by their ids
+        self.starting = []  # moves that write the first values of tensors
+        self.calls = []  # tensors by their ids
         for _ in range(1 + draw.below(MAX_CALLS)):
             self.calls.append(HostileCall(draw, changes=draw.pick((0, 0, 0, 1, 1, 3))))
             self.add_call(self.calls[-1])

@@ -34,7 +34,7 @@ DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 
           "float64": 7, "complex64": 9, "complex128": 10, "bool": 11, "uint16": 27, "uint32": 28,
           "uint64": 29}
 CONTIGUOUS, CONSTANT, DYNAMIC = 0x20, 0x40, 0x80
-SPARE = 7  # elements by which an upper bound may be above what is needed: their bytes are a GUARD's
+SPARE = 7  # elements by which an upper bound may exceed the needed size: their bytes are a GUARD's
 
 
 ABOVE_BOUND = "the sizes have more elements than the tensor's upper bound"
@@ -90,7 +90,7 @@ class Variable:
 
 
 MAX_PROGRAMS = 1000  # that are kept
-PROGRAMS = {}  # that program_of built, by what is in them
+PROGRAMS = {}  # that program_of built, by their contents
 
 
 def program_of(operator, values, sizes):
@@ -418,7 +418,7 @@ def outputs_of(signature, arguments):
                 yield from argument if isinstance(argument, (list, tuple)) else [argument]
 
     inputs = {id(tensor) for tensor in tensors("TVUtvu")}
-    in_place = CHANGED in signature  # copy_ and the like: the output is what they start from
+    in_place = CHANGED in signature  # copy_ and similar: the output is also an operand
     return [(tensor, not in_place and id(tensor) not in inputs) for tensor in tensors(OUTPUTS)]
 
 

@@ -61,7 +61,7 @@ def union_type():
                 if not field.name.endswith("_type") or field.kind != "u8":
                     continue
                 if table.name == "EValue" and name.startswith("delegate"):
-                    continue  # a delegate takes every kind of value
+                    continue  # a delegate accepts every kind of value
                 there = part.data[field.position]
                 wrong = {0, 12, 127, 255} if table.name == "EValue" else {0, 6, 7, 12, 127, 255}
                 if (table.name, there) == ("EValue", 5):
@@ -164,7 +164,7 @@ def storage_offset():
         yield from changed(name, "Tensor.storage_offset", (1, -1, 2**31 - 1), slice(2))
 
 
-# ---- what is left out
+# ---- missing fields
 
 
 NEEDED = ("Program.execution_plan", "ExecutionPlan.values", "ExecutionPlan.operators",

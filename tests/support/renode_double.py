@@ -42,7 +42,7 @@ ACCESS = re.compile(r"memory_region_ops_(read|write) cpu 0 .* addr (0x\w+) .* na
 SECURE = 0x10000000  # of an address; with TrustZone QEMU names those of peripherals without it
 TRACE = "trace"
 TIMEOUT = 8  # seconds of the host
-NAMED_ARGUMENT = re.compile(r"\w+=.")  # what Renode itself takes for one, wherever it comes from
+NAMED_ARGUMENT = re.compile(r"\w+=.")  # a variable of Renode, from any source
 KEYWORDS = """\
 *** Settings ***
 Library    {library}

@@ -14,7 +14,7 @@ PRODUCTS = sum(inputs * outputs * kernel**2 * size**2
 
 def resnet18():
     """The program: all inputs in the same memory, and all outputs; each has its own weights."""
-    maximum = 4 * 64 * 112**2  # bytes of an image
+    maximum = 4 * 64 * 112**2  # bytes of a picture
     values = [int_value(n) for n in range(4)]
     values += [{"val": ("IntList", {"items": [n, n]})} for n in range(4)]
     values += [NULL_VALUE, bool_value(False)]

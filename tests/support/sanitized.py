@@ -18,7 +18,7 @@ BUILD = ROOT / "host" / "_picotorch" / "build.py"
 FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 # Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
-# over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
+# over an input makes memcpy's ranges overlap; only accesses outside its memories matter.
 FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=all -DPT_MAX_STEPS=10000 "
          "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 

@@ -19,14 +19,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"
 FPU = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_FPU"
 PICO = REPOSITORY / "tests" / "boards" / "ports" / "RPI_PICO"
-HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
+HEAP = 1 << 20  # MicroPython's own memory on the emulated boards
 _JOBS = f"-j{os.cpu_count() or 1}"
 
 _FPU = ["BOARD=MPS2_FPU", f"BOARD_DIR={FPU}"]
 _M4F = "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"
 # Debian's compiler has no library under the name with _zicsr; ISA 2.2 has its instructions without it.
 _RV32 = ["RV32_ARCH=rv32imac", "RV32_ABI=ilp32 -misa-spec=2.2"]
-# port, what make is told, the program
+# port, arguments of make, the program
 _BUILDS = {
     "unix": ("unix", ["VARIANT=standard", "MICROPY_PY_BTREE=0", "MICROPY_PY_FFI=0",
                       "MICROPY_PY_SSL=0"], "micropython"),

@@ -24,11 +24,11 @@ BOARDS = tuple(full_board_names())
 # The scripts' own tables and lines do not fit into the heap of a small board.
 SCRIPT_HEAP = 0x10000
 SCRIPT_BOARDS = tuple(name for name in BOARDS if load_board(name).heap_size >= SCRIPT_HEAP)
-# Of each instruction set one: for what depends on the loop, not on the kernels.
+# One of each instruction set: for tests that depend on the loop, not on the kernels.
 FAULT_BOARDS = ("mps2-an385-m0plus", "mps2-an386", "mps3-an547")
 TIMEOUT = 240.0  # seconds for one boot
 
-# Every fixture runs on every board, but for these. What is too large is refused, which a test sees.
+# Every fixture runs on every board, except these. A test checks that too large fixtures are rejected.
 TOO_LARGE = {
     "netduinoplus2": ("deep_autoencoder", "keyword_spotting", "mobilenet_v1_025", "planned_1785600",
                       "resnet8", "simple_conv_256"),

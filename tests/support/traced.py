@@ -21,7 +21,7 @@ def traced(function, visit):
     def trace(frame, event, argument):
         code = frame.f_code
         if not code.co_filename.startswith(RUNTIME) or code.co_name == "handle_signals":
-            return None  # or what the clock decides
+            return None  # or places that the clock decides
         opcodes = code.co_code
         last = None
 

@@ -46,7 +46,7 @@ class Board:
 
     def __enter__(self):
         self._start()
-        assert self._at_prompt.wait(TIMEOUT), "the board has no prompt"  # it drops what comes before
+        assert self._at_prompt.wait(TIMEOUT), "the board has no prompt"  # it drops earlier input
         threading.Thread(target=self._serve, daemon=True).start()
         return self
 

@@ -41,7 +41,7 @@ def entries(text, table):
     return set(ENTRIES.findall(body))
 
 
-# ---- what MicroPython's binding reads
+# ---- names that MicroPython's binding reads
 
 
 def test_c_reads_names_of_the_contract():
@@ -58,7 +58,7 @@ def test_all_names_of_c_are_accounted_for():
         assert set(re.findall(r"MP_QSTR_(\w*)", path.read_text())) <= known, path.name
 
 
-# ---- what both have
+# ---- names of both bindings
 
 
 def test_the_modules_have_the_names_of_the_contract():
@@ -90,7 +90,7 @@ def test_the_fields_of_a_tensor():
     assert dict(zip(contract.TENSOR_FIELDS, found, strict=True))["sizes"] == (5,)
 
 
-# ---- what picotorch has, and reads
+# ---- names that picotorch has, and reads
 
 
 def test_picotorch_keeps_the_contract():

@@ -51,7 +51,7 @@ LIMITS = {
     "1,024": ("port/firmware/mpconfigrepl.h", "MICROPY_REPL_STDIN_BUFFER_MAX (1024)"),
     "100 KB": ("tests/boards/test_kernels_in_flash.py", "FREE = 100 * 1024 "),
 }
-# The world outside: data sheets, data sets, what decibels are
+# The world outside: data sheets, data sets, the definition of decibels
 OUTSIDE = {
     "boards/README.md": ("8 MHz", "16 MHz", "25 MHz", "50 MHz", "168 MHz"),
     "docs/export.md": ("40 dB", "1 %", "10 %", "6 dB"),

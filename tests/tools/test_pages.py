@@ -118,7 +118,7 @@ def test_every_command_is_in_the_list():
         assert re.search(rf"^\| `{name}\b", page, re.MULTILINE), name
 
 
-# ---- what the tables of features.md and trust.md name as shown by something
+# ---- names in the column "shown by" of features.md and trust.md
 
 
 def rows(page):

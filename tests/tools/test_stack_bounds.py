@@ -117,7 +117,7 @@ def test_a_frame_that_only_the_run_knows_is_refused(tmp_path, core):
         bound(program)
 
 
-# ---- the firmware: what these do not pass ends its build, too
+# ---- the firmware: the same faults end its build, too
 
 
 def stack_json(board):

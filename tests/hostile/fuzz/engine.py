@@ -15,7 +15,7 @@ import atheris
 
 def main():
     name = sys.argv.pop(1)
-    preload = os.environ.pop("LD_PRELOAD", "")  # not for what shows the names of functions in a report
+    preload = os.environ.pop("LD_PRELOAD", "")  # not for the symbolizer of reports
     # the command with which libFuzzer starts itself again, as for -merge=1
     sys.argv[0] = f"env LD_PRELOAD={shlex.quote(preload)} " + shlex.join(
         [sys.executable, __file__, name])

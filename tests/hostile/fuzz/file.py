@@ -26,7 +26,7 @@ from support import exercise, fixture_store  # noqa: E402
 
 MAX_LENGTH = 8192
 SECONDS = 30
-LARGEST_FIXTURE = 3072  # bytes of a program: it takes the longer the larger it is
+LARGEST_FIXTURE = 3072  # bytes of a program: a larger one takes longer
 EXTERNAL = ("external_two_files", "external_state")  # whose .ptd files have no key in common
 
 

@@ -20,7 +20,7 @@ from support.flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
 BITS = 64  # of a pointer
 MAX_LENGTH = 8192
 SECONDS = 20
-CORPUS = "library"  # name of what is kept
+CORPUS = "library"  # name of the kept corpus
 OTHERS = ("assembled", "file", "operators")
 IDENTIFIERS = [schema["file_identifier"].encode() for schema in (SCHEMA, FLAT_TENSOR)]
 

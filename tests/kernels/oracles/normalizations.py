@@ -56,7 +56,7 @@ def batch_norm_by_its_own(draw, operator):
     normal = (x - mean.reshape(each)) * invstd.reshape(each)
     order = draw.order(x.ndim)
     expected = affine(normal, weight, bias, each)
-    few = x.size // x.shape[1] < 2  # what is left of rounding is as large as the deviation
+    few = x.size // x.shape[1] < 2  # the rounding error is as large as the deviation
     if few:
         expected = affine(np.zeros(x.shape), weight, bias, each)
     return Ordered([draw.tensor(x, order), weight, bias, True, 0.1, EPS],

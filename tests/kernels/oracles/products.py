@@ -119,7 +119,7 @@ def distances(draw, operator):
     return Sample([x, y, p, None], np.asarray(expected, dtype), **near[dtype], order="contiguous")
 
 
-# ---- images
+# ---- pictures
 
 
 def ptm_order(draw, rank, dims=2):

@@ -55,7 +55,7 @@ _DTYPES = {
     "COMPLEX64": "complex64",
     "COMPLEX128": "complex128",
 }
-_SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # what numpy has not
+_SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # dtypes that numpy lacks
 
 
 def export(model: Model) -> tuple[bytes, dict[str, bytes]]:

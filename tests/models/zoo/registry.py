@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-NOT_CORE = {"_check_ir_validity": False}  # an operator is none of PyTorch's core operators
+NOT_CORE = {"_check_ir_validity": False}  # an operator is not one of PyTorch's core operators
 
 
 class Function(nn.Module):

@@ -15,7 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// What it needs of QEMU's qemu-plugin.h, version 1: QEMU 7 and 8.
+// The parts of QEMU's qemu-plugin.h, version 1, that it needs: QEMU 7 and 8.
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;

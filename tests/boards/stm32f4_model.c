@@ -38,7 +38,7 @@ static void set_if(uint32_t *to, int condition, uint32_t bit) {
     *to = condition ? *to | bit : *to & ~bit;
 }
 
-/* What the hardware does after the last access. */
+/* The reaction of the hardware to the last access. */
 static void react(void) {
     uint32_t *cr = word(RCC_CR), *pllcfgr = word(RCC_PLLCFGR), *cfgr = word(RCC_CFGR);
     accesses = *cr & CR_HSEON ? accesses + 1 : 0;

@@ -73,8 +73,8 @@ def install(board, native_modules):
         return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
 
 
-# A stall takes as long as is waited for an answer: there are fewer of them. In make test-rest there are
-# the first, the last and some between.
+# A stall lasts until the wait for an answer ends, so there are fewer stalls. make test-rest runs the
+# first, the last and some between.
 PLACES = {run: {"cut": 15, "stall": 5, "garble": 15, "reset": 15},
           **{step: {"cut": 5, "stall": 2, "garble": 5, "reset": 5}
              for step in (deploy, deploy_to_romfs, install)}}

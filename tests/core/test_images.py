@@ -37,8 +37,8 @@ from support.tiers import SWEEP, is_of_each_kind
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
           and name not in fixture_store.NOT_SUPPORTED]
-# All run on one board, on the others those whose weights kernels prepare, and some of each kind; in
-# `make images` all on all boards.
+# All run on one board. The others run those with packed weights, and some of each kind; `make images`
+# runs all on all boards.
 ALL_ON = "mps2-an386"
 SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
 FIT_EVERYWHERE = ("int8_ds_cnn",)  # of the benchmark; on netduinoplus2, too

@@ -558,7 +558,7 @@ def test_layers_without_a_batch_follow_one_another(name):
     assert found["outputs"][0]["sqnr"] > 30
 
 
-# Arguments of max pools with ceil_mode over 9 elements: windows that end with the image, that reach
+# Arguments of max pools with ceil_mode over 9 elements: windows that end with the picture, that reach
 # beyond it, beyond its padding, and that overlap; and a length that gives no further window
 CEILING = [(2, (1,), arguments) for arguments in (
     (3,), (2,), (4, 3), (3, 2, 1), ((5, 3), (4, 2), (2, 0)), (3, 4))]

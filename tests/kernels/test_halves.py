@@ -28,7 +28,7 @@ from support.kernel_call import KernelError, Tensor, call
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-# The operators with float32 tensors in their example that take neither dtype: by ExecuTorch's dialects,
+# The operators with float32 tensors in their example without either dtype: by ExecuTorch's dialects,
 # as linear algebra in PyTorch, or because the output has a dtype of its own.
 NOT_IN_HALVES = {name for name in EXAMPLES if name.startswith((
     "cortex_m::", "aten::linalg_", "aten::_linalg_", "picotorch::", "torchvision::"))} | {
@@ -54,8 +54,8 @@ def has_floats(operator):
 
 
 OPERATORS = [name for name in EXAMPLES if has_floats(name) and name not in NOT_IN_HALVES]
-# One rounds positions, too, as PyTorch does, the others draw as many bits as the dtype holds: they are
-# tested in test_grid_sampler.py and test_random.py.
+# grid_sampler rounds positions, too, as PyTorch does, and random numbers have the bits of the dtype:
+# test_grid_sampler.py and test_random.py test them.
 NOT_ROUNDED_ONCE = ("aten::grid_sampler_2d.out", "aten::rand.out", "aten::rand_like.out")
 ROUNDED_ONCE = [name for name in OPERATORS if name not in NOT_ROUNDED_ONCE]
 

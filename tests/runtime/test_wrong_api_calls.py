@@ -245,8 +245,8 @@ CALLS = {
         lambda: host_runtime.Runtime.get().backend_registry, {"backend_name": lambda: "Nix"}),
 }
 
-# What takes arguments and is not called by users: made or called by picotorch itself, or for backends,
-# whose calls tests/on_board/delegates.py has.
+# Functions with arguments that users do not call: picotorch calls them, or backends, whose calls are in
+# tests/on_board/delegates.py.
 INTERNAL = {
     "BackendAllocator", "BackendExecutionContext", "BackendInitContext", "CompileSpec",
     "CompileSpecs", "Arguments", "Backend", "Delegate", "Delegates", "FreeableBuffer", "explain",

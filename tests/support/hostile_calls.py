@@ -46,7 +46,7 @@ DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = built_operators()
-# With check_errors they fail where a matrix turns out to be singular or not positive definite, when
+# With check_errors they fail if a matrix is singular or not positive definite, when
 # some of the outputs are written.
 FAILS_LATE = {"aten::linalg_cholesky_ex.L", "aten::linalg_inv_ex.inverse",
               "aten::linalg_lu_factor_ex.out", "aten::_linalg_solve_ex.result"}

@@ -12,8 +12,8 @@ from support.targets import FAULT_BOARDS, SCRIPT_BOARDS, on_boards
 SWEEP = os.environ.get("PICOTORCH_SWEEP") == "all"
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else FAULT_BOARDS
 
-# What depends on the board, besides the loops of int8 kernels: floating point in software, products of
-# floats, sizes that change, data outside of the program, state, several methods, a delegate.
+# Features that depend on the board, besides the loops of int8 kernels: floating point in software,
+# products of floats, sizes that change, data outside of the program, state, several methods, delegates
 OF_EACH_KIND = (
     "add_5", "bmm", "cond_on_a_size", "conv2d_channels_last", "conv2d_depthwise_3x3",
     "conv2d_remainders", "delegate_demo", "double_tensors", "ds_cnn", "dynamic_batch",

@@ -1,6 +1,6 @@
-// Mutates inputs of library.c along the schema of their FlatBuffers, and images word by word, so
-// that most come through verification: as tests/hostile/fuzz/mutator.py changes files in place, and
-// to bytes like any others.
+// Mutates inputs of library.c along the schema of their FlatBuffers, and .ptm files word by word,
+// so that most pass verification. tests/hostile/fuzz/mutator.py changes files in place, and in
+// bytes as in any other file, in the same way.
 #include "core/format/ptm.h"
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t dept
     }
 }
 
-// The words of an image before its data. References to the same memory mean the same, and small
+// The words of a .ptm file before its data. References to the same memory mean the same, and small
 // numbers do; a byte of a word may be a kind or a flag.
 static void walk_ptm(walk *w) {
     uint32_t end = u32_at(w, offsetof(pt_ptm_header, records));

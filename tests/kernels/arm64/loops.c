@@ -1,9 +1,10 @@
-// The loops of kernels/arch/host beside the plain form, for random shapes and extreme numbers:
+// Compares the loops of kernels/arch/host with the plain loops, for random shapes and extreme
+// numbers:
 //
 //     loops KIND        prints a checksum of all outputs of a kind of vectors (PT_VECTORS_...)
 //
-// A byte that the plain form gives otherwise ends it with status 1. The checksum is the same on
-// every processor.
+// A byte that differs from the plain loop's ends the program with status 1. The checksum is the
+// same on every processor.
 #include "arch/depthwise_pixel.h"
 #include "arch/dot.h"
 #include "arch/elementwise.h"
@@ -100,7 +101,7 @@ static uint32_t checksum = 2166136261;
 
 typedef void run_function(const void *what, void *out);
 
-// Runs by the plain form and by the kind.
+// Runs the plain loop and the kind's.
 static void compare(const char *name, int kind, run_function *run, const void *what,
                     uint32_t size) {
     static uint8_t plain[MOST], out[MOST];
@@ -189,7 +190,7 @@ typedef struct taps_case {
     int32_t offset, channels;
 } taps_case;
 
-// The plain form is the caller's, in depthwise.c.
+// The plain loop is the caller's, in depthwise.c.
 static void multiply_taps(const void *what, void *out) {
     const taps_case *x = what;
     int8_t *to = out;

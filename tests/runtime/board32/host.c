@@ -1,5 +1,5 @@
-// What port/firmware asks of a board, of a process of this machine: `firmware JOB` runs a job as
-// a board does. Interrupts and faults there are none.
+// The functions that port/firmware needs of a board, for a process of this machine: `firmware JOB`
+// runs a job as a board does. There are no interrupts and faults.
 #include "../../../port/firmware/counter.h"
 #include "../../../port/firmware/fault.h"
 #include "../../../port/firmware/interrupt.h"
@@ -42,7 +42,7 @@ void pt_uart_write(const char *text, size_t length) {
     fwrite(text, 1, length, stdout);
 }
 
-// ---- what is not measured here
+// ---- figures that are not measured here
 
 void pt_counter_start(void) {
 }

@@ -1,8 +1,8 @@
-"""What hatchling does not do by itself: compile the extension, and put into the wheel what the commands
-need of boards/, examples/, kernels/, port/ and tests/fixtures/ (see host/picotorch/host/sources.py).
+"""Compile the extension and add the sources of the commands to the wheel, as a hook of hatchling.
 
-PICOTORCH_PREBUILT in the environment names a folder of firmware and native modules for the wheel to
-bring, laid out as build/ is; tools/make_wheel.py fills one.
+The sources are files of boards/, examples/, kernels/, port/ and tests/fixtures/ (see
+host/picotorch/host/sources.py). PICOTORCH_PREBUILT in the environment names a folder of firmware and
+native modules for the wheel, laid out as build/ is; tools/make_wheel.py fills one.
 """
 
 import importlib.util
@@ -30,6 +30,8 @@ WITHOUT = {"examples/c/README.md"}
 
 
 class CustomBuildHook(BuildHookInterface):
+    """The hook of hatchling."""
+
     def initialize(self, version, build_data):
         """Compile the extension: beside its package for an editable install, else for the wheel."""
         if self.target_name != "wheel":

@@ -1,4 +1,4 @@
-"""The console script's first module, without imports that take time.
+"""Start the console script, without imports that are slow.
 
 Until the command line has its own handler, ctrl-C ends the process as the system does: there is
 nothing to clean up, and Python would print where in its imports it was.

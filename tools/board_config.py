@@ -168,10 +168,10 @@ def drivers(table):
 
 def check_driver(board, table):
     """Raise BoardError unless the firmware has the driver."""
-    driver, known = board[table]["driver"], drivers(table)
-    if driver not in known:
+    driver, supported = board[table]["driver"], drivers(table)
+    if driver not in supported:
         raise BoardError(f"[{table}] driver '{driver}': there is no port/firmware/{table}_{driver}.c; "
-                         f"there are: {', '.join(known)}")
+                         f"there are: {', '.join(supported)}")
 
 
 def check(board):
@@ -194,7 +194,7 @@ def check(board):
 
 
 def mpu_regions(memory):
-    """Return (address, size) of the regions that cover a memory, as the MPU takes them.
+    """Return (address, size) of the regions that cover a memory, as the MPU requires them.
 
     The size of a region is a power of two and its address a multiple of it.
     """
@@ -230,15 +230,15 @@ def linker_script(board):
     )
 
 
-def job_start(place):
+def job_start(section):
     """Return the linker's expression of where the job lies: behind the code if they share a memory."""
-    if place["job"] != place["code"]:
-        return f"ORIGIN({place['job']})"
+    if section["job"] != section["code"]:
+        return f"ORIGIN({section['job']})"
     return f"ALIGN(LOADADDR(.data) + SIZEOF(.data), {JOB_ALIGNMENT})"
 
 
 def stm32_header(board):
-    """Return the part of board.h that the drivers of the STM32F4 want."""
+    """Return the part of board.h for the drivers of the STM32F4."""
     uart = board["uart"]
     return STM32_HEADER.format(
         **board["clock"],

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compile each header of kernels/ by itself: a header includes all that it needs. Fragments, which a
-file includes with macros of its own, end in .inc.
+"""Compile each header of kernels/ by itself: a header includes all that it needs.
+
+Fragments, which a file includes with macros of its own, end in .inc.
 
 Example: tools/check_headers.py
 """
@@ -25,7 +26,7 @@ FLAGS = ("-std=gnu99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-
 
 
 def compile_alone(header: Path) -> str:
-    """Return what the compiler says of a file that includes this header only."""
+    """Return the compiler's messages for a file that includes this header only."""
     name = header.relative_to(KERNELS)
     include = f"<{name.relative_to('include')}>" if name.is_relative_to("include") else f'"{name}"'
     command = COMPILERS.get(name.parent.as_posix(), HOST)

@@ -27,7 +27,7 @@ FIRMWARE = ROOT / "build" / "firmware"
 
 ALLOWED = re.compile(
     r"pt_\w+"  # other files of kernels/
-    r"|memcpy|memmove|memset|memcmp"  # what every C compiler takes for granted
+    r"|memcpy|memmove|memset|memcmp"  # every C compiler may call these
     r"|__aeabi_\w+|__\w+(?:si|di|sf|df)[2-4]?"  # arithmetic in the compiler's own library
     r"|__gnu_thumb1_case_\w+"  # switch, in that library
     r"|_GLOBAL_OFFSET_TABLE_"
@@ -50,7 +50,7 @@ def run(command):
 
 
 def undefined_symbols(symbols):
-    """Return the names that readelf -s shows as taken from elsewhere."""
+    """Return the names that readelf -s shows as undefined."""
     rows = [line.split() for line in symbols.splitlines()]
     return sorted({row[7] for row in rows if len(row) > 7 and row[6] == "UND"})
 
@@ -58,7 +58,7 @@ def undefined_symbols(symbols):
 def writable_sections(sections):
     """Return (name, bytes) of the sections of readelf -S that a running program can write to.
 
-    .data.rel.ro is constant as soon as the program is loaded, so it is none of them.
+    .data.rel.ro is constant as soon as the program is loaded, so it is left out.
     """
     row = re.compile(r"\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+\w+\s+\w+\s+(\w+)\s+\w+\s+(\w+)\s")
     found = (row.match(line) for line in sections.splitlines())
@@ -70,7 +70,7 @@ def writable_sections(sections):
 
 
 def faults(path):
-    """Return what is refused in an object, a line each."""
+    """Return the faults of an object, a line each."""
     lines = []
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     for name in undefined_symbols(run(["readelf", "-W", "-s", path])):
@@ -99,7 +99,7 @@ def compile_for_host(sources, folder):
 
 
 def groups_to_check():
-    """Yield (name, objects): the host's, then those of each firmware."""
+    """Yield (name, objects): the host's, then each firmware's."""
     sources = sorted(KERNELS.rglob("*.c"))
     if not sources:
         raise CheckError("there is no C file in kernels/")

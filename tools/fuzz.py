@@ -52,7 +52,7 @@ LARGEST_ALLOCATION = 256  # MB
 ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
 KEPT = 250_000  # bytes of a target's inputs in tests/hostile/fuzz/corpus
 PROGRESS = 10  # seconds
-LATE = 120  # seconds that a process may take to end, for its last input
+LATE = 120  # seconds for the last input of a process
 
 STATUS = re.compile(r"^#(\d+)\s.*? cov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
 EXECUTED = re.compile(r"stat::number_of_executed_units: (\d+)")
@@ -73,23 +73,23 @@ class Target:
 
 
 def describe(name, *seeds):
-    """The target of this name; writes its seeds into a folder, if one is given."""
-    told = subprocess.run([sys.executable, FUZZ / "describe.py", name, *seeds], check=True,
-                          stdout=subprocess.PIPE, text=True)
-    return Target(name, **json.loads(told.stdout))
+    """Return the target of this name; write its seeds into a folder, if any."""
+    described = subprocess.run([sys.executable, FUZZ / "describe.py", name, *seeds], check=True,
+                               stdout=subprocess.PIPE, text=True)
+    return Target(name, **json.loads(described.stdout))
 
 
 # -- set-up -------------------------------------------------------------------------
 
 
 def compiler():
-    """clang, of whatever version; None without."""
+    """Return the path of clang, of any version; None without one."""
     found = [shutil.which(name) for name in ("clang", "clang-14", "clang-16", "clang-19")]
     return next(filter(None, found), None)
 
 
 def has_sanitizers():
-    """Tell if clang links instrumented code: the library for it is in a recommended package."""
+    """Return whether clang links instrumented code: the library for it is in a recommended package."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), *INSTRUMENTED.split(), "-shared", "-fPIC", "-x", "c", "-", "-o",
                    Path(folder) / "empty.so"]
@@ -101,13 +101,13 @@ NEEDS = [Need("clang", "clang", lambda: compiler() is not None),
          Need("clang's sanitizers", "libclang-rt-dev", lambda: compiler() and has_sanitizers())]
 
 
-# Of library32, besides; libFuzzer is C++
+# Further packages of library32; libFuzzer is C++
 NEEDS_32 = [Need("C library for 32 bits", "gcc-multilib", lambda: links_32()),
             Need("C++ library for 32 bits", "g++-multilib", lambda: links_32("-lstdc++"))]
 
 
 def links_32(*flags):
-    """Tell if clang links a program of 32 bits."""
+    """Return whether clang links a program of 32 bits."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), "-m32", "-x", "c", "-", "-o", Path(folder) / "empty", *flags]
         return compiler() is not None and subprocess.run(
@@ -116,7 +116,7 @@ def links_32(*flags):
 
 
 def set_up(target):
-    """Brings clang and what the target is built with."""
+    """Install clang and the other tools of the target."""
     needs = NEEDS + (NEEDS_32 if target.bits == 32 else [])
     missing = [need for need in needs if not need.is_there()]
     if missing:
@@ -129,7 +129,7 @@ def set_up(target):
 
 
 def set_up_atheris():
-    """Brings atheris and the extension."""
+    """Install atheris and the extension."""
     installed = PACKAGES / "installed.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
         shutil.rmtree(PACKAGES, ignore_errors=True)
@@ -147,7 +147,7 @@ def set_up_atheris():
 
 
 def environment(target):
-    """libFuzzer finds a mutator only among what is loaded before it starts."""
+    """Return the environment; libFuzzer finds a mutator only if it is loaded before it starts."""
     if target.bits:
         return os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=16",
                              "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -172,7 +172,7 @@ def command(target, folder, *options):
 
 
 def fill(target, corpus):
-    """Puts the seeds and the inputs kept in tests/hostile/fuzz/corpus into the corpus."""
+    """Put the seeds and the inputs kept in tests/hostile/fuzz/corpus into the corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
     describe(target.name, corpus)
     for data in kept(target):
@@ -188,7 +188,7 @@ def archive(target):
 
 
 def kept(target):
-    """The inputs of tests/hostile/fuzz/corpus."""
+    """Return the inputs of tests/hostile/fuzz/corpus."""
     if not archive(target).exists():
         return []
     with tarfile.open(archive(target)) as packed:
@@ -196,7 +196,7 @@ def kept(target):
 
 
 def keep(target, folder):
-    """Writes the smallest inputs that reach what the whole corpus reaches, up to KEPT bytes."""
+    """Write the smallest inputs that reach what the whole corpus reaches, up to KEPT bytes."""
     smaller = folder / "merged"
     shutil.rmtree(smaller, ignore_errors=True)
     smaller.mkdir()
@@ -232,6 +232,7 @@ class Status:
 
 
 def status(log):
+    """Read libFuzzer's status from the last line of a log."""
     text = log.read_text(errors="replace")
     lines = STATUS.findall(text)
     found = Status(*(int(lines[-1][i]) for i in (0, 1, 3))) if lines else Status()
@@ -248,6 +249,7 @@ def reason(log):
 
 
 def total(logs):
+    """Add up the statuses of some logs."""
     found = [status(log) for log in logs]
     return Status(sum(each.executions for each in found), max(each.coverage for each in found),
                   max(each.corpus for each in found))
@@ -261,7 +263,7 @@ def progress(logs, started, seconds):
 
 
 def fuzz(target, folder, seconds, jobs):
-    """(Status, seconds, logs, findings); ends at the first finding, ctrl-C ends it, too."""
+    """Fuzz until the first finding or ctrl-C; return (Status, seconds, logs, findings)."""
     logs = [folder / f"log-{number}" for number in range(jobs)]
     before = {path.name for path in (folder / "findings").iterdir()}
     started = time.monotonic()
@@ -288,7 +290,7 @@ def fuzz(target, folder, seconds, jobs):
 
 
 def wait(processes, logs, started, seconds):
-    """Shows progress until all processes have ended, or one with a finding."""
+    """Show progress until all processes have ended, or one with a finding."""
     terminal, shown = sys.stdout.isatty(), started
     while (any(process.poll() is None for process in processes)
            and not any(process.poll() for process in processes)
@@ -308,7 +310,7 @@ def commit():
 
 
 def record(target, revision, found, seconds, findings):
-    """Adds a run to campaign.json, by target and commit; seconds: of all its processes."""
+    """Add a run to campaign.json, by target and commit; seconds: of all its processes."""
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
     entry = campaign.setdefault(target.name, {}).setdefault(
         revision, {"seconds": 0, "executions": 0, "findings": 0})
@@ -320,7 +322,7 @@ def record(target, revision, found, seconds, findings):
 
 
 def reproduce(target, folder, path):
-    """Runs one input as the fuzzer does."""
+    """Run one input as the fuzzer does."""
     return subprocess.run(command(target, folder, path), env=environment(target)).returncode
 
 

@@ -31,11 +31,13 @@ NOTICE = """\
 ENTRY = re.compile(r'(PT_EXTRA\([A-Z]\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\([A-Z]\w+, \w+, )'
                    r'(\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)(?(1)\))')
 OUTPUTS = "OoWCENA"
-NUMBERS = 1 << 16  # what an instruction in a pool has room for
+NUMBERS = 1 << 16  # the operator's field of an instruction has 16 bits
 
 
 @dataclass(frozen=True)
 class Operator:
+    """A line of operators.def."""
+
     number: int
     name: str
     symbol: str
@@ -53,7 +55,7 @@ class Operator:
 
 
 def read_list(text: str) -> tuple[list[Operator], list[str]]:
-    """The operators in the order of their lines, and what is wrong with a line."""
+    """Return the operators in the order of their lines, and what is wrong with a line."""
     operators, wrong = [], []
     for line in text.splitlines():
         if line and not line.startswith("//"):
@@ -73,7 +75,7 @@ def read_list(text: str) -> tuple[list[Operator], list[str]]:
 
 
 def read_lock(text: str) -> tuple[list[str], list[str]]:
-    """The names of all operators there ever were by number, and what is wrong with a line."""
+    """Return the names of all operators there ever were by number, and what is wrong with a line."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names = [line.partition(" ")[2] for line in lines]
     wrong = [f"{LOCK}: {line!r} where number {number} has to be"
@@ -92,7 +94,7 @@ def check_names(operators: list[Operator]) -> list[str]:
 
 
 def check_numbers(operators: list[Operator], locked: list[str]) -> list[str]:
-    """Return faults in the numbers, given the names of all operators there ever were."""
+    """Return faults in the numbers; the argument has the names of all operators that ever existed."""
     wrong, new = [], []
     for operator in operators:
         if operator.name in locked:
@@ -153,19 +155,19 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    operators, wrong = read_list((given.folder / LIST).read_text())
-    locked, wrong_lock = read_lock((given.folder / LOCK).read_text())
+    arguments = parser.parse_args()
+    operators, wrong = read_list((arguments.folder / LIST).read_text())
+    locked, wrong_lock = read_lock((arguments.folder / LOCK).read_text())
     wrong += wrong_lock
     if not wrong:
         found = constants(operators)
         wrong = check_names(operators) + check_numbers(operators, locked) + check_constants(found)
     if not wrong:
         for name, text in ((LOCK, lock_source(operators, locked)), (HEADER, header_source(found))):
-            path = given.folder / name
-            if given.check and (not path.exists() or path.read_text() != text):
+            path = arguments.folder / name
+            if arguments.check and (not path.exists() or path.read_text() != text):
                 wrong.append(f"{name} is not what {LIST} says: call tools/generate_operators.py")
-            elif not given.check:
+            elif not arguments.check:
                 path.write_text(text)
     print("".join(f"{line}\n" for line in wrong), end="")
     return int(bool(wrong))

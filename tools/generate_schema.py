@@ -1,5 +1,7 @@
 """Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
+It is called in two ways:
+
     python tools/generate_schema.py           # writes host/picotorch/schema.py,
                                               # kernels/include/picotorch/schema.h, schema_slots.h,
                                               # schema_tables.inc and error_words.inc of
@@ -29,18 +31,18 @@ NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
 
 
-# Subjects about which Python knows more
+# Subjects whose errors Python completes
 EXPLAINED = ("method_name", "pool", "attribute", "kernel", "missing_operator", "missing_backend",
              "external_tensor", "key", "input", "ptm")
 
 
 def upper(name):
-    """`memory_offset_low` and `KernelTypes` in the spelling of a constant."""
+    """Return `memory_offset_low` or `KernelTypes` in the spelling of a constant."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 
 def slots(fields):
-    """(field name, slot, type), a union's type slot as `name_type` before its value."""
+    """Return (field name, slot, type), a union's type slot as `name_type` before its value."""
     slot = 0
     for name, kind in fields:
         if kind.startswith("union "):
@@ -61,7 +63,7 @@ def slot_lines(tables):
 
 def bundled_source(schema):
     notice = NOTICE.replace("program.toml", "bundled_program.toml")
-    lines = [f'"""Constants of a .bpte file. {notice}"""', "",
+    lines = ['"""Define the constants of a .bpte file.', "", notice, '"""', "",
              f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
     for union, members in schema["union"].items():
         lines += ["", f"# {union}"]
@@ -70,14 +72,14 @@ def bundled_source(schema):
 
 
 def filled(items):
-    """The lines of a table with as many items in each as there is room for."""
+    """Return the lines of a table with as many items in each as fit."""
     return textwrap.wrap(" ".join(item.replace(" ", "\0") + "," for item in items), 100,
                          initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def python_source(schema, subjects):
     """Write the names that the API uses: types, dtypes, errors and their subjects."""
-    lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
+    lines = ['"""Define the constants of a .pte file.', "", NOTICE, '"""', ""]
     lines.append(f"KERNEL_TYPES_TENSOR = {schema['enum']['KernelTypes']['Tensor']}")
     lines += ["", "SCALAR_TYPE_NAMES = {"]
     lines += filled(f'{value}: "{name}"' for name, value in schema["enum"]["ScalarType"].items())
@@ -92,8 +94,8 @@ def python_source(schema, subjects):
 
 
 def slots_of_program(schema):
-    """Write slots for the host's tests and tools, which take files apart."""
-    lines = [f'"""Positions of fields in a .pte file. {NOTICE}"""', "",
+    """Write slots for the host's tests and tools, which read and edit files."""
+    lines = ['"""Define the positions of fields in a .pte file.', "", NOTICE, '"""', "",
              f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
     header = schema["extended_header"]
     lines.append(f'EXTENDED_HEADER_MAGIC = b"{header["magic"]}"')
@@ -108,7 +110,7 @@ def slots_of_program(schema):
 
 
 def with_prefix(tables):
-    """The tables of a .ptd file by names that no table of a .pte file has."""
+    """Return the tables of a .ptd file by names that no table of a .pte file has."""
     names = {name: "FlatTensor" + name.removeprefix("FlatTensor") for name in tables}
 
     def renamed(kind):
@@ -120,7 +122,7 @@ def with_prefix(tables):
 
 
 def field_descriptor(kind):
-    """The verifier's description of one field: its kind, and what it holds."""
+    """Return the verifier's description of one field: its kind, and its contents."""
     if kind in SCALARS:
         return f"FIELD_SCALAR, {SCALARS[kind]}"
     if kind == "skip":
@@ -154,8 +156,10 @@ def header_source(schema, subjects):
 
 
 def error_words_source(schema, subjects):
-    """Write the words of an error's text: strings one behind the other, since a table of pointers would
-    need relocations. Before each name of an error is its code."""
+    """Write the words of an error's text, strings one behind the other, without relocations.
+
+    A table of pointers would need relocations. The code of an error stands before its name.
+    """
     lines = ["// Names of errors and of their subjects.", f"// {NOTICE}", "", "// clang-format off",
              "static const char error_names[] ="]
     codes = {name: code for name, code in schema["enum"]["Error"].items()
@@ -200,7 +204,7 @@ def slots_source(schema, flat_tensor):
 
 
 def verifier_source(schema, flat_tensor):
-    """The schemas as constant tables, which kernels/core/format/verify.c walks a file along."""
+    """Return the schemas as constant tables, which kernels/core/format/verify.c walks a file along."""
     tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
     notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
     lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "",

@@ -94,7 +94,7 @@ APT::Sandbox::User "{user}";
 
 
 class GetError(Exception):
-    """One way to the tree that did not work; the message says why."""
+    """An attempt to get the tree failed; the message has the reason."""
 
 
 def say(text):
@@ -106,7 +106,7 @@ def say(text):
 
 
 def tree_version(tree):
-    """Return (major, minor, micro) of a MicroPython tree. GetError if it has none."""
+    """Return (major, minor, micro) of a MicroPython tree. Raises GetError if it has none."""
     try:
         text = (tree / "py" / "mpconfig.h").read_text()
     except OSError as error:
@@ -122,8 +122,8 @@ def check_tree(tree):
     """Raise GetError unless tree is MicroPython VERSION with all that the firmware needs."""
     version = tree_version(tree)
     if version != VERSION:
-        have, want = (".".join(map(str, v)) for v in (version, VERSION))
-        raise GetError(f"{tree} is MicroPython {have}, wanted is {want}")
+        have, required = (".".join(map(str, v)) for v in (version, VERSION))
+        raise GetError(f"{tree} is MicroPython {have}, wanted is {required}")
     missing = [name for name in NEEDED_FILES if not (tree / name).is_file()]
     if missing:
         raise GetError(f"{tree} lacks {', '.join(missing)}")
@@ -142,7 +142,7 @@ def stored_hashes(lists=HASHES):
 
 
 def changed_files(tree, lists=HASHES):
-    """Return the names of those files that a tree lacks or has with other bytes."""
+    """Return the names of files that a tree lacks or has with other bytes."""
     return [
         name
         for name, digest in stored_hashes(lists).items()
@@ -180,7 +180,7 @@ def remove_bytecode(tree):
 
 
 def take_over(source, tree, lists=HASHES):
-    """Make tree of those files of another tree that have a stored hash."""
+    """Make tree from the files of another tree that have a stored hash."""
     for name in stored_hashes(lists):
         if (source / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ def parse_list(text):
 
 
 def kept_options(text):
-    """Return those options of a one-line entry that say whom to trust."""
+    """Return the options of a one-line entry that state whom to trust."""
     kept = ("signed-by=", "trusted=")
     return tuple(word for word in text.split() if word.lower().startswith(kept))
 
@@ -259,7 +259,7 @@ def debian_mirrors():
 
 
 def run(command, environment=None, folder=None):
-    """Run a command with its output on stderr. GetError if it fails."""
+    """Run a command with its output on stderr. Raises GetError if it fails."""
     say(" ".join(command))
     try:
         done = subprocess.run(command, env=environment, cwd=folder, stdout=STDERR)
@@ -292,14 +292,14 @@ def private_apt(state, mirror, kinds=("deb-src",)):
 
 
 def check_package(folder, hashes=SHA256):
-    """Raise GetError unless the files of a package are the known ones."""
-    for name, wanted in hashes.items():
+    """Raise GetError unless the files of a package have the stored hashes."""
+    for name, digest in hashes.items():
         path = folder / name
         if not path.is_file():
             raise GetError(f"{name} was not downloaded")
-        if sha256(path) != wanted:
+        if sha256(path) != digest:
             path.unlink()
-            raise GetError(f"{name} has another SHA-256 than {wanted}")
+            raise GetError(f"{name} has another SHA-256 than {digest}")
 
 
 def unpack(tarball, tree, lists=HASHES):
@@ -313,7 +313,7 @@ def unpack(tarball, tree, lists=HASHES):
 
 
 def download(folder, mirror):
-    """Download the source package from a mirror into folder. GetError if it has none."""
+    """Download the source package from a mirror into folder. Raises GetError if it has none."""
     environment = private_apt(folder / "apt", mirror)
     run(["apt-get", "-q", "update"], environment)
     package = f"{DEBIAN_PACKAGE}={DEBIAN_VERSION}"
@@ -322,7 +322,7 @@ def download(folder, mirror):
 
 
 def get_from_debian(tree, lists=HASHES):
-    """Make tree from Debian's source package. GetError if that does not work."""
+    """Make tree from Debian's source package. Raises GetError if that does not work."""
     if shutil.which("apt-get") is None:
         raise GetError("this machine has no apt-get")
     folder = BUILD / "debian"
@@ -345,7 +345,7 @@ def get_from_debian(tree, lists=HASHES):
 
 
 def get_from_git(tree, lists=HASHES):
-    """Make tree of the release's commit. GetError if that does not work."""
+    """Make tree of the release's commit. Raises GetError if that does not work."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
         git = ["git", "-C", folder]
         run([*git, "init", "--quiet"])
@@ -358,13 +358,13 @@ def get_from_git(tree, lists=HASHES):
 
 
 def get(tree, lists=HASHES):
-    """Make tree in one of the ways. GetError with the reason of each if none works."""
+    """Make tree from the first source that works. Raises GetError with the reason of each failure."""
     tree.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(tree, ignore_errors=True)
     reasons = []
-    for name, way in (("Debian's source package", get_from_debian), ("git", get_from_git)):
+    for name, get_from in (("Debian's source package", get_from_debian), ("git", get_from_git)):
         try:
-            way(tree, lists)
+            get_from(tree, lists)
             check_tree(tree)
             check_content(tree, lists)
             say(f"MicroPython {GIT_TAG} from {name} is in {tree}")

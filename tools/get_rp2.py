@@ -33,7 +33,7 @@ STAMP = FOLDER / "tree.sha256"
 class Library:
     """A submodule of MicroPython, and the file of Debian's package that has it.
 
-    top: the folder of that file that becomes lib/<name>; where it is None, the only one.
+    top: the folder of that file that becomes lib/<name>; None for the only one.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Library:
     top: str | None = None
 
 
-# Of pico-sdk Debian has a binary package, too, without a tool that the build may ask for; TinyUSB's
-# binary package is its source.
+# Debian's binary package of pico-sdk lacks a tool that the build may need; TinyUSB's binary package is
+# its source.
 LIBRARIES = (
     Library("pico-sdk", "pico-sdk", "pico-sdk_2.1.1.orig.tar.gz",
             "179c5531e75ac7f82d0679e70b6e8881f871738dc0ef17baf3b4ff4679291c41"),
@@ -56,19 +56,19 @@ LIBRARIES = (
 
 
 def download(library, folder, environment):
-    """Download a library's file into folder. GetError if it is not there or another one."""
-    wanted = {library.file: library.sha256}
+    """Download a library's file into folder. Raises GetError if it is not there or another one."""
+    hashes = {library.file: library.sha256}
     if not (folder / library.file).is_file():
         if library.file.endswith(".deb"):
             command = ["apt-get", "-q", "download", library.package]
         else:
             command = ["apt-get", "-q", "source", "--download-only", "--tar-only", library.package]
         run(command, environment, folder)
-    check_package(folder, wanted)
+    check_package(folder, hashes)
 
 
 def download_all(folder):
-    """Download the files of all libraries from a mirror of the machine's. GetError if none has them."""
+    """Download the files of all libraries from a mirror. Raises GetError if none has them."""
     reasons = []
     for mirror in debian_mirrors():
         try:
@@ -101,13 +101,13 @@ def unpack(library, folder, target):
 
 def digest():
     """Return a digest of all that the tree is made from."""
-    known = [path.read_text() for path in get_micropython.PORTS_HASHES]
-    known += [library.sha256 for library in LIBRARIES]
-    return hashlib.sha256("\n".join(known).encode()).hexdigest() + "\n"
+    hashes = [path.read_text() for path in get_micropython.PORTS_HASHES]
+    hashes += [library.sha256 for library in LIBRARIES]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest() + "\n"
 
 
 def get():
-    """Make the tree. GetError if that does not work."""
+    """Make the tree. Raises GetError if that does not work."""
     if shutil.which("apt-get") is None:
         raise GetError("this machine has no apt-get: "
                        f"set {DIR_VARIABLE} to a MicroPython tree with its submodules")

@@ -35,7 +35,7 @@ def is_passed(verdicts: list[bool | None]) -> bool:
 
 
 def read(path: Path) -> dict:
-    """A report. ClickException for a file that is none."""
+    """Return a report. ClickException for a file that is none."""
     try:
         report = json.loads(path.read_text())
         found = all(isinstance(report[name], str) and report[name] for name in TEXTS)

@@ -37,7 +37,7 @@ END_OF_RELOCATIONS = 0xFF
 LENT = 0x70000000  # PT_LENT of the script
 LENT_STEP = 0x10000
 FIRST_SINGLE = 6  # relocation kinds from here on are of one word each,
-MAX_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
+MAX_KINDS = 9 + 86  # kinds from 9 on are entries of mp_fun_table_t
 
 SYMTAB, RELA, REL = 2, 4, 9
 ALLOC = 2  # a flag of sections that are in memory
@@ -48,9 +48,12 @@ FLASH_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
 
 @dataclass(frozen=True)
 class Arch:
-    """number: of sys.implementation._mpy. absolute: the relocation of a word that is an address;
-    harmless: those that do not depend on where the module is; far: calls of a fixed address,
-    which the linker makes by an absolute address."""
+    """An architecture.
+
+    number: of sys.implementation._mpy. absolute: the relocation of a word that is an address; harmless:
+    relocations that do not depend on where the module is; far: calls of a fixed address, which the
+    linker makes by an absolute address.
+    """
 
     number: int
     word: int
@@ -61,7 +64,7 @@ class Arch:
 
 
 # Numbers of the ELF supplements: Arm's REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31; x86-64's
-# PC32, PLT32; RISC-V's between two addresses of the module, and those that the linker has resolved.
+# PC32, PLT32; RISC-V's between two addresses of the module, and the resolved ones.
 _ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}),
         frozenset({0, 10, 26, 30}))
 _RISCV = (1, frozenset({16, 17, 18, 19, 23, 24, 25, *range(33, 41), 43, 44, 45, *range(51, 58)}),
@@ -77,7 +80,7 @@ ARCHES = {
 
 
 class LinkError(Exception):
-    """Something cannot be part of a native module; the message says where it is."""
+    """Something cannot be part of a native module; the message has its location."""
 
 
 class Elf:
@@ -93,9 +96,11 @@ class Elf:
         self.sections = [section.unpack_from(data, start + i * section.size) for i in range(count)]
 
     def contents(self, row):
+        """Return the bytes of a section."""
         return self.data[row[4] : row[4] + row[5]]
 
     def name(self, row):
+        """Return the name of a section."""
         return self._text(self.sections[self._names], row[0])
 
     def _text(self, strings, at):
@@ -103,7 +108,7 @@ class Elf:
         return table[at : table.index(b"\0", at)].decode()
 
     def symbols(self):
-        """[(name, value)] in the order of their numbers."""
+        """Return [(name, value)] in the order of their numbers."""
         row = next(row for row in self.sections if row[1] == SYMTAB)
         strings = self.sections[row[6]]
         if self.is_64:
@@ -113,7 +118,7 @@ class Elf:
         return [(self._text(strings, name), value) for name, value, _, _, _, _ in rows]
 
     def relocations(self, target):
-        """(offset, kind, number of the symbol) of each relocation of section number `target`."""
+        """Return (offset, kind, number of the symbol) of each relocation of section number `target`."""
         for row in self.sections:
             if row[1] in (REL, RELA) and row[7] == target:
                 word = "Q" if self.is_64 else "I"
@@ -125,9 +130,11 @@ class Elf:
 
 
 def words_to_relocate(elf, arch, target, image):
-    """The offsets of words that hold addresses. LinkError for what depends on the address otherwise.
+    """Return the offsets of words that are addresses.
 
-    image: the addresses of what stays where it is."""
+    image: the addresses of the fixed flash image. Raises LinkError for anything else that depends on
+    the address.
+    """
     symbols = elf.symbols()
     offsets = set()
     for offset, kind, number in elf.relocations(target):
@@ -144,8 +151,10 @@ def words_to_relocate(elf, arch, target, image):
 
 
 def relocate(text, arch, offsets, own, image):
-    """Return [(offset, kind)], and leave only offsets in words that refer to lent memory. own: ranges
-    of the module's addresses."""
+    """Return [(offset, kind)], and leave only offsets in words that refer to lent memory.
+
+    own: ranges of the module's addresses.
+    """
     layout = "<Q" if arch.word == 8 else "<I"
     relocations = []
     for offset in sorted(offsets):
@@ -167,7 +176,10 @@ def addresses_of(section):
 
 
 def flash_of(elf, number):
-    """The bytes of the image, and its addresses. LinkError where it depends on what is elsewhere."""
+    """Return the bytes of the image in flash, and its addresses.
+
+    Raises LinkError if it depends on other parts.
+    """
     section = elf.sections[number]
     addresses = addresses_of(section)
     symbols = elf.symbols()
@@ -182,7 +194,7 @@ def flash_of(elf, number):
 
 
 def number(value):
-    """A number as an .mpy has it: seven bits a byte, the highest first."""
+    """Return a number as an .mpy has it: seven bits a byte, the highest first."""
     encoded = [value & 0x7F]
     while value := value >> 7:
         encoded.insert(0, 0x80 | value & 0x7F)
@@ -190,7 +202,7 @@ def number(value):
 
 
 def encode_relocations(relocations, word):
-    """Runs of words of the module's own addresses are one entry."""
+    """Run of words of the module's own addresses are one entry."""
     out = bytearray()
     behind = None
     while relocations:
@@ -213,7 +225,7 @@ def encode_relocations(relocations, word):
 
 
 def read_names(path):
-    """The names of names.h, by their indexes: 1, 2, 3 ..."""
+    """Return the names of names.h, by their indexes: 1, 2, 3 ..."""
     found = re.findall(r"#define MP_QSTR_(\w*) (\d+)", path.read_text())
     if [int(index) for _, index in found] != list(range(1, len(found) + 1)):
         raise LinkError(f"{path} does not count its names")
@@ -228,15 +240,15 @@ def texts_behind(texts, left_out):
 
 
 def make_mpy(elf, arch, names, filename, left_out):
-    """The bytes of the .mpy, those that are copied to RAM, and the image's."""
+    """Return the bytes of the .mpy, of its part in RAM, and of the image."""
     in_memory = {elf.name(row): i for i, row in enumerate(elf.sections) if row[2] & ALLOC and row[5]}
     target = in_memory.pop(".text")
     text = bytearray(elf.contents(elf.sections[target]))
     image, addresses = b"", ()
     if ".flash" in in_memory:
         image, addresses = flash_of(elf, in_memory.pop(".flash"))
-        wanted = dict(elf.symbols())["pt_flash_wanted"]
-        struct.pack_into(FLASH_HEADER, text, wanted, *struct.unpack_from(FLASH_HEADER, image))
+        offset = dict(elf.symbols())["pt_flash_wanted"]
+        struct.pack_into(FLASH_HEADER, text, offset, *struct.unpack_from(FLASH_HEADER, image))
     texts = elf.sections[in_memory.pop(".texts")]
     if in_memory:
         raise LinkError(f"sections beside .text: {', '.join(in_memory)}")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tools" / "requirements"
-WITHOUT_DEPENDENCIES = ["tosa-tools==2026.5.0"]  # asks for another flatbuffers than executorch
+WITHOUT_DEPENDENCIES = ["tosa-tools==2026.5.0"]  # requires another flatbuffers than executorch
 FUZZ = ["atheris==3.0.0"]
 # Built by PyTorch for its own index, and 2 GB smaller.
 TORCH_CPU = """\
@@ -54,6 +54,7 @@ def files_of(requirements):
 
 
 def run(command, requirements):
+    """Return the output of a command with the requirements on stdin; exit if it fails."""
     done = subprocess.run(
         command, input="\n".join(requirements), cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

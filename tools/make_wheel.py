@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Build the wheel with what a user could not build without a compiler: the firmware of the default
-board, stripped, with the tables of its stack and flash, and of the following what is built: the
-firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels in flash, and the runtime
-that goes with them. The licences of what these contain of others go with them, in licenses.
+"""Build the wheel with what a user could not build without a compiler.
+
+It contains the firmware of the default board, stripped, with the tables of its stack and flash. It also
+contains what is built of the firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels
+in flash, and their runtime. The licences of others' code in these are in licenses.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
@@ -34,8 +35,11 @@ LICENSES = "licenses"
 
 
 def stage(folder: Path) -> Path:
-    """Fills a folder as PICOTORCH_PREBUILT names one; returns it. FirmwareMissing where the firmware is
-    not built, NoticeMissing where a licence is not on this machine."""
+    """Fill a folder for PICOTORCH_PREBUILT; return it.
+
+    Raises FirmwareMissing if the firmware is not built, NoticeMissing if a licence is not on this
+    machine.
+    """
     board = load_board(running.DEFAULT_BOARD)
     firmware = emulator.firmware_path(board)
     target = folder / firmware.parent.relative_to(BUILD)

@@ -1,7 +1,7 @@
-"""The notices of third parties that go with the firmware and native modules of a wheel.
+"""Collect the notices of third parties for the firmware and native modules of a wheel.
 
-They are collected from what these were built from, and nothing of them is stored here: files with a
-licence, and the comments of sources that state a copyright.
+They come from the sources of these, and nothing of them is stored here: files with a licence, and the
+comments of sources that state a copyright.
 """
 
 import os
@@ -13,7 +13,7 @@ import click
 import get_micropython
 import get_rp2
 
-DEBIAN = Path("/usr/share/doc")  # what Debian's packages say of themselves
+DEBIAN = Path("/usr/share/doc")  # documentation of Debian's packages
 SOURCES = (".c", ".h", ".s", ".S")
 COMMENT = re.compile(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+", re.DOTALL | re.MULTILINE)
 NOTICE = re.compile(r"copyright|SPDX-License|public domain", re.IGNORECASE)
@@ -35,12 +35,12 @@ class Component:
 
 
 PICO_SDK = "lib/pico-sdk"
-BSD = f"{PICO_SDK}/LICENSE.TXT"  # the text of BSD-3-Clause, for those whose sources only name it
+BSD = f"{PICO_SDK}/LICENSE.TXT"  # the text of BSD-3-Clause, for sources that only name it
 COMPONENTS = (
     Component("micropython", ("py", "extmod", "shared", "drivers", "ports/rp2"), only_rp2=False),
     Component("libm", ("lib/libm",), only_rp2=False),
     Component("newlib", licences=("libnewlib-arm-none-eabi/copyright",), only_rp2=False),
-    # The copyright file of gcc-arm-none-eabi refers to that of gcc, which has the exception for libgcc
+    # The copyright file of gcc-arm-none-eabi refers to gcc's, which has the exception for libgcc
     Component("libgcc", licences=("gcc-[0-9]*-base/copyright",), only_rp2=False),
     Component("cmsis", ("lib/cmsis", f"{PICO_SDK}/src/rp2_common/cmsis"),
               (f"{PICO_SDK}/src/rp2_common/cmsis/stub/CMSIS/LICENSE.txt",)),
@@ -62,14 +62,14 @@ class NoticeMissing(click.ClickException):
 
 
 def trees() -> tuple[Path, Path]:
-    """MicroPython's trees: of our firmware and the native modules, and of the firmware of a Pico."""
+    """Return MicroPython's trees: of our firmware and native modules, and of a Pico's firmware."""
     named = os.environ.get(get_micropython.DIR_VARIABLE)
     ours = Path(named).resolve() if named else get_micropython.BUILD / "micropython"
     return ours, get_rp2.named_tree() or get_rp2.TREE
 
 
 def lines_of(comment: str) -> list[str]:
-    """The lines of a comment of C, without what frames them."""
+    """Return the lines of a comment of C, without what frames them."""
     lines = [re.sub(r"^[ \t]*(?:/[*/]+|\*+/?|/(?= |$))|[-*/=]*\*/$|[ \t]+$", "", line)
              for line in comment.splitlines()]
     lines = ["" if re.fullmatch(r"[-*/= \t]*", line) else line.strip() for line in lines]
@@ -77,7 +77,7 @@ def lines_of(comment: str) -> list[str]:
 
 
 def comments(files: list[Path]) -> list[str]:
-    """The notices in comments, each with all that hold a copyright under the same words."""
+    """Return the notices in comments, each with all copyright holders under the same words."""
     holders: dict[str, set[str]] = {}
     for path in files:
         for comment in COMMENT.findall(path.read_text("utf-8", errors="replace")):
@@ -91,12 +91,12 @@ def comments(files: list[Path]) -> list[str]:
 
 
 def _version(licence):
-    """The numbers in the name of a package: gcc-12-base is newer than gcc-9-base."""
+    """Return the numbers in the name of a package: gcc-12-base is newer than gcc-9-base."""
     return [int(number) for number in re.findall(r"\d+", licence.parent.name)]
 
 
 def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
-    """The text for a component.
+    """Return the text for a component.
 
     Raises:
         NoticeMissing: a licence that it names is not there, or its sources state no copyright.
@@ -117,7 +117,7 @@ def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
 
 
 def write(folder: Path, with_rp2: bool):
-    """Writes the notices of all that the binaries contain, a file a component."""
+    """Write the notices of all that the binaries contain, a file a component."""
     ours, of_rp2 = trees()
     folder.mkdir(parents=True)
     for component in COMPONENTS:

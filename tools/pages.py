@@ -38,6 +38,7 @@ MASKED = "N.N s"
 
 
 def shape(line: str) -> str:
+    """Return a line with each number as #, and single spaces."""
     return re.sub(r" +", " ", NUMBER.sub("#", line)).strip()
 
 
@@ -47,8 +48,10 @@ def is_same(shown: str, printed: str) -> bool:
 
 
 def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
-    """The printed lines in place of those shown, `...` where the page leaves lines out; None if they do
-    not match."""
+    """Return the printed lines in place of a page's, which leaves lines out as `...`.
+
+    None if they do not match.
+    """
     if not shown:
         return None if printed else []
     if shown[0] == "...":
@@ -77,12 +80,13 @@ class Environment:
         return [ELAPSED.sub(MASKED, line.rstrip()) for line in done.stdout.strip("\n").splitlines()]
 
     def has_torch(self) -> bool:
+        """Return whether the environment has torch."""
         find = "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)"
         return subprocess.run([self.python, "-c", find]).returncode == 0
 
 
 def commands(body: str) -> list[list[str]]:
-    """Each command with the lines that are shown below it."""
+    """Return each command with the lines that are shown below it."""
     found = []
     for line in body.splitlines():
         if line.startswith("$ "):
@@ -93,7 +97,7 @@ def commands(body: str) -> list[list[str]]:
 
 
 def renewed(body: str, environment: Environment, differences: list[str]) -> str:
-    """A console block with what its commands print now; what differs is added to `differences`."""
+    """Return a console block with the present output; add differences to `differences`."""
     lines = []
     for first, *shown in commands(body):
         printed = environment.run(first[2:])
@@ -109,7 +113,7 @@ def renewed(body: str, environment: Environment, differences: list[str]) -> str:
 
 
 def check(path: Path, python: Path | None) -> tuple[str, list[str]]:
-    """The text of the page with its output as it is now, and the commands whose output differs."""
+    """Return the text of the page with the present output, and the commands whose output differs."""
     differences: list[str] = []
     with tempfile.TemporaryDirectory(prefix="picotorch-page-") as name:
         folder = Path(name)

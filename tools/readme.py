@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Write the figures of README.md, from the tables of docs/performance.md and docs/reliability.md.
 
+It is called in two ways:
+
     .venv/bin/python tools/readme.py           # make performance and make reliability call it
     .venv/bin/python tools/readme.py --check   # status 1 if README.md has other figures
 """
@@ -17,7 +19,7 @@ PLACE = re.compile(r"(<!-- figures -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def rows(page: str, first: str) -> list[dict[str, str]]:
-    """The rows of the first table of a page whose first column is called `first`."""
+    """Return the rows of the first table of a page whose first column is called `first`."""
     found = []
     for line in (ROOT / "docs" / page).read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -33,7 +35,7 @@ def rows(page: str, first: str) -> list[dict[str, str]]:
 
 
 def unique(headings: list[str]) -> list[str]:
-    """A ratio belongs to the column before it: "pool", "ratio" becomes "pool", "pool ratio"."""
+    """Return a ratio belongs to the column before it: "pool", "ratio" becomes "pool", "pool ratio"."""
     return [f"{headings[i - 1]} ratio" if name == "ratio" else name for i, name in enumerate(headings)]
 
 

@@ -1,4 +1,4 @@
-"""Prints what the reliability tests have counted and writes it into docs/reliability.md.
+"""Print the counts of the reliability tests and write them into docs/reliability.md.
 
     make reliability        # runs the tests, then this
 
@@ -34,7 +34,7 @@ class Row:
 
 
 def tests(*names):
-    """The command that runs these files of tests."""
+    """Return the command that runs these files of tests."""
     paths = [path.relative_to(ROOT) for name in names for path in ROOT.glob(f"tests/*/{name}.py")]
     return f'make test-all PYTEST="{" ".join(map(str, paths))}"'
 
@@ -108,7 +108,7 @@ ROWS = (
 
 
 def merged(parts):
-    """The numbers of all parts of a subject as one dict; `parts` counts them."""
+    """Return the numbers of all parts of a subject as one dict; `parts` counts them."""
     found = {"parts": len(parts)}
     for numbers in parts:
         for key, value in numbers.items():

@@ -90,7 +90,7 @@ print("output", list(y.data))
 
 
 class RenodeError(Exception):
-    """A part of the tests that could not be prepared or did not pass; the message says which."""
+    """A part of the tests could not be set up or did not pass; the message names it."""
 
 
 def renode_test():
@@ -112,7 +112,7 @@ def build_firmware(names):
 
 
 def board_names():
-    """Return the names of the boards that Renode can run: those with a [renode]."""
+    """Return the names of the boards that Renode can run: the ones with a [renode]."""
     return [name for name in boards.board_names() if "renode" in _toml(name)]
 
 
@@ -135,7 +135,7 @@ def write_lines(path, lines):
 
 
 def run_on_qemu(board, job):
-    """Return what a run on QEMU gave. RenodeError if it failed."""
+    """Return the result of a run on QEMU. Raises RenodeError if it failed."""
     result = emulator.run(board, emulator.firmware_path(board), job, timeout=QEMU_TIMEOUT)
     if result.status != 0:
         raise RenodeError(f"the run on QEMU ended with status {result.status}: {result.lines}")
@@ -171,7 +171,7 @@ def prepare_allocation(board, folder):
 
 
 def talk(process, commands):
-    """Give each command at a prompt; return all that was printed."""
+    """Type each command at a prompt; return all output."""
     heard = b""
     for command in commands:
         while not heard.endswith(PROMPT):

@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 MEMORY = """\
-{name}: Memory.MappedMemory @ {places}
+{name}: Memory.MappedMemory @ {ranges}
     size: {size:#010x}
 """
 
@@ -71,8 +71,8 @@ REGISTERS = """\
     size: 0x400
 """
 
-# A register keeps what is written. {started} says which write restarts the counter, {value} what
-# the registers of the count and of its wrap read as.
+# A register keeps a written value. {started} is the write that restarts the counter, {value} the values
+# of the registers of the count and of its wrap.
 COUNTER = """\
 counter: Python.PythonPeripheral @ sysbus {address:#010x}
     size: {size:#x}
@@ -116,7 +116,7 @@ class PlatformError(Exception):
 def memories(board):
     """Return the board's memories: {name: (size, addresses)}.
 
-    An alias is no memory of its own: it is a second address of those that it shows.
+    An alias is no memory of its own: it is a second address of the memories that it shows.
     """
     entries = board["memories"] | board["renode"].get("memories", {})
     aliases = board["renode"].get("aliases", {})
@@ -132,16 +132,16 @@ def memories(board):
 
 def memory(name, size, addresses):
     """Return the entry of a memory."""
-    places = [f"sysbus {address:#010x}" for address in addresses]
+    ranges = [f"sysbus {address:#010x}" for address in addresses]
     return MEMORY.format(name=name, size=size,
-                         places=places[0] if len(places) == 1 else f"{{ {'; '.join(places)} }}")
+                         ranges=ranges[0] if len(ranges) == 1 else f"{{ {'; '.join(ranges)} }}")
 
 
-def _of_driver(board, table, known):
+def _of_driver(board, table, supported):
     driver = board[table]["driver"]
-    if driver not in known:
+    if driver not in supported:
         raise PlatformError(f"there is no {table} '{driver}' for Renode")
-    return known[driver]
+    return supported[driver]
 
 
 def counter(board):
@@ -170,11 +170,11 @@ def platform(board, without=()):
     if "renode" not in board:
         raise PlatformError("board.toml has no [renode]")
     clock_hz = board["systick"]["clock_hz"]
-    known = memories(board)
+    found_memories = memories(board)
     for name in without:
-        if name not in known:
-            raise PlatformError(f"there is no memory '{name}': it has {', '.join(known)}")
-    entries = [memory(name, *found) for name, found in known.items() if name not in without]
+        if name not in found_memories:
+            raise PlatformError(f"there is no memory '{name}': it has {', '.join(found_memories)}")
+    entries = [memory(name, *found) for name, found in found_memories.items() if name not in without]
     entries.append(CORE.format(
         core=board["renode"]["core"],
         trust_zone=TRUST_ZONE if board["renode"].get("trust_zone", False) else "",

@@ -52,6 +52,7 @@ class Twice:
     elsewhere: Path
 
     def digests(self) -> tuple[str, str]:
+        """Return the SHA-256 of both files."""
         return tuple(hashlib.sha256(path.read_bytes()).hexdigest()
                      for path in (self.here, self.elsewhere))
 
@@ -68,7 +69,7 @@ def _run(command, folder, **otherwise):
 
 
 def copy_sources(folder: Path) -> Path:
-    """Copies what a build needs of this checkout; returns folder."""
+    """Copy the files of this checkout that a build needs; return folder."""
     folder.mkdir(parents=True)
     for name in SOURCES:
         if (ROOT / name).is_dir():
@@ -79,7 +80,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def copy_micropython(folder: Path) -> Path:
-    """Copies the files of MicroPython whose hashes are stored; returns folder."""
+    """Copy the files of MicroPython whose hashes are stored; return folder."""
     tree = Path(os.environ.get("MICROPYTHON_DIR") or ROOT / "build" / "micropython")
     for name in get_micropython.stored_hashes():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def copy_micropython(folder: Path) -> Path:
 
 
 def make_firmware(sources: Path, micropython: Path, board: str, variant: str, *arguments: str | Path):
-    """Calls the firmware's make elsewhere.
+    """Call the firmware's make elsewhere.
 
     Raises:
         BuildFailed: it ended with another status than 0.
@@ -99,7 +100,7 @@ def make_firmware(sources: Path, micropython: Path, board: str, variant: str, *a
 
 def build_firmware(sources: Path, micropython: Path, board: str, variant: str,
                    selection: Path | None = None) -> Path:
-    """Builds it elsewhere; returns its path, of the selective build if there is a selection."""
+    """Build it elsewhere; return its path, of the selective build if there is a selection."""
     make_firmware(sources, micropython, board, variant, f"SELECTION={selection or ''}")
     return (selection or sources / "build" / "firmware" / f"{board}-{variant}") / "firmware.elf"
 
@@ -112,8 +113,10 @@ def _build_wheel(sources, output, **otherwise):
 
 
 def build_wheels(folder: Path) -> Twice:
-    """Builds one from a copy of this checkout, and one elsewhere from an sdist, both with the firmware
-    that is built here."""
+    """Build one wheel from a copy of this checkout, and one elsewhere from an sdist.
+
+    Both have the firmware that is built here.
+    """
     prebuilt = {"PICOTORCH_PREBUILT": str(make_wheel.stage(folder / "prebuilt"))}
     sources = copy_sources(folder / "checkout")
     here = _build_wheel(sources, folder / "here", **prebuilt)

@@ -66,7 +66,7 @@ LOG_TAIL = 30
 
 
 class SetupError(Exception):
-    """A step that cannot be done; the message says what to do about it."""
+    """A step cannot be done; the message has the remedy."""
 
 
 def say(step, text, end="\n"):
@@ -77,7 +77,7 @@ def say(step, text, end="\n"):
 
 
 def succeeds(command, text=""):
-    """True if the command can be started and ends with status 0."""
+    """Return True if the command can be started and ends with status 0."""
     try:
         done = subprocess.run(command, input=text, text=True, capture_output=True)
     except OSError:
@@ -117,6 +117,7 @@ class Need:
 
 
 def has_program(name):
+    """Return a function that returns whether a program is installed."""
     return lambda: shutil.which(name) is not None
 
 
@@ -136,6 +137,7 @@ def python_candidates():
 
 
 def python_can(python, code):
+    """Return whether a Python of the minimum version runs the code."""
     version = f"import sys; assert sys.version_info >= {MINIMUM_PYTHON}\n"
     return succeeds([python, "-"], version + code)
 
@@ -209,7 +211,7 @@ def rp2_needs():
 
 
 def needs_of_risc_v():
-    """The compiler for rv32imc, and headers of a C library: nothing of that is linked."""
+    """Return the compiler for rv32imc, and headers of a C library: nothing of that is linked."""
     compiler = "riscv64-unknown-elf-gcc"
     flags = ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
     return [
@@ -232,7 +234,7 @@ def administrator():
 
 
 def install(missing):
-    """Install the packages of the missing Needs with apt-get, or say what is to be installed."""
+    """Install the packages of the missing Needs with apt-get, or print what is to be installed."""
     packages = [need.package for need in missing]
     command = ["apt-get", "install", "--no-install-recommends", "-y", *packages]
     if shutil.which("apt-get") is None:
@@ -278,7 +280,7 @@ def set_up_recordings(_):
 
 
 def have(needs):
-    """Install the packages of those Needs that are missing. SetupError where that does not work."""
+    """Install the packages of missing Needs. Raises SetupError if that fails."""
     missing = [need for need in needs if not need.is_there()]
     if not missing:
         say("packages", "all there")
@@ -343,7 +345,7 @@ def set_up_python(_):
 
 
 def get_micropython(step, default, *options):
-    """Have a tree of MicroPython, in build/<default> or where MICROPYTHON_DIR says."""
+    """Get a tree of MicroPython, in build/<default> or in the folder MICROPYTHON_DIR."""
     command = [VENV_PYTHON, ROOT / "tools" / "get_micropython.py", *options]
     tree = Path(os.environ.get("MICROPYTHON_DIR") or BUILD / default)
     if not tree.exists():
@@ -375,7 +377,7 @@ def set_up_rp2(arguments):
 
 
 def set_up_emulator(folder):
-    """Have rp2040js in a folder, the files of the hashes in tools/rp2040/package-lock.json."""
+    """Install rp2040js in a folder, the files of the hashes in tools/rp2040/package-lock.json."""
     sources = [ROOT / "tools" / "rp2040" / name for name in RP2_EMULATOR]
     if all((folder / path.name).is_file() and (folder / path.name).read_bytes() == path.read_bytes()
            for path in sources) and (folder / "node_modules" / "rp2040js").is_dir():
@@ -396,6 +398,7 @@ def check_path(path):
 
 
 def run_make(arguments, step, log_name, folder, *settings):
+    """Run make in a folder without an outer make's variables. Raises SetupError."""
     for path in filter(None, (ROOT, arguments.selection, os.environ.get("MICROPYTHON_DIR"))):
         check_path(path)
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")

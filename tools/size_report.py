@@ -1,4 +1,4 @@
-"""Says what the firmware of a board is made of: bytes of flash by part, by kernel family, by operator.
+"""Report the parts of the firmware of a board: bytes of flash by part, by kernel family, by operator.
 
     python tools/size_report.py                      # tables for all boards, and build/size.json
     python tools/size_report.py --board mps2-an386 --operators
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 from picotorch.boards import boards
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.measure.firmware_map import sections
 from picotorch.measure.flash import flash_of_operators
 from picotorch.run import emulator
@@ -40,14 +40,18 @@ REGISTRY = "registry of operators"
 
 
 def part_of(section, path):
+    """Return the part of the firmware that an input section belongs to."""
     if path.endswith("kernels/core/registry/registry.o") and section.startswith(".rodata"):
         return REGISTRY
     return next((name for name, pattern in PARTS if re.search(pattern, path)), "other")
 
 
 def report(board):
-    """{"board", "parts": {part: bytes}, "kernels": {family: bytes}, "operators": {name: {"own",
-    "alone"}}, "total"} of a board's firmware."""
+    """Return the sizes of a board's firmware in bytes.
+
+    {"board", "parts": {part: bytes}, "kernels": {family: bytes}, "operators": {name: {"own", "alone"}},
+    "total"}.
+    """
     parts, families = collections.Counter(), collections.Counter()
     for section, size, path in sections(emulator.firmware_path(board).with_suffix(".map")):
         part = part_of(section, path)
@@ -55,7 +59,7 @@ def report(board):
         if part == "kernels":
             families[re.search(r"kernels/(.+)\.o$", path)[1]] += size
     return {"board": board.name, "parts": dict(parts), "kernels": dict(families),
-            "operators": flash_of_operators(board, list(known_operators()))["operators"],
+            "operators": flash_of_operators(board, list(supported_operators()))["operators"],
             "total": sum(parts.values())}
 
 

@@ -33,13 +33,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OPERATORS = ROOT / "kernels" / "core" / "registry" / "operators.def"
 SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
-# What MicroPython's interpreter calls on the way to a function of the module, and words for arguments.
+# Calls of MicroPython's interpreter on the way to a function of the module, and argument words.
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
                "fun_builtin_1_call")
 ARGUMENTS = 32
 CALLED_BACK = ("mp_method_poll", "ticks")  # in the module, by the executor
 POLLS = "pt_poll_now"  # what kernels call; through a pointer it calls the module's poll alone
-FRAME_POINTER = "r7"  # a move from it gives back
+FRAME_POINTER = "r7"  # a move from it restores the stack pointer
 # Functions that call one another, and how many calls of each can be running: what is called then does
 # not call back, by the dtype of the element or the kind of the argument. The verifier's are called once
 # more for each table in a table of the schema.
@@ -53,7 +53,7 @@ _OPERATOR = re.compile(r'^(?:PT_EXTRA\(\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR
                        r'"([^"]+)", (\w+), ', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
-# not those of a branch future, as which objdump shows the loops of MVE
+# not of a branch future, as objdump shows the loops of MVE
 _BRANCH = re.compile(r"(?!bf)b|cbn?z")
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
 _LITERAL = re.compile(r"(\w+), \[pc, #\d+\].*\(([0-9a-f]+) <")
@@ -73,10 +73,12 @@ class BoundError(Exception):
 
 @dataclass
 class Function:
+    """A function of the firmware, with the size of its stack frame."""
+
     name: str
     start: int
     frame: int = 0  # bytes
-    is_dynamic: bool = False  # it takes more, which only a run knows
+    is_dynamic: bool = False  # its frame depends on values at run time
     calls_pointer: bool = False
     calls: set[int] = field(default_factory=set)  # starts of functions
     jumps: set[int] = field(default_factory=set)  # the same, of calls that end it
@@ -105,23 +107,23 @@ class ElfFile:
             if info & 0xF == _OBJECT and size:
                 self.objects.append((value, size))
         self.objects.sort()
-        self.pointers = {place for section in self.sections
+        self.pointers = {address for section in self.sections
                          if section[1] == _REL and self.sections[section[7]][2] & _ALLOC
-                         for place, info in struct.iter_unpack("<II", self._bytes(section))
+                         for address, info in struct.iter_unpack("<II", self._bytes(section))
                          if info & 0xFF == _ABS32}  # addresses of the words that are addresses
 
     def _bytes(self, section):
         return self.data[section[4] : section[4] + section[5]]
 
     def word(self, address: int) -> int:
-        """The word at an address, 0 where the file has none."""
+        """Return the word at an address, 0 where the file has none."""
         for _, kind, _, start, offset, size, *_ in self.sections:
             if kind == _PROGBITS and start <= address and address + 4 <= start + size:
                 return struct.unpack_from("<I", self.data, offset + address - start)[0]
         return 0
 
     def object_at(self, address: int) -> tuple[int, int] | None:
-        """(address, size) of the object that an address lies in."""
+        """Return (address, size) of the object that an address lies in."""
         i = bisect_right(self.objects, (address, 1 << 32)) - 1
         if i >= 0 and address < sum(self.objects[i]):
             return self.objects[i]
@@ -129,7 +131,7 @@ class ElfFile:
 
 
 class Program:
-    """The functions of an image and what they call."""
+    """The functions of a firmware and their calls."""
 
     def __init__(self, path: Path, objdump: str):
         self.image = ElfFile(path)
@@ -154,7 +156,7 @@ class Program:
                 self._add(function, int(match[1], 16), match[2], match[3] or "")
 
     def _add(self, function, address, name, operands):
-        """Counts one instruction of a function."""
+        """Count one instruction of a function."""
         if name == ".word":
             if address in self.image.pointers:
                 function.words.append(int(operands.split()[0], 16))
@@ -170,7 +172,7 @@ class Program:
             (function.calls if name == "bl" else function.jumps).add(int(match[1], 16))
 
     def _add_taken(self, function, name, operands):
-        """Counts what an instruction takes from the stack pointer."""
+        """Count the bytes that an instruction subtracts from the stack pointer."""
         if name.startswith("ldr") and (match := _LITERAL.match(operands)):
             function.literals[match[1]] = int(match[2], 16)
         elif _PUSH.match(name) and ("push" in name or operands.startswith("sp!")):
@@ -190,10 +192,10 @@ class Program:
             function.frame += (1 << 32) - value if value >> 31 else 0  # of Thumb-1: add sp, -4096
 
     def _follow(self, function, name, operands):
-        """Keeps which registers are copies of the stack pointer, some bytes less or rounded down."""
+        """Keep which registers are copies of the stack pointer, some bytes less or rounded down."""
         to, *values = re.split(r"[;@]", operands)[0].replace(" ", "").split(",")
-        known = {"sp": 0} | function.below
-        below = known.get(values[0]) if values else None
+        offsets = {"sp": 0} | function.below
+        below = offsets.get(values[0]) if values else None
         if name.startswith("mov") and len(values) == 1:
             pass
         elif name.startswith(("sub", "bic")) and len(values) == 2 and values[1].startswith("#"):
@@ -207,8 +209,11 @@ class Program:
             function.below[to] = below
 
     def _resolve(self, function):
-        """Map addresses to functions. One that does not end, of libgcc's, goes on with the next; a bl
-        into the function itself is a jump, of Thumb-1, which is too far for b."""
+        """Map addresses to functions.
+
+        One that does not end, of libgcc's, goes on with the next; a bl into the function itself is a
+        jump, of Thumb-1, which is too far for b.
+        """
         function.calls = {self.function_at(a) for a in function.calls
                           if a == function.start or self.function_at(a) != function.start}
         function.jumps = {self.function_at(a) for a in function.jumps} - {function.start}
@@ -218,23 +223,25 @@ class Program:
             function.jumps.add(self.starts[following])
 
     def function_at(self, address):
+        """Return the function that has an address in it."""
         return self.starts[bisect_right(self.starts, address) - 1]
 
     def named(self, name):
+        """Return the function of a name."""
         return self.function_at(self.image.symbols[name][0] & ~1)
 
     @cached_property
     def _kernels(self):
-        """Addresses of the records of kernels, which lead to other operators' functions."""
-        return {place for records in kernel_records(self.image).values() for place in records}
+        """Return the addresses of the records of kernels, which lead to other operators' functions."""
+        return {address for records in kernel_records(self.image).values() for address in records}
 
     @cached_property
     def _polls(self):
-        """The module's poll, where it is linked."""
+        """Return the module's poll, if it is linked."""
         return {f.start for f in self.functions.values() if f.name == CALLED_BACK[0] and f.last}
 
     def pointed_at(self, roots):
-        """The functions whose address can be reached from these functions."""
+        """Return the functions whose address can be reached from these functions."""
         found, seen, waiting = set(), set(), list(roots)
         while waiting:
             at = waiting.pop()
@@ -262,14 +269,14 @@ class Program:
                 if a in self.image.pointers] if thing else []
 
     def bound(self, root):
-        """Bytes from the entry of a function to the deepest point of what it calls."""
+        """Return the bytes from the entry of a function to the deepest point of what it calls."""
         pointed = self.pointed_at([root])
-        known = {}
+        results = {}
 
         def depth(at, running):
-            """Bytes, and whether they are the same whatever is running."""
-            if at in known:
-                return known[at], True
+            """Return the bytes, and whether they are the same whatever is running."""
+            if at in results:
+                return results[at], True
             function = self.functions[at]
             if function.is_dynamic:
                 raise BoundError(f"{function.name}: its frame is not known before it runs")
@@ -285,13 +292,13 @@ class Program:
                 below, is_free = depth(callee, running | {callee})
                 deepest, free = max(deepest, below), free and is_free
             if free:
-                known[at] = frame + deepest
+                results[at] = frame + deepest
             return frame + deepest, free
 
         return depth(root, frozenset([root]))[0]
 
     def cycles(self, roots):
-        """The functions that direct calls from these functions lead back to, a list for each cycle."""
+        """Return the cycles among direct calls from these functions, a list of functions each."""
         path, done, found = [], set(), []
 
         def visit(at):
@@ -310,7 +317,7 @@ class Program:
 
 
 def _register_bytes(registers):
-    """Bytes of a list of registers such as "r4, r5, lr" or "d8-d11"."""
+    """Return the bytes of a list of registers such as "r4, r5, lr" or "d8-d11"."""
     total = 0
     for part in registers.split(","):
         first, _, last = part.strip().partition("-")
@@ -320,16 +327,15 @@ def _register_bytes(registers):
 
 
 def kernel_records(image):
-    """{operator: addresses of its kernel, and of the one that this stands for} of those linked."""
+    """Return {operator: (address of its kernel, of the kernel it replaces)} of linked operators."""
     found = {name: [image.symbols[one] for one in (f"pt_{other}", f"pt_{symbol}")
                     if one in image.symbols]
              for other, name, symbol in _OPERATOR.findall(OPERATORS.read_text())}
-    return {name: [place for place, _ in records] for name, records in found.items() if records}
+    return {name: [address for address, _ in records] for name, records in found.items() if records}
 
 
 def kernel_functions(program):
-    """{operator: [(check, run)]} of the operators that are linked, and behind it that of the kernel
-    which these call where they do."""
+    """Return {operator: [(check, run)]} of linked operators, then the kernels that these call."""
     found = {}
     for name, (record, *others) in kernel_records(program.image).items():
         found[name] = [_functions_of(program, record)]
@@ -344,7 +350,7 @@ def _functions_of(program, record):
 
 
 def kernel_bound(program, functions):
-    """The bound of a kernel's function, which may end with a call of the one behind it."""
+    """Return the bound of a kernel's function, which may end with a call of the one behind it."""
     own, *others = functions
     frame = program.functions[own].frame
     return max([program.bound(own), *(frame + program.bound(other) for other in others)])
@@ -371,7 +377,7 @@ def _table_depth(schema, table, outer):
 
 
 def check_recursion(program, kernels):
-    """Raises BoundError for recursion, in kernels and core, that has no known end."""
+    """Raise BoundError for recursion, in kernels and core, without a bound."""
     core = [program.named(name) for name in (*CORE, "pt_verify")]
     functions = (f for pairs in kernels.values() for pair in pairs for f in pair)
     for cycle in program.cycles([*core, *functions]):
@@ -381,6 +387,7 @@ def check_recursion(program, kernels):
 
 
 def bounds(program):
+    """Return the bounds of a program in bytes, as JSON has them."""
     kernels = kernel_functions(program)
     check_recursion(program, kernels)
 

@@ -1,9 +1,9 @@
-"""The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
+"""Bind the C library to CPython: the `_picotorch` module, as port/module binds it to MicroPython.
 
-It turns buffers into addresses and what the library says into Python's objects; the library decides,
-and picotorch.h says what each of its functions does. contract.py describes the functions of the module
-and the objects that it is given. It imports nothing of picotorch: numpy, torch and the texts of errors
-are the matter of the packages above it.
+The module turns buffers into addresses and the library's results into Python's objects; the library
+decides, and picotorch.h documents its functions. contract.py describes the functions of the module and
+the objects that it receives. It imports nothing of picotorch: numpy, torch and the texts of errors
+belong to the packages above it.
 """
 
 import functools
@@ -42,14 +42,20 @@ def _address(pointer: _CData) -> int:
 
 
 def _start(buffer: "ReadableBuffer") -> int:
-    """Address of a buffer. What exports it is in no variable: where an interrupt ends this function,
-    the garbage collector could not clear the view."""
+    """Return the address of a buffer.
+
+    No variable refers to the exporting object: if an interrupt ended this function, the garbage
+    collector could not clear the view.
+    """
     return _address(ffi.from_buffer(buffer))
 
 
 def nbytes(buffer: Any) -> int:
-    """Bytes of a buffer; -1 for anything but a contiguous buffer, for a view that was released, and for
-    references to Python's objects, which are no bytes to write."""
+    """Return the size of a contiguous buffer in bytes, or -1.
+
+    -1: the buffer is not contiguous, the view was released, or the elements are references to Python's
+    objects.
+    """
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError):
@@ -58,9 +64,11 @@ def nbytes(buffer: Any) -> int:
 
 
 def buffer(buffer: Any) -> tuple[int, bool, bool]:
-    """Typecode of a buffer's elements, as of the array module, a character's number, 1 for anything but
-    numbers in the byte order of this machine; whether it can be written; whether it starts at a
-    multiple of 8 bytes. What is `l` or `L` in Python is `i`, `q`, `I` or `Q` by its size."""
+    """Return (typecode, is it writable, does it start at a multiple of 8 bytes) of a buffer.
+
+    The typecode is the number of a character of the array module; 1 for elements that are not numbers
+    in the byte order of this machine. `l` and `L` become `i`, `q`, `I` or `Q` by their size.
+    """
     view = memoryview(buffer)
     order, code = view.format[:-1], view.format[-1]
     code = {"l4": "i", "l8": "q", "L4": "I", "L8": "Q"}.get(f"{code}{view.itemsize}", code)
@@ -70,8 +78,11 @@ def buffer(buffer: Any) -> tuple[int, bool, bool]:
 
 def view(view: memoryview | None, buffer: Any, offset: int, size: int, dtype: int,
          writable: bool = True) -> memoryview:
-    """`size` bytes of a buffer, elements of a ScalarType; read-only where the buffer is or `writable`
-    is false. ValueError where the bytes lie outside."""
+    """Return a view of `size` bytes of a buffer, as elements of a ScalarType.
+
+    The view is read-only if the buffer is, or if `writable` is false. Raises ValueError for bytes
+    outside the buffer.
+    """
     data = memoryview(buffer)
     data = data.cast("B") if data.nbytes else memoryview(b"")  # shapes with zeros cannot be cast
     if offset < 0 or size < 0 or offset + size > len(data):
@@ -89,14 +100,14 @@ def _typed(data: memoryview, dtype: int, writable: bool = True) -> memoryview:
 
 
 class _Memory:
-    """The memory of a buffer: as long as this lives, Python leaves it where it is."""
+    """The memory of a buffer: as long as this object lives, Python does not move it."""
 
     def __init__(self, buffer: "ReadableBuffer") -> None:
         self.view = memoryview(buffer)  # the caller may release the one handed over
         self.start, self.size = _start(self.view), self.view.nbytes
         self.span = {"data": ffi.cast("void *", self.start), "size": self.size,
                      "is_constant": self.view.readonly}
-        self._known_arrays = self._arrays()
+        self._array_addresses = self._arrays()
 
     def _arrays(self) -> list[Any]:
         """Return the addresses of the arrays with this memory: numpy moves an array that it resizes."""
@@ -108,10 +119,10 @@ class _Memory:
         return found
 
     def has_moved(self) -> bool:
-        return bool(self._known_arrays) and self._arrays() != self._known_arrays
+        return bool(self._array_addresses) and self._arrays() != self._array_addresses
 
     def part(self, pointer: _CData, size: int) -> memoryview | None:
-        """A memoryview of the bytes at a pointer; None where they lie elsewhere."""
+        """Return a memoryview of the bytes at a pointer; None where they lie elsewhere."""
         at = _address(pointer) - self.start
         return self.view.cast("B")[at : at + size] if 0 <= at <= self.size - size else None
 
@@ -131,12 +142,12 @@ def heap_locked() -> bool:
 
 
 def element_size(dtype: int) -> int:
-    """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
+    """Return the bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
 def number(item: int, dtype: int) -> Any:
-    """The number that an item of a tensor's data is: of float16 and bfloat16 the item is its bits."""
+    """Return the number for an item of a tensor's data; float16 and bfloat16 are bits."""
     if dtype == lib.PT_DTYPE_BFLOAT16:
         return struct.unpack("<f", struct.pack("<I", item << 16))[0]
     if dtype in (lib.PT_DTYPE_HALF, lib.PT_DTYPE_COMPLEX_HALF):
@@ -151,7 +162,7 @@ def has_operator(number: int) -> bool:
 
 
 def argument_name(number: int, i: int) -> str:
-    """Name of argument i of an operator; "" where there is none."""
+    """Return the name of argument i of an operator; "" without one."""
     length = ffi.new("uint32_t *")
     name = lib.pt_operator_argument(number, _index(i), length)
     found: str = ffi.unpack(name, length[0]).decode()
@@ -177,7 +188,7 @@ def _number(scalar: _CData) -> float | bool:
 
 
 def _item(value: Any) -> dict[str, Any]:
-    """The pt_evalue of an object as an input that is not a tensor; of no type what is none of those."""
+    """Return the pt_evalue for an input that is not a tensor; without a type for other objects."""
     if value is None:
         return {"type": lib.PT_TYPE_NULL}
     if isinstance(value, str):
@@ -216,8 +227,11 @@ def _python(found: Any) -> Any:
 
 
 def _index(value: Any) -> int:
-    """An index or a size, clamped: what does not fit is out of range for the library, too, as what is
-    negative is. TypeError for anything but an int."""
+    """Return an index or a size, clamped to int32.
+
+    The library reports a clamped value as out of range, as it reports a negative one. Raises TypeError
+    for anything but an int.
+    """
     value = operator.index(value)
     if not -(2**31) <= value < 2**31:
         value = -1 if value < 0 else 2**31 - 1
@@ -226,7 +240,7 @@ def _index(value: Any) -> int:
 
 
 def _function(function: _CData) -> Callable[..., Any]:
-    """A function of the library as one of a class that asks it."""
+    """Return a method that calls a function of the library through `ask`."""
     return lambda self, *arguments: self.ask(function, *arguments)
 
 
@@ -240,23 +254,26 @@ class _Caller:
 
     @property
     def c(self) -> _CData:
-        """The struct that `ask` passes to the functions of the library."""
+        """Return the struct that `ask` passes to the functions of the library."""
         raise NotImplementedError
 
     def call(self, function: _CData, *arguments: Any) -> Any:
-        """Calls a function of the library. What it finds, and a pt_error, are its last parameters, for
-        which no argument is given. Returns what it finds, or else answers."""
-        given: list[Any] = []
+        """Call a function of the library and return its result.
+
+        The last parameters of the function are its results and a pt_error; the caller passes no
+        argument for them. Raises the error that the library reports.
+        """
+        passed: list[Any] = []
         parameters = _type_of(function).args
         for each in arguments:
-            kind = parameters[len(given)]
+            kind = parameters[len(passed)]
             if kind is _TEXT:
                 text = self._text(each)
-                given += text, len(text)
+                passed += text, len(text)
             else:
-                given.append(self._int(each) if kind.kind in ("primitive", "enum") else each)
-        found = [ffi.new(kind) for kind in parameters[len(given) :]]
-        answer = function(*given, *found)
+                passed.append(self._int(each) if kind.kind in ("primitive", "enum") else each)
+        found = [ffi.new(kind) for kind in parameters[len(passed) :]]
+        answer = function(*passed, *found)
         raised = self._raised.pop(threading.get_ident(), None)
         if raised is not None:
             raise raised
@@ -287,7 +304,7 @@ class _Caller:
                      f"has the wrong type; {remedy}")
 
     def ask(self, function: _CData, *arguments: Any) -> Any:
-        """Calls one on what this object stands for, whose memory is where it was."""
+        """Call a function on the struct of this object, whose memory is unchanged."""
         return self.call(function, self.c, *arguments)
 
     def _report(self, e: _CData) -> NoReturn:
@@ -329,8 +346,10 @@ class _File(_Caller):
 
     @property
     def c(self) -> _CData:
-        """The pt_program or pt_data. InvalidState before it is open, and where the file's memory was
-        resized since."""
+        """Return the pt_program or pt_data.
+
+        InvalidState before it is open, and where the file's memory was resized since.
+        """
         if self._c is None:
             self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1, "is not open; make it by load")
         if self.memory.has_moved():
@@ -340,14 +359,14 @@ class _File(_Caller):
         return self._c
 
     def _part(self, span: _CData) -> memoryview:
-        """A read-only memoryview of bytes of the file."""
+        """Return a read-only memoryview of bytes of the file."""
         part = self.memory.part(span.data, span.size)
         assert part is not None  # the library returns parts of the file only
         return part.toreadonly()
 
 
 class Program(_File):
-    """A .pte file or an image. `plan` is a method's number. Texts are bytes: a file may have any."""
+    """A .pte or .ptm file. `method` is a method's number. Texts are bytes: a file may have any."""
 
     _kind, _open, _subject = "pt_program *", lib.pt_open, lib.PT_SUBJECT_PROGRAM
     num_methods = _function(lib.pt_program_methods)
@@ -365,71 +384,74 @@ class Program(_File):
     find_key = _function(lib.pt_named_data_find)
 
     def ask(self, function: _CData, *arguments: Any) -> Any:
-        """Call a function; for a function of a plan, the first argument is the number of a method."""
+        """Call a function; for a function of a method, the first argument is the method's number."""
         if _type_of(function).args[0] is not ffi.typeof("pt_method_meta *"):
             return super().ask(function, *arguments)
-        plan, *further = arguments
-        return self.call(function, self.plan(plan), *further)
+        method, *further = arguments
+        return self.call(function, self.method_meta(method), *further)
 
-    def plan(self, number: int) -> _CData:
-        """The pt_method_meta of a method."""
-        plan = ffi.new("pt_method_meta *")
-        self.call(lib.pt_method_meta_at, plan, self.c, number)
-        return plan
+    def method_meta(self, method: int) -> _CData:
+        """Return the pt_method_meta of a method."""
+        meta = ffi.new("pt_method_meta *")
+        self.call(lib.pt_method_meta_at, meta, self.c, method)
+        return meta
 
     def find(self, name: str) -> int:
-        """Number of the method of a name."""
-        plan = ffi.new("pt_method_meta *")
-        self.call(lib.pt_method_meta_find, plan, self.c, name)
-        found: int = plan.index
+        """Return the number of the method of a name."""
+        meta = ffi.new("pt_method_meta *")
+        self.call(lib.pt_method_meta_find, meta, self.c, name)
+        found: int = meta.index
         return found
 
-    def item(self, plan: int, what: int, i: int) -> tuple[int, int, Any, bool]:
-        """Describe a value, an input or an output: which of the method's values it is, its KernelTypes,
-        the number or string, as bytes, that the program has there, or None, and True for a tensor with
-        a fully qualified name."""
-        plan = self.plan(plan)
-        value, item = self.call(lib.pt_method_meta_evalue, plan, what, i)
+    def item(self, method: int, what: int, i: int) -> tuple[int, int, Any, bool]:
+        """Describe a value, an input or an output.
+
+        Returns its index among the method's values, its KernelTypes, its number or string (bytes) in
+        the program or None, and True for a tensor with a fully qualified name.
+        """
+        meta = self.method_meta(method)
+        value, item = self.call(lib.pt_method_meta_evalue, meta, what, i)
         constant: Any = _text(item.text) if item.type == lib.PT_TYPE_STRING else None
         if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE:
             constant = _number(item.number)
-        return value, item.type, constant, lib.pt_has_name(plan, item)
+        return value, item.type, constant, lib.pt_has_name(meta, item)
 
-    def tensor(self, plan: int, what: int, i: int) -> tuple[Any, ...]:
+    def tensor(self, method: int, what: int, i: int) -> tuple[Any, ...]:
         """Return the program's facts of a tensor, see _tensor."""
-        found: tuple[Any, ...] = self.ask(lib.pt_method_meta_tensor, plan, self.value(plan, what, i)[1])
+        item = self.value(method, what, i)[1]
+        found: tuple[Any, ...] = self.ask(lib.pt_method_meta_tensor, method, item)
         return found
 
-    def views(self, plan: int) -> list[int]:
-        """The values that instructions make views of others."""
-        plan, values = self.plan(plan), []
-        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
+    def views(self, method: int) -> list[int]:
+        """Return the values that instructions make views of others."""
+        meta, values = self.method_meta(method), []
+        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(meta))
         while lib.pt_instruction_walk_next(walk):
             values.append(lib.pt_instruction_walk_view(walk))
         return [value for value in values if value >= 0]
 
-    def has_backend(self, plan: int, i: int, name: str) -> bool:
-        found: bool = self.backend(plan, i) == _utf8(name)
+    def has_backend(self, method: int, i: int, name: str) -> bool:
+        found: bool = self.backend(method, i) == _utf8(name)
         return found
 
-    def processed(self, plan: int, i: int, view: memoryview | None = None) -> memoryview:
-        return self._part(self.delegate(plan, i).processed)
+    def processed(self, method: int, i: int, view: memoryview | None = None) -> memoryview:
+        return self._part(self.delegate(method, i).processed)
 
-    def num_specs(self, plan: int, i: int) -> int:
-        found: int = self.delegate(plan, i).n_specs
+    def num_specs(self, method: int, i: int) -> int:
+        found: int = self.delegate(method, i).n_specs
         return found
 
-    def spec(self, plan: int, i: int, k: int) -> tuple[bytes, memoryview]:
-        """Key and value of compile spec k."""
+    def spec(self, method: int, i: int, k: int) -> tuple[bytes, memoryview]:
+        """Return the key and value of compile spec k."""
         key, value = ffi.new("pt_text *"), ffi.new("pt_span *")
-        self.ask(lib.pt_compile_spec, plan, self.delegate(plan, i), k, key, value)
+        self.ask(lib.pt_compile_spec, method, self.delegate(method, i), k, key, value)
         return _text(key), self._part(value)
 
-    def find_spec(self, plan: int, i: int, key: str,
+    def find_spec(self, method: int, i: int, key: str,
                   view: memoryview | None = None) -> memoryview | None:
-        """Value of the first compile spec of a key, or None."""
+        """Return the value of the first compile spec of a key, or None."""
         value = ffi.new("pt_span *")
-        found = self.ask(lib.pt_find_spec, plan, self.delegate(plan, i), key, value)
+        found = self.ask(lib.pt_find_spec, method, self.delegate(method, i), key, value)
         return self._part(value) if found else None
 
     def data(self, i: int, view: memoryview | None = None) -> memoryview:
@@ -458,8 +480,11 @@ def _method_of(m: _CData) -> "Method":
 
 
 def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
-    """Keeps what a function raised that the library calls, for when the library has returned. Destroys
-    what an interrupt has kept from being destroyed, or the library from knowing that it is ready."""
+    """Keep what a function raised that the library calls, for when the library has returned.
+
+    Destroys what an interrupt has kept from being destroyed, or the library from knowing that it is
+    ready.
+    """
     arguments = traceback.tb_frame.f_locals
     method = _method_of(arguments["m"])
     method._raised[threading.get_ident()] = error
@@ -469,14 +494,16 @@ def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackT
 
 @ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)  # type: ignore[untyped-decorator]  # cffi has no types
 def handle_signals(m: _CData) -> int:
-    """Called now and then while a method runs: Python handles signals where it calls a function. What a
-    handler raises, KeyboardInterrupt for ctrl-C, ends the execution."""
+    """Handle signals; called now and then while a method runs.
+
+    An exception of a handler, KeyboardInterrupt for ctrl-C, ends the execution.
+    """
     return 0
 
 
 @ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)  # type: ignore[untyped-decorator]  # cffi has no types
 def ask(m: _CData, what: int, delegate: int, error: _CData) -> int:
-    """Called for a delegate."""
+    """Pass the request of a delegate to its owner."""
     method = _method_of(m)
     try:
         method._delegate_thread = threading.get_ident()
@@ -498,11 +525,11 @@ class _Call(NamedTuple):
     pool: object  # MemoryAllocator of a load or an unload
 
 
-_calls: dict[object, _Call] = {}  # under way, the oldest first
+_calls: dict[object, _Call] = {}  # running, the oldest first
 
 
 def _check_alone(key: object) -> None:
-    """Raise InvalidState where an older call than that of the key uses its method or its memory."""
+    """Raise InvalidState if an older call than the key's uses its method or its memory."""
     calls = _calls.copy()
     call = calls[key]
     for each, older in calls.items():
@@ -528,8 +555,8 @@ def _ranges(*memories: _Memory | None) -> list[_Range]:
 def _share_memory(call: _Call, older: _Call) -> bool:
     """Return whether two calls use the same bytes.
 
-    A delegate of the older call may run a method in temp memory: in bytes that it has allocated
-    there, or in a temp memory of which it has allocated none.
+    A delegate of the older call may run a method in temp memory: in bytes that it has allocated there,
+    or in a temp memory where it has allocated nothing.
     """
     used, theirs = [*call.planned, *call.temp], older.temp
     if older.method._delegate_thread == call.thread:
@@ -544,7 +571,7 @@ def _overlap(ranges: Iterable[_Range], others: Collection[_Range]) -> bool:
                for start, end in ranges for other, other_end in others)
 
 
-# Cores for which kernels prepare constants.
+# Cores for which kernels pack constants.
 CORES: dict[str | None, int] = {
     "cortex-m0": lib.PT_CORE_V6M,
     "cortex-m0plus": lib.PT_CORE_V6M,
@@ -559,9 +586,11 @@ PREFERRING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
-    """A loaded method. owner: a contract.MethodOwner. max_delegates: of the method; max_arguments: of a
-    call. planned: number of buffers; under MicroPython a locked heap has no room for more than eight
-    others."""
+    """A loaded method.
+
+    owner: a contract.MethodOwner. max_delegates: of the method; max_arguments: of a call. planned:
+    number of buffers; under MicroPython a locked heap has no room for more than eight others.
+    """
 
     _owner: "MethodOwner"
     check = _function(lib.pt_check_loaded)
@@ -572,7 +601,7 @@ class Method(_Caller):
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.max_delegates, self._delegates.max_arguments = max_delegates, max_arguments
-        self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels prefer temp memory
+        self.core = lib.PT_CORE_PLAIN  # load packs weights and prefers temp memory for it
         self.threads = 1  # that share the large loops of execute
         self._delegate_thread: int | None = None  # in which the library is calling a delegate
         self._m = ffi.new("pt_method *")
@@ -582,7 +611,7 @@ class Method(_Caller):
 
     @property
     def c(self) -> _CData:
-        """The pt_method. InvalidState where a memory was resized since it was handed over."""
+        """Return the pt_method. Raises InvalidState if a memory was resized since load."""
         moved = self._m.state in (lib.PT_LOADED, lib.PT_LOADING) and self._moved()
         if moved:
             self.call(lib.pt_moved_memory, self._m, moved)
@@ -592,37 +621,37 @@ class Method(_Caller):
 
     def _release(self) -> None:
         self._structs: tuple[Any, ...] = ()  # that the library refers to while the method is loaded
-        self._own: _Ranges = [], []  # of a _Call; those of events are planned memory here
-        self._held: dict[int, _Memory] = {}  # memories of load, by their numbers
-        # Others, the oldest first: they are here before the library refers to them, whatever number it
-        # will give them, since an interrupt may come at any time.
-        self._given: list[_Memory] = []
+        self._own: _Ranges = [], []  # of a _Call; events count as planned memory
+        self._load_memories: dict[int, _Memory] = {}  # memories of load, by their numbers
+        # Other memories, the oldest first. A memory is listed before the library refers to it, under
+        # any number, since an interrupt may come at any time.
+        self._attached: list[_Memory] = []
 
     def _memories(self) -> dict[int, _Memory]:
-        """The memories by their numbers."""
-        external = range(self._m.first_external, self._m.end_external) if self._given else ()
-        given = {i: self._given_at(self._m.c.memory[i], self._m.c.memory_size[i]) for i in external}
-        return self._held | {i: memory for i, memory in given.items() if memory}
+        """Return the memories by their numbers."""
+        external = range(self._m.first_external, self._m.end_external) if self._attached else ()
+        found = {i: self._attached_at(self._m.c.memory[i], self._m.c.memory_size[i]) for i in external}
+        return self._load_memories | {i: memory for i, memory in found.items() if memory}
 
-    def _given_at(self, pointer: _CData, size: int) -> _Memory | None:
-        """The memory given at an address. One that the library refused may begin there, too."""
-        for memory in self._given:
+    def _attached_at(self, pointer: _CData, size: int) -> _Memory | None:
+        """Return the memory at an address. A memory that the library rejected may begin there, too."""
+        for memory in self._attached:
             if memory.start == _address(pointer) and memory.size >= size:
                 return memory
         return None
 
     def _moved(self) -> int:
-        """Number of the first memory that was moved or resized; 0 for none."""
+        """Return the number of the first memory that was moved or resized; 0 for none."""
         for i, memory in self._memories().items():
             if memory.has_moved():
                 return i
         return 0
 
     def _part(self, pointer: _CData, size: int) -> memoryview:
-        """A memoryview of bytes where they lie."""
+        """Return a memoryview of bytes where they lie."""
         if not size:
             return memoryview(bytearray())
-        for memory in (*self._held.values(), *self._given):
+        for memory in (*self._load_memories.values(), *self._attached):
             part = memory.part(pointer, size)
             if part is not None:
                 return part
@@ -633,8 +662,10 @@ class Method(_Caller):
 
     def alone(self, function: Callable[..., _Found], *arguments: Any,
               own: _Ranges = ((), ()), pool: object = None) -> _Found:
-        """Call a function while no other thread uses this method, nor any call one that has memory of
-        `own` or the pool, an object. Raises InvalidState: the call that came first goes on."""
+        """Call a function while no other call uses this method, the pool, or memory in `own`.
+
+        Raises InvalidState if another thread uses one of them; that call goes on.
+        """
         key = object()
         try:
             _calls[key] = _Call(threading.get_ident(), self, *own, pool)
@@ -649,20 +680,22 @@ class Method(_Caller):
 
     # ---- loading
 
-    def load(self, program: Program, plan: int, pool: "WriteableBuffer", size: int, used: int,
+    def load(self, program: Program, method: int, pool: "WriteableBuffer", size: int, used: int,
              planned: "Sequence[WriteableBuffer]", temp: "WriteableBuffer | None",
              files: list[Data] | None, prepare: Any, events: "WriteableBuffer | None") -> int:
-        """Loads a method. `pool`: of its `size` bytes the first `used` are taken. planned: list of
-        buffers. temp, events: buffers, or None. files: list of Data, or None. Returns how many bytes of
-        the pool are taken afterwards."""
-        found, files = program.plan(plan), files or []
+        """Load a method; return the used bytes of the pool.
+
+        `pool`: the first `used` of its `size` bytes are in use. planned: list of buffers. temp, events:
+        buffers, or None. files: list of Data, or None.
+        """
+        meta, files = program.method_meta(method), files or []
         if self._m.state != lib.PT_UNLOADED:
-            self.call(lib.pt_load, self._m, found, [{}], [{}])  # is refused
+            self.call(lib.pt_load, self._m, meta, [{}], [{}])  # is refused
         self._release()
         pool_memory = self._memory(pool, lib.PT_SUBJECT_POOL)
         planned_memories = [
             self._memory(buffer, lib.PT_SUBJECT_PLANNED_BUFFER, i)
-            for i, buffer in enumerate(planned[: program.count(plan, PLANNED_BUFFERS)])]
+            for i, buffer in enumerate(planned[: program.count(method, PLANNED_BUFFERS)])]
         scratch, tracer = [
             buffer if buffer is None else self._memory(buffer, subject)
             for buffer, subject in ((temp, lib.PT_SUBJECT_TEMP), (events, lib.PT_SUBJECT_EVENT_TRACER))]
@@ -678,11 +711,11 @@ class Method(_Caller):
         self._structs = program, files, spans, data
         self._own = _ranges(*planned_memories, tracer), _ranges(scratch)
         others = [*planned_memories, *[file.memory for file in files]]
-        self._held = {
+        self._load_memories = {
             lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool_memory,
             **dict(enumerate(others, lib.PT_MEMORY_PLANNED)),
             **{lib.PT_MEMORIES + i: found for i, found in enumerate([scratch, tracer]) if found}}
-        self.alone(self.call, lib.pt_load, self._m, found, [memories], [options], own=self._own)
+        self.alone(self.call, lib.pt_load, self._m, meta, [memories], [options], own=self._own)
         result: int = self._m.end
         return result
 
@@ -697,7 +730,7 @@ class Method(_Caller):
                 self._release()
 
     def end(self) -> int:
-        """Return its end in its pool; -1 while it is not loaded."""
+        """Return the end of the method in its pool; -1 while it is not loaded."""
         return self._m.end if self._m.state == lib.PT_LOADED else -1
 
     def count(self, what: int) -> int:
@@ -707,55 +740,57 @@ class Method(_Caller):
         return found
 
     def is_running(self) -> bool:
-        """True while execute or step runs, in this thread or in another."""
+        """Return True while execute or step runs, in this thread or in another."""
         found: bool = self._m.is_running
         return found
 
     def usage(self) -> tuple[int, int, int, int]:
-        """Bytes of the pool that the method holds, how many of them are behind its records, bytes of
-        temp memory that were needed so far, and those with which the core's kernels are at their
-        best."""
+        """Return four sizes in bytes: pool, pool behind the records, temp memory used, and preferred.
+
+        The preferred temp memory is the size with which the core's kernels are fastest.
+        """
         usage = lib.pt_get_usage(self._m)
         return usage.pool, usage.packed, usage.temp, usage.preferred_temp
 
-    def wide_forms(self) -> int:
-        """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP
-        extension."""
+    def wide_variants(self) -> int:
+        """Return a bit 1 << PT_VARIANT_... for each variant that speeds up a convolution on DSP cores."""
         found: int = self._m.c.conv_variants
         return found
 
-    def restore_once(self, memory: memoryview) -> None:
-        """Let convolutions keep there what they restore of weights that are prepared for a core, until
-        the method is loaded again: not in each call. memory: starts at a multiple of 8."""
-        self._restored = memory
+    def unpack_once(self, memory: memoryview) -> None:
+        """Let convolutions unpack weights that are packed for a core once per load, not in each call.
+
+        memory: receives the unpacked weights; starts at a multiple of 8 bytes.
+        """
+        self._unpacked = memory
         self._m.c.unpacked = ffi.cast("uint8_t *", _start(memory))
         self._m.c.unpacked_bytes, self._m.c.unpacked_used = len(memory), 0
 
     # ---- inputs, outputs, attributes
 
-    def _give(self, function: _CData, key: int | str, value: Any, subject: int, index: int) -> None:
-        """Hands over a buffer or a Tensor."""
+    def _attach(self, function: _CData, key: int | str, value: Any, subject: int, index: int) -> None:
+        """Hand over a buffer or a Tensor."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
                          "is a tensor; give its data")
         shaped = hasattr(value, "sizes_view")
         memory = self._memory(value.data if shaped else value, subject, index)
-        given: dict[str, Any] = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
+        fields: dict[str, Any] = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
         if shaped:
             # copies: a view that is exported could not be cleared by the garbage collector
             order = tuple(value.dim_order_view)
-            given |= {"has_shape": True, "rank": len(order), "dtype": value.dtype_number,
-                      "sizes": ffi.new("int32_t[]", tuple(value.sizes_view)),
-                      "dim_order": ffi.new("uint8_t[]", order)}
-        self.alone(self._ask_with, memory, function, key, [given], own=self._own)
+            fields |= {"has_shape": True, "rank": len(order), "dtype": value.dtype_number,
+                       "sizes": ffi.new("int32_t[]", tuple(value.sizes_view)),
+                       "dim_order": ffi.new("uint8_t[]", order)}
+        self.alone(self._ask_with, memory, function, key, [fields], own=self._own)
 
     def _ask_with(self, memory: _Memory, function: _CData, *arguments: Any) -> Any:
-        self._given = [*self._given, memory]
+        self._attached = [*self._attached, memory]
         try:
             self.ask(function, *arguments)
         finally:  # what was refused, or is used no longer
             used = self._memories()
-            self._given = [each for each in self._given if each in used.values()]
+            self._attached = [each for each in self._attached if each in used.values()]
 
     def set_input(self, value: Any, index: int) -> None:
         """Set an input. The owner may have another object for a value that cannot be one."""
@@ -765,18 +800,18 @@ class Method(_Caller):
             value = self._owner.as_input(value, index)
             item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
-            self._give(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)
+            self._attach(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)
         else:
             self._ask_alone(lib.pt_set_constant_input, index, [item])
 
     def set_output(self, buffer: Any, i: int) -> None:
-        self._give(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
+        self._attach(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
 
     def set_attribute(self, buffer: Any, name: str) -> None:
-        self._give(lib.pt_set_attribute, name, buffer, lib.PT_SUBJECT_ATTRIBUTE, -1)
+        self._attach(lib.pt_set_attribute, name, buffer, lib.PT_SUBJECT_ATTRIBUTE, -1)
 
     def _object(self, view: _CData, kept: Kept) -> Any:
-        """A value as an object; a tensor or a list as that of a Kept, pointed to it."""
+        """Return a value as an object; a tensor or a list is the Kept's, pointed to the value."""
         if view.type == lib.PT_TYPE_TENSOR:
             return self._show(view, kept.tensor)
         if view.type == lib.PT_TYPE_NULL:
@@ -800,7 +835,7 @@ class Method(_Caller):
         return tensor
 
     def get_output(self, index: int) -> Any:
-        """An output as an object: the Tensor or list of its Kept, pointed to it."""
+        """Return an output as an object: the Tensor or list of its Kept, pointed to it."""
         return self.alone(self._get_output, index, own=self._own)
 
     def _get_output(self, index: int) -> Any:
@@ -810,18 +845,18 @@ class Method(_Caller):
         return self._object(view, self._owner.kept[index])
 
     def item(self, value: int, i: int, kept: Kept) -> Any:
-        """Item i of value number `value`, a list."""
+        """Return the item i of value number `value`, a list."""
         self.check()
-        plan = ffi.addressof(self._m, "meta")
-        _, list = self.call(lib.pt_method_meta_evalue, plan, VALUES, value)
+        meta = ffi.addressof(self._m, "meta")
+        _, list = self.call(lib.pt_method_meta_evalue, meta, VALUES, value)
         return self._object(self.ask(lib.pt_list_view, list, i), kept)
 
     def attribute(self, name: str, kept: Kept) -> Any:
-        """The parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
+        """Return the parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
         return self._show(self._ask_alone(lib.pt_attribute, name), kept.tensor)
 
     def tensor(self, value: int) -> tuple[int, list[int], list[int], bytes]:
-        """(dtype, sizes, dim order, bytes), now, of value number `value`, a tensor that is written."""
+        """Return (dtype, sizes, dim order, bytes) of value number `value`, a tensor in RAM."""
         c = ffi.addressof(self._m, "c")
         t = lib.pt_get_tensor(c, lib.pt_find_value(c, value))
         sizes = ffi.unpack(t.sizes, t.rank)
@@ -848,7 +883,7 @@ class Method(_Caller):
     # ---- for delegates
 
     def argument_count(self) -> int:
-        """Arguments of the delegate call that runs."""
+        """Return the arguments of the delegate call that runs."""
         found: int = self._m.n_call
         return found
 
@@ -856,7 +891,7 @@ class Method(_Caller):
         return self._object(self.ask(lib.pt_argument, i), kept)
 
     def resize_argument(self, i: int, sizes: Any) -> None:
-        """Gives one of dynamic shape other sizes, a buffer of int32."""
+        """Set the sizes of an argument of dynamic shape, a buffer of int32."""
         if nbytes(sizes) < 0 or buffer(sizes)[0] != ord("i"):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, lib.PT_SUBJECT_SIZES, -1,
                          "are not a buffer of int32, such as array('i')")
@@ -870,16 +905,16 @@ class Method(_Caller):
         return self._part(self.ask(function, size, alignment), size)
 
     def instruction(self) -> int:
-        """Number of the instruction that runs."""
+        """Return the number of the instruction that runs."""
         found: int = self._m.c.instruction
         return found
 
 
-# ---- what is given
+# ---- values for the caller
 
 
 def _is_tensor(value: Any) -> bool:
-    """True for a buffer, be it released, and for a Tensor."""
+    """Return True for a buffer, be it released, and for a Tensor."""
     try:
         memoryview(value)
     except TypeError:

@@ -20,15 +20,18 @@ INCLUDES = ("kernels/include", "kernels")
 HEADERS = ("include/picotorch/schema.h", "include/picotorch/kernel.h", "core/record.h",
            "include/picotorch/picotorch.h", "core/format/ptm.h")
 
-# DSP and others: not the forms of microcontrollers, where the host is an Arm core, too
+# DSP and others: no variants of microcontrollers if the host is an Arm core, too
 FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra",
          "-DPT_ANY_CORE", "-DPT_HOST", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
          "-U__ARM_FEATURE_SAT"]
 
 
 def declarations(header: str) -> str:
-    """Return the declarations of a header for cffi, without comments, preprocessor lines and inline
-    functions. The compiler knows the values of constants and the lengths of arrays."""
+    """Return the declarations of a header for cffi.
+
+    Comments, preprocessor lines and inline functions are left out. The compiler fills in the values of
+    constants and the lengths of arrays.
+    """
     text = re.sub(r"//.*", "", (ROOT / "kernels" / header).read_text())
     text = re.sub(r"(?ms)^#ifdef __cplusplus\n.*?^#endif\n", "", text)
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
@@ -150,7 +153,8 @@ ffi.set_source(
 def build(folder: pathlib.Path | str, objects: pathlib.Path | str) -> pathlib.Path:
     """Compile the extension into a folder, with object files in another one; return its path.
 
-    The current folder has to be ROOT."""
+    The current folder has to be ROOT.
+    """
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
 

@@ -1,11 +1,13 @@
-"""The contract of `_picotorch` with picotorch, for both bindings: that of CPython, in this package, and
-that of MicroPython, in port/module. Each name that a binding reads or calls is here, and nowhere else.
+"""Define the contract of `_picotorch` with picotorch, for the bindings of CPython and MicroPython.
 
-No binding imports picotorch. It is given objects, and asks these: the *owner* of a Program, a Data or
-a Method makes the errors; a Tensor and a ValueList are pointed to what a method gives.
+CPython's binding is this package, MicroPython's is port/module. Each name that a binding reads or calls
+is here, and nowhere else.
+
+No binding imports picotorch. A binding receives objects and calls them: the *owner* of a Program, a
+Data or a Method makes the errors; a Tensor and a ValueList are pointed to the values of a method.
 
 A binding raises TypeError or ValueError, without a text, for arguments of its own functions that
-picotorch never passes, and what an owner raises for everything else.
+picotorch never passes. All other errors come from an owner.
 """
 
 from collections.abc import Sequence
@@ -17,15 +19,18 @@ class Owner(Protocol):
 
     @property
     def texts(self) -> Sequence[str]:
-        """MicroPython only, while the heap is locked: the first str is made to show the text of an
-        error where it lies. Made by text()."""
+        """Show the text of an error in place while the heap is locked. MicroPython only.
+
+        The first str points to the text. text() makes it.
+        """
 
     def on_error(self, code: int, subject: int, index: int, argument: int, requested: int,
                  available: int, what: Any) -> NoReturn:
         """Raise what the library failed with, in the fields of a pt_error.
 
         index, argument, requested, available: -1 for none. what: a str, "" for none; of a native
-        module the distance of the text in bytes from the end of the file `__file__`."""
+        module the distance of the text in bytes from the end of the file `__file__`.
+        """
 
 
 class MethodOwner(Owner, Protocol):
@@ -33,28 +38,33 @@ class MethodOwner(Owner, Protocol):
 
     @property
     def kept(self) -> Sequence[Any]:
-        """A Kept for each output: a list or a tuple."""
+        """Return a Kept for each output: a list or a tuple."""
 
     def on_request(self, what: int, index: int) -> int:
         """Answer a request with the code of an error, 0 for success, or raise.
 
         what: FIND, INIT, EXECUTE or DESTROY the delegate `index`; KEPT: add to `kept` until it has
-        output `index`."""
+        output `index`.
+        """
 
 
 class ConvertingOwner(MethodOwner, Protocol):
-    """A MethodOwner that takes more as inputs. CPython only, and optional."""
+    """A MethodOwner that accepts more types of inputs. CPython only, and optional."""
 
     def as_input(self, value: Any, index: int) -> Any:
-        """Return the object that set_input takes in place of one that is neither a buffer nor a Tensor,
-        number, str or None."""
+        """Convert an object for set_input.
+
+        Called for an object that is no buffer, Tensor, number, str or None.
+        """
 
 
 class Tensor(Protocol):
-    """An object that shows a tensor of a method, or that is given as one. Any object without
-    `sizes_view` is not a Tensor.
+    """An object that shows a tensor of a method, or that is passed as one.
 
-    MicroPython points the three views that it finds when a Kept is made; CPython replaces them."""
+    Any object without `sizes_view` is not a Tensor.
+
+    MicroPython points the three views that it finds when a Kept is made; CPython replaces them.
+    """
 
     data: memoryview  # the elements, in the order of dim_order_view
     sizes_view: memoryview  # int32
@@ -63,7 +73,7 @@ class Tensor(Protocol):
 
     @property
     def buffer(self) -> Any:
-        """The memory of which `data` is a part, which may be resized; None."""
+        """Return the memory that contains `data` and may be resized; None."""
 
 
 class ValueList(Protocol):
@@ -78,7 +88,7 @@ class ValueList(Protocol):
 TENSOR_FIELDS = ("dtype", "sizes", "dim_order", "nbytes", "dynamism", "is_planned", "is_constant",
                  "is_external", "name", "planned", "offset")
 
-# The names of the module. Those of a Program, a Data and a Method are their public functions.
+# The names of the module. The names of Program, Data and Method are their public functions.
 BOTH = {
     "VALUES", "INPUTS", "OUTPUTS", "OPERATORS", "DELEGATES", "PLANNED_BUFFERS", "INSTRUCTIONS",
     "DELEGATE_ARGUMENTS",  # what count() counts
@@ -90,9 +100,10 @@ BOTH = {
 }
 MICROPYTHON = {"clear_traceback", "text"}
 CPYTHON = {"CORES", "PREFERRING_CORES"}
-# Functions that CPython's classes have besides, for programs on computers
+# Further functions of CPython's classes, for programs on computers
 CPYTHON_FUNCTIONS = {
-    "Program": {"c", "call", "ask", "plan", "value", "delegate", "check_data"},
+    "Program": {"c", "call", "ask", "method_meta", "value", "delegate", "check_data"},
     "Data": {"c", "call", "ask"},
-    "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "wide_forms", "restore_once"},
+    "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "wide_variants",
+               "unpack_once"},
 }

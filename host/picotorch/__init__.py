@@ -1,15 +1,16 @@
-"""picotorch: ExecuTorch programs under MicroPython and CPython, without a heap after set-up.
+"""Run ExecuTorch programs under MicroPython and CPython, without a heap after set-up.
 
     from picotorch import Module
     print(Module("model.pte").forward(x))
 
-PARTS are the modules that a firmware may be built without, with what they define: each is imported
-when something of it is first asked for. On a computer host/adapters.py adds arrays and threads.
+PARTS are the modules that a firmware may be built without, with the names that they define: each module
+is imported at the first use of one of its names. On a computer host/adapters.py adds arrays and
+threads.
 """
 
 import sys
 
-# First, and not from within the others: a small board's stack has no room for so deep an import.
+# Imported first, not by the others: a small board's stack is too small for so deep an import.
 from . import tensor
 from .errors import Error, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -29,8 +30,10 @@ PARTS = (
 )
 
 def __getattr__(name):
-    """Import one of these, or their module. Another name imports nothing: dir() of MicroPython tries
-    each name that the firmware knows."""
+    """Import one of these names, or their module.
+
+    Another name imports nothing: dir() of MicroPython tries each name of the firmware.
+    """
     for module, names in PARTS:
         if name == module:
             return part(name)

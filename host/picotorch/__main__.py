@@ -1,4 +1,4 @@
-"""python -m picotorch: the command line, which is installed on the host only."""
+"""Run the command line as python -m picotorch; on the host only."""
 
 from _picotorch_start import main
 

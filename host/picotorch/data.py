@@ -1,10 +1,10 @@
-"""External weights: .ptd files, with the data of tensors that a program leaves out.
+"""Read external weights: .ptd files, with the data of tensors that a program leaves out.
 
     weights = FlatTensorDataMap.load(FileDataLoader("weights.ptd"))
     method.load(program, "forward", data_map=weights)
 
-As with a program, no byte of the file is trusted, and its data is used where it lies: a file in flash
-or ROM is not copied, but for the initial values of mutable buffers.
+As with a program, no byte of the file is trusted, and its data is used in place: a file in flash or ROM
+is not copied, except the initial values of mutable buffers.
 """
 
 import _picotorch
@@ -39,10 +39,11 @@ class DataMap:
         self.libraries = tuple([file.library for file in files])
 
     def get_num_keys(self):
+        """Return the number of keys."""
         return sum([library.num_keys() for library in self.libraries])
 
     def get_key(self, index):
-        """Raises InvalidArgument when there are not as many."""
+        """Raise InvalidArgument when there are not as many."""
         check_index(index, self.get_num_keys(), "key")
         for library in self.libraries:
             if index < library.num_keys():
@@ -51,29 +52,36 @@ class DataMap:
         return text_of(library.key(index))
 
     def keys(self):
+        """Return the keys as a new list."""
         return [self.get_key(i) for i in range(self.get_num_keys())]
 
     def get_tensor_layout(self, key):
-        """TensorLayout of a key. Raises NotFound, InvalidExternalData for data that is not a tensor,
-        InvalidArgument for a layout that is none."""
+        """Return the TensorLayout of a key.
+
+        Raises NotFound, InvalidExternalData for data that is not a tensor, InvalidArgument for an
+        invalid layout.
+        """
         library = self._find(key)
         return TensorLayout(library.tensor(library.find_key(key)))
 
     def get_data(self, key, view=None):
-        """A read-only memoryview of the data of a key where it lies. `view`: see bytes_at. Raises
-        NotFound. Works with the heap locked, as long as it finds it."""
+        """Return a read-only memoryview of the data of a key in place.
+
+        `view`: see bytes_at. Raises NotFound. Works with the heap locked if the key exists.
+        """
         library = self._find(key)
         return library.data(library.find_key(key), view)
 
     def _find(self, key):
-        """The library's object of the file that has a key."""
+        """Return the library's object of the file that has a key."""
         for file in self.files:
-            file.asked = key
+            file.requested_key = key
             if file.library.find_key(key) >= 0:
                 return file.library
         raise fail(NOT_FOUND, "is none of the keys; give one of them", key or "key", source=self)
 
     def explain(self, error):
+        """Return the keys, for the text of NotFound."""
         return ", ".join(self.keys())
 
 
@@ -83,13 +91,16 @@ class FlatTensorDataMap(DataMap):
     def __init__(self, loader):
         self.loader = loader
         self.library = _picotorch.Data(self)
-        self.asked = None  # the key
+        self.requested_key = None  # the key
         super().__init__([self])
 
     @staticmethod
     def load(loader, verification=STRICT):
-        """Opens the loader's file. Raises NotFound if it is not a .ptd file, InvalidExternalData,
-        InvalidArgument, InvalidType, NotSupported."""
+        """Open the loader's file.
+
+        Raises NotFound if it is not a .ptd file, InvalidExternalData, InvalidArgument, InvalidType,
+        NotSupported.
+        """
         need(verification, int, "verification")
         need(loader, "buffer", "loader")
         data_map = FlatTensorDataMap(loader)
@@ -97,8 +108,9 @@ class FlatTensorDataMap(DataMap):
         return data_map
 
     def on_error(self, code, subject, index, argument, requested, available, what):
+        """Raise the error that the library reports."""
         raise library_error(code, subject, index, argument, requested, available, what, self.loader,
-                            self.asked if subject == SUBJECT_KEY else None)
+                            self.requested_key if subject == SUBJECT_KEY else None)
 
     def __repr__(self):
         return "<FlatTensorDataMap %dB: %s>" % (self.loader.size(), ", ".join(self.keys()))
@@ -109,8 +121,11 @@ class MergedDataMap(DataMap):
 
     @staticmethod
     def load(data_maps):
-        """Raises InvalidArgument when no map has a key, or two have the same; MemoryAllocationFailed
-        when there are too many keys for the heap."""
+        """Merge data maps.
+
+        Raises InvalidArgument if no map has a key or two have the same, MemoryAllocationFailed if the
+        heap has no room for the keys.
+        """
         need(data_maps, list, "data_maps")
         for data_map in data_maps:
             need(data_map, DataMap, "data_maps")

@@ -22,7 +22,7 @@ class DataMap:
 class FlatTensorDataMap(DataMap):
     loader: BufferDataLoader
     library: Any
-    asked: str | None
+    requested_key: str | None
     def __init__(self, loader: BufferDataLoader) -> None: ...
     @staticmethod
     def load(loader: BufferDataLoader, verification: int = STRICT) -> FlatTensorDataMap: ...

@@ -1,20 +1,21 @@
-"""Delegates: the parts of a program that its exporter handed to a backend (docs/delegates.md).
+"""Run delegates: the parts of a program that its exporter assigned to a backend.
 
     class Negate(Backend):
         def execute(self, context, handle, args): ...
 
     register_backend("Negate", Negate())
 
-The methods of a backend are those of ExecuTorch's BackendInterface. To fail, they raise an Error:
+A backend has the methods of ExecuTorch's BackendInterface (docs/delegates.md). To fail, they raise an
+Error:
 
     raise fail(DELEGATE_INVALID_COMPATIBILITY, "was exported for version 2")
 
-Whatever else they raise becomes an Error that names the backend and leaves the method usable. All
-objects are made with the Method: where it was loaded with the heap locked, the heap stays so.
+Another exception becomes an Error that names the backend and leaves the method usable. All objects are
+made with the Method: if it was loaded with the heap locked, the heap stays locked.
 
-What returns bytes to a backend takes `view`, a memoryview of the backend's own, made at set-up
-(`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned, which needs no
-heap; without it, and always under CPython, a new one is made.
+A function that returns bytes to a backend has a parameter `view`, a memoryview of the backend's own,
+made at set-up (`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned,
+which needs no heap; without it, and always under CPython, a new one is made.
 """
 
 import _picotorch
@@ -31,29 +32,34 @@ class Backend:
     """The base of all backends."""
 
     def is_available(self):
-        """False where the backend cannot work now: load then raises NotFound."""
+        """Return False where the backend cannot work now: load then raises NotFound."""
         return True
 
     def init(self, context, processed, compile_specs):
-        """Makes a delegate ready, at load. Returns its handle, any object.
+        """Make a delegate ready, at load; return its handle, any object.
 
-        context: BackendInitContext. processed: FreeableBuffer of what the backend's preprocess wrote
-        at export. compile_specs: CompileSpecs, those of the export.
+        context: BackendInitContext. processed: FreeableBuffer with the result of the backend's
+        preprocess at export. compile_specs: the CompileSpecs of the export.
         """
         raise fail(errors.NOT_IMPLEMENTED, "has no init", "backend")
 
     def execute(self, context, handle, args):
-        """Executes a delegate. args: its inputs, then its outputs, which it writes: Tensors (valid
-        until it returns), numbers, bools, None. context: BackendExecutionContext."""
+        """Execute a delegate.
+
+        args: its inputs, then its outputs, which it writes: Tensors (valid until it returns), numbers,
+        bools, None. context: BackendExecutionContext.
+        """
         raise fail(errors.NOT_IMPLEMENTED, "has no execute", "backend")
 
     def destroy(self, handle):
-        """Called for each handle when its method is unloaded, or not loaded after all."""
+        """Destroy a handle when its method is unloaded, or when its load fails."""
 
 
 def register_backend(name, backend):
-    """Makes a backend known to all methods that are made afterwards. Raises InvalidArgument for a
-    name that is taken, InvalidType for anything but a Backend."""
+    """Register a backend for all methods that are made afterwards.
+
+    Raises InvalidArgument for a name that is registered, InvalidType for anything but a Backend.
+    """
     need(backend, Backend, "backend")
     if get_backend(name) is not None:
         raise fail(errors.INVALID_ARGUMENT, "is already registered; unregister_backend first", name)
@@ -61,7 +67,7 @@ def register_backend(name, backend):
 
 
 def unregister_backend(name):
-    """Methods that are loaded keep the backend. Raises NotFound."""
+    """Return the methods that are loaded keep the backend. Raises NotFound."""
     backend = get_backend(name)
     if backend is None:
         raise fail(errors.NOT_FOUND, "does not exist; give one of registered_backend_names()",
@@ -70,33 +76,40 @@ def unregister_backend(name):
 
 
 def registered_backend_names():
+    """Return the names of the registered backends."""
     return [name for name, _ in backends]
 
 
 def get_backend(name):
-    """The backend of this name, or None."""
+    """Return the backend of this name, or None."""
     need(name, str, "name")
-    for known, backend in backends:
-        if known == name:
+    for registered, backend in backends:
+        if registered == name:
             return backend
     return None
 
 
-# ---- what a backend is given besides its arguments
+# ---- a backend's contexts
 
 
 class BackendAllocator:
-    """Hands out bytes of a method's pool (in init; zeros, they stay the delegate's until unload) or of
-    the temp memory (in execute; undefined contents, until it returns)."""
+    """Allocate bytes for a delegate: from the method's pool in init, from the temp memory in execute.
+
+    Bytes of the pool are zero and belong to the delegate until unload. Bytes of the temp memory have
+    undefined contents and are valid until execute returns.
+    """
 
     def __init__(self, allocate):
         self._allocate = allocate
         self.is_open = True
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
-        """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
-        method needs of this memory so far, InvalidArgument for an alignment that is not a power of
-        two or that the memory does not have, InvalidState for memory of the pool after init."""
+        """Return a memoryview of `size` bytes.
+
+        Raises MemoryAllocationFailed with all the bytes that the method needs of this memory so far,
+        InvalidArgument for an alignment that is not a power of two or that the memory does not have,
+        InvalidState for memory of the pool after init.
+        """
         if not self.is_open:
             raise fail(errors.INVALID_STATE, "allocates only in init", "method pool")
         return self._allocate(size, alignment, view)
@@ -121,18 +134,20 @@ class BackendInitContext(_Context):
         self._named_data = NamedDataMap()
 
     def get_runtime_allocator(self):
-        """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
+        """Return the method's pool, a BackendAllocator: what is allocated counts as the method's."""
         return self._allocator
 
     def get_named_data_map(self):
-        """The named data of the program and of the data files, a NamedDataMap."""
+        """Return the named data of the program and of the data files, a NamedDataMap."""
         self._named_data.library = self._method.program.library
         self._named_data.data_map = self._method.data_map
         return self._named_data
 
     def ask_temp(self, size):
-        """Says at load that execute will allocate `size` bytes of temp memory: where there are not so
-        many, load fails rather than execute. Raises InvalidArgument."""
+        """Request at load `size` bytes of temp memory for execute.
+
+        With less, load fails rather than execute. Raises InvalidArgument.
+        """
         self._method.library.ask_temp(size)
 
 
@@ -144,7 +159,7 @@ class BackendExecutionContext(_Context):
         self._arguments = arguments
 
     def get_temp_allocator(self):
-        """The temp memory, a BackendAllocator."""
+        """Return the temp memory, a BackendAllocator."""
         return self._allocator
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
@@ -152,9 +167,11 @@ class BackendExecutionContext(_Context):
         return self._allocator.allocate(size, alignment, view)
 
     def resize_tensor(self, tensor, sizes):
-        """Gives an argument of dynamic shape, an output, other sizes: a buffer of int32, array("i") or
-        raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound,
-        InvalidArgument for anything else."""
+        """Set the sizes of an output of dynamic shape.
+
+        sizes: a buffer of int32, array("i") or raw_sizes() of another Tensor. Raises NotSupported for
+        another rank and for sizes above the bound, InvalidArgument for anything else.
+        """
         self._arguments.resize(tensor, sizes)
 
 
@@ -165,23 +182,23 @@ class FreeableBuffer:
         self._view = memoryview(bytearray(1))
         self._is_free = True
 
-    def hold(self, library, plan, index):
-        """Holds that of delegate `index` of a method."""
+    def point_to(self, library, plan, index):
+        """Refer to the data of delegate `index` of a method."""
         self._view = library.processed(plan, index, self._view)
         self._is_free = False
 
     def data(self):
-        """A read-only memoryview. Raises InvalidState after free."""
+        """Return a read-only memoryview. Raises InvalidState after free."""
         if self._is_free:
             raise fail(errors.INVALID_STATE, "was freed", "processed data")
         return self._view
 
     def size(self):
-        """Bytes; 0 after free."""
+        """Return the bytes; 0 after free."""
         return 0 if self._is_free else len(self._view)
 
     def free(self):
-        """The backend needs the data no longer."""
+        """Return the backend needs the data no longer."""
         self._is_free = True
 
 
@@ -204,14 +221,17 @@ class CompileSpecs:
         return self._method.program.library.num_specs(self._method.plan, self._index)
 
     def __getitem__(self, i):
-        """A new CompileSpec. Raises IndexError."""
+        """Return a new CompileSpec. Raises IndexError."""
         if not 0 <= i < len(self):
             raise IndexError
         key, value = self._method.program.library.spec(self._method.plan, self._index, i)
         return CompileSpec(text_of(key), value)
 
     def get(self, key, view=None):
-        """The value of the first spec of this key, a read-only memoryview, or None. Needs no heap."""
+        """Return the value of the first spec of this key, a read-only memoryview, or None.
+
+        Needs no heap.
+        """
         return self._method.program.library.find_spec(self._method.plan, self._index, key, view)
 
 
@@ -229,6 +249,7 @@ class Delegate:
         self.compile_specs = CompileSpecs(method, index)
 
     def destroy(self):
+        """Call the backend's destroy and free the processed data, if the delegate is ready."""
         if not self.is_ready:
             return
         self.processed.free()
@@ -250,6 +271,7 @@ class Arguments:
         self._library = method.library
 
     def read(self):
+        """Read the arguments of the running delegate call."""
         library = self._library
         count = library.argument_count()
         values = self.values
@@ -269,7 +291,7 @@ class Arguments:
         self.count = 0
 
     def resize(self, tensor, sizes):
-        """See BackendExecutionContext.resize_tensor."""
+        """Set the sizes of an argument, see BackendExecutionContext.resize_tensor."""
         for i in range(self.count):
             if self.values[i] is tensor and isinstance(tensor, Tensor):
                 self._library.resize_argument(i, sizes)
@@ -289,7 +311,7 @@ class Arguments:
 
 
 class Delegates:
-    """The delegates of one Method. most, max_arguments: the limits of their numbers."""
+    """The delegates of one Method. maximum, max_arguments: the limits of their numbers."""
 
     def __init__(self, method, maximum, max_arguments):
         self.method = method
@@ -303,10 +325,10 @@ class Delegates:
         self._failed = 0
         self._exception = None
 
-    # ---- what the library calls: each gives an error's code
+    # ---- called by the library: each returns an error's code
 
     def find(self, index, backend):
-        """Takes the backend of a delegate. NotFound where it cannot work now."""
+        """Look up the backend of a delegate. Raises NotFound if it cannot work now."""
         code = errors.INTERNAL
         try:
             if not backend.is_available():
@@ -320,6 +342,7 @@ class Delegates:
         return errors.OK
 
     def call(self, what, index):
+        """Pass a request, INIT, EXECUTE or DESTROY, to a backend; return the error's code."""
         delegate = self.items[index]
         if what == _picotorch.DESTROY:
             return self._destroy(delegate, index)
@@ -342,7 +365,7 @@ class Delegates:
         allocator = self._init_context.get_runtime_allocator()
         try:
             allocator.is_open = True
-            delegate.processed.hold(method.program.library, method.plan, index)
+            delegate.processed.point_to(method.program.library, method.plan, index)
             delegate.handle = delegate.backend.init(self._init_context, delegate.processed,
                                                     delegate.compile_specs)
             delegate.is_ready = True
@@ -357,8 +380,10 @@ class Delegates:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
 
     def _destroy(self, delegate, index):
-        """An interrupt is kept until all are destroyed, and if wanted what else a backend raises. May
-        be called again after one."""
+        """Destroy all delegates, then raise an interrupt, and if requested an error of a backend.
+
+        May be called again after an interrupt.
+        """
         while delegate.is_ready:
             try:
                 delegate.destroy()
@@ -376,17 +401,19 @@ class Delegates:
         return error
 
     def raise_error(self):
-        """Raises it, if there is one."""
+        """Raise it, if there is one."""
         error = self.take_error()
         if error is not None:
             raise error
 
     def _keep(self, error, delegate, instruction=-1):
-        """Keeps the Error for what a backend has raised, at load or in the call of an instruction; an
-        interrupt as it is."""
+        """Store the Error for an exception of a backend, at load or in an instruction.
+
+        An interrupt is stored as it is.
+        """
         self._failed = delegate
         self._exception = None
-        if isinstance(error, Exception) and not self._place(error, delegate, instruction):
+        if isinstance(error, Exception) and not self._locate(error, delegate, instruction):
             if isinstance(error, MemoryError):
                 error = fail(errors.DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left",
                              "delegate", delegate, source=self)
@@ -395,9 +422,11 @@ class Delegates:
                 error = fail(errors.INTERNAL, "", "delegate", delegate, source=self)
         self._error = error
 
-    def _place(self, error, delegate, instruction):
-        """Adds to a backend's own Error where it comes from. False for one that is none after all:
-        without a code, or of a class that does not call Error's __init__."""
+    def _locate(self, error, delegate, instruction):
+        """Add the delegate to a backend's own Error.
+
+        Returns False for an Error without a code, or of a class that does not call Error's __init__.
+        """
         if not isinstance(error, Error):
             return False
         try:
@@ -416,7 +445,7 @@ class Delegates:
         return True
 
     def explain(self, error):
-        """Name the backend that failed, and its exception."""
+        """Return the name the backend that failed, and its exception."""
         method = self.method
         name = "backend " + MethodMeta(method.program, method.plan).get_backend_name(self._failed)
         if self._exception is None:

@@ -1,4 +1,4 @@
-"""Errors: ExecuTorch's codes and names, requested and available bytes, what to do.
+"""Define errors: ExecuTorch's codes and names, requested and available bytes, and remedies.
 
 Under MicroPython there are two error objects, made at import, so that raising needs no heap: the second
 is for failures during the clean-up after the first one. Their text is composed when it is read.
@@ -31,7 +31,7 @@ DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
 
-# What to do: by codes, where nothing else is said, and by the attributes of which `need` finds none
+# Remedies: by code, if the text has none, and by the attribute that `need` misses
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
              "compile": "compile it again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
@@ -39,19 +39,17 @@ _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
              "libraries": "give a FlatTensorDataMap or MergedDataMap",
              "attach": "give an EventTracer",
              "find_plan": "give an object of type Program"}
-_LONGEST = 160  # bytes of what the library says
+_LONGEST = 160  # bytes of a text of the library
 
 
 class Error(Exception):
     """The exception of every failure.
 
-    code: ExecuTorch's number; name: ExecuTorch's name.
-    subject, index: which memory, input, instruction ... (index -1: there is only one).
-    requested, available: bytes wanted and there, of an instruction arguments; -1 where the error is
-    about neither, or they are unknown.
-    what: text; remedy: what to do. argument: of an instruction the one that a kernel refused, of an
-    external tensor which value it is, or -1.
-    source: object whose `explain(error)` knows more, asked when the text is put together.
+    code: ExecuTorch's number; name: ExecuTorch's name. subject, index: the memory, input, instruction
+    ... (index -1: there is only one). requested, available: bytes, or arguments of an instruction; -1
+    if unknown or irrelevant. what: text; remedy: the change that helps. argument: the argument of an
+    instruction that a kernel rejected, or the value of an external tensor, or -1. source: object whose
+    `explain(error)` adds details when the text is composed.
     """
 
     def __init__(self):
@@ -70,6 +68,7 @@ class Error(Exception):
 
     @property
     def name(self):
+        """Return ExecuTorch's name of the code."""
         return ERROR_NAMES.get(self.code, "Unknown")
 
     def _parts(self):
@@ -79,10 +78,12 @@ class Error(Exception):
 
     @property
     def what(self):
+        """Return the text of the error, without the remedy."""
         return self._parts()[0]
 
     @property
     def remedy(self):
+        """Return the remedy, "" without one."""
         remedy = self._remedy
         if isinstance(remedy, type):
             return "give an object of type " + remedy.__name__
@@ -94,7 +95,7 @@ class Error(Exception):
 
     @property
     def message(self):
-        """The text without name and code."""
+        """Return the text without name and code."""
         if self.text is None:
             return self._compose()
         return self.text
@@ -129,8 +130,7 @@ class Error(Exception):
 
 
 def _read_text(distance):
-    """Returns a text that a native module has left in its file, `distance` bytes from the end; "" if
-    that file is gone."""
+    """Read a text of a native module from its file, `distance` bytes from the end; "" without it."""
     try:
         with open(_picotorch.__file__, "rb") as file:
             file.seek(-distance, 2)
@@ -141,13 +141,13 @@ def _read_text(distance):
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
 _SPARE = Error() if _KEPT is not None else None
-# Strs that the library points to what they say, first that of _KEPT. The classes whose `on_error` it
-# calls have them as `texts`; a base class would make each store to an attribute of a Method slower.
+# Strs that the library points to texts of errors, the first for _KEPT. The classes with `on_error`
+# have them as `texts`; a base class would make each store to an attribute of a Method slower.
 TEXTS = [_picotorch.text(), _picotorch.text()] if _KEPT is not None else []
 
 
 def spare_error():
-    """Lets an Error that is on its way stay as it is when the next one is made."""
+    """Let an Error that is being raised stay as it is when the next one is made."""
     global _KEPT, _SPARE
     kept = _KEPT
     _KEPT = _SPARE
@@ -157,7 +157,7 @@ def spare_error():
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",
          source=None, argument=-1, kind=0):
-    """The error to raise."""
+    """Return the error to raise."""
     error = _KEPT
     if error is None:
         error = Error()
@@ -179,8 +179,10 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
 
 
 def need(value, kind, subject):
-    """Raises InvalidType for a value of another type than `kind`, or without the attribute `kind`. A
-    tuple will do for a list."""
+    """Raise InvalidType for a value of another type than `kind`, or without the attribute `kind`.
+
+    A tuple will do for a list.
+    """
     if hasattr(value, kind) if isinstance(kind, str) else isinstance(value, kind):
         return
     if kind is not list or not isinstance(value, tuple):
@@ -188,7 +190,7 @@ def need(value, kind, subject):
 
 
 def check_index(index, count, subject):
-    """Raises InvalidType for anything but an int, InvalidArgument for one that is out of range."""
+    """Raise InvalidType for anything but an int, InvalidArgument for one that is out of range."""
     need(index, int, subject)
     if not 0 <= index < count:
         raise fail(INVALID_ARGUMENT, "does not exist; count from 0", subject, index)
@@ -196,14 +198,16 @@ def check_index(index, count, subject):
 
 def library_error(code, subject, index, argument, requested, available, what, source,
                   subject_name=None, remedy=""):
-    """The error that the library tells of, in the fields of a pt_error. `subject_name`: of what has a
-    name; remedy: where `what` has none."""
+    """Return the Error for the fields of a pt_error that the library reports.
+
+    `subject_name`: the name of a subject that has one; remedy: used if `what` has none.
+    """
     return fail(code, what, subject_name or SUBJECTS[subject], index, requested, available, remedy,
                 source, argument, subject)
 
 
 def part(name):
-    """A module that a firmware may be built without. Raises NotSupported."""
+    """Return a module that a firmware may be built without. Raises NotSupported."""
     try:
         return __import__("picotorch." + name, None, None, (name,))
     except ImportError:
@@ -212,8 +216,10 @@ def part(name):
 
 
 def text_of(data):
-    """A text of a file, bytes. What is not UTF-8 or has control characters is shown as far as it is
-    ASCII."""
+    """Return a text of a file, bytes.
+
+    What is not UTF-8 or has control characters is shown as far as it is ASCII.
+    """
     try:
         if not data or min(data) >= 32:
             return str(data, "utf-8")

@@ -1,4 +1,4 @@
-"""Programs in files."""
+"""Read programs from files."""
 
 import _picotorch
 
@@ -39,6 +39,7 @@ class FileDataLoader(BufferDataLoader):
             raise fail(NOT_SUPPORTED, "this firmware has no files; pass the bytes", path) from None
 
     def explain(self, error):
+        """Return the path, for errors."""
         return self.path
 
     def __repr__(self):

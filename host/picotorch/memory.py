@@ -1,4 +1,6 @@
-"""The memories that a method works in. All of them are handed over; none grows.
+"""Define the memories that a method works in.
+
+The caller provides all of them; none grows.
 
     MemoryManager(MemoryAllocator(bytearray(4096)), HierarchicalAllocator([bytearray(64000)]))
 """
@@ -19,33 +21,40 @@ from .errors import (
 BYTE = 0  # ScalarType
 ALIGNMENT = 8  # bytes, of every memory handed over
 LIMIT = 1 << 27  # bytes that a reference reaches
-BUSY = LIMIT + 1  # bytes held of a pool while a method is being loaded or unloaded there
+BUSY = LIMIT + 1  # value of `held` while a method is being loaded or unloaded
 
 
 def buffer_size(buffer, subject, index=-1):
-    """Bytes of a buffer. Raises InvalidType for what is none, or whose bytes are not contiguous,
-    NotSupported for one of 1 GiB."""
+    """Return the bytes of a buffer.
+
+    Raises InvalidType for what is none, or whose bytes are not contiguous, NotSupported for one of 1
+    GiB.
+    """
     size = _picotorch.nbytes(buffer)
     if size < 0:
         raise fail(INVALID_TYPE, "is not a buffer of contiguous bytes; "
                    "give a bytearray, an array or a memoryview", subject, index)
-    if size >= _picotorch.SMALL_INT_MAX:  # a larger one is told as that
+    if size >= _picotorch.SMALL_INT_MAX:  # a larger one is reported as that
         raise fail(NOT_SUPPORTED, "has 1 GiB or more", subject, index)
     return size
 
 
 def bytes_at(buffer, offset, size, view=None, writable=True):
-    """A memoryview of bytes of a buffer: `view`, pointed there, or a new one where it is None (and
-    always under CPython). Raises ValueError where they lie outside."""
+    """Return a memoryview of bytes of a buffer: `view`, pointed there, or a new one.
+
+    A new one is made if `view` is None, and always under CPython. Raises ValueError for bytes outside.
+    """
     if view is None:
         view = memoryview(bytearray(1))
     return _picotorch.view(view, buffer, offset, size, BYTE, writable)
 
 
 class MemoryAllocator:
-    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
-    handed out; held: those up to the end of the last method that is loaded there, BUSY while one
-    is being loaded or unloaded."""
+    """Allocate the bytes of one buffer in order; `name` is its name in errors.
+
+    used: allocated bytes; held: the bytes up to the end of the last loaded method, BUSY while one is
+    being loaded or unloaded.
+    """
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
@@ -55,7 +64,7 @@ class MemoryAllocator:
         self.held = 0
 
     def check_size(self):
-        """Raises InvalidArgument when the memory has fewer bytes than it had at first."""
+        """Raise InvalidArgument when the memory has fewer bytes than it had at first."""
         if _picotorch.nbytes(self.buffer) < self.size:
             raise fail(INVALID_ARGUMENT, "has become smaller; make a new MemoryAllocator",
                        self.name, -1, self.size,
@@ -63,11 +72,14 @@ class MemoryAllocator:
 
     @property
     def free(self):
+        """Return the free bytes."""
         return self.size - self.used
 
     def allocate(self, size, alignment=ALIGNMENT):
-        """Offset of `size` bytes at a multiple of `alignment`. Raises MemoryAllocationFailed,
-        InvalidArgument."""
+        """Return the offset of `size` bytes at a multiple of `alignment`.
+
+        Raises MemoryAllocationFailed, InvalidArgument.
+        """
         need(size, int, "size")
         need(alignment, int, "alignment")
         if size < 0 or alignment <= 0 or alignment & (alignment - 1):
@@ -82,8 +94,10 @@ class MemoryAllocator:
         return start
 
     def reset(self, used=0):
-        """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
-        loaded there, InvalidArgument where fewer are used."""
+        """Free all bytes behind the first `used` ones.
+
+        Raises InvalidState where a method is loaded there, InvalidArgument where fewer are used.
+        """
         need(used, int, "used")
         if used < self.held:
             raise fail(INVALID_STATE, "holds a method; unload it first", self.name)
@@ -99,7 +113,8 @@ class MemoryAllocator:
 class HierarchicalAllocator:
     """The planned buffers, in the order of MethodMeta.memory_planned_buffer_size.
 
-    Raises InvalidType for an item that is not a buffer."""
+    Raises InvalidType for an item that is not a buffer.
+    """
 
     def __init__(self, buffers):
         need(buffers, list, "buffers")
@@ -111,6 +126,7 @@ class HierarchicalAllocator:
         return len(self.buffers)
 
     def size(self, index):
+        """Return the bytes of planned buffer `index`. Raises InvalidArgument."""
         check_index(index, len(self), "planned buffer")
         return buffer_size(self.buffers[index], "planned buffer", index)
 

@@ -1,4 +1,6 @@
-"""A method: loaded into its memories, given inputs, executed, asked for outputs.
+"""Load a method into its memories, set its inputs, execute it, and read its outputs.
+
+The calls in their order:
 
     method = Method(manager)            # set-up: makes all objects that are ever needed
     micropython.heap_lock()             # from here on nothing is allocated
@@ -34,16 +36,19 @@ from .tensor import Tensor, TensorInfo, new_kept
 _EXPLAINED = (schema.SUBJECT_KERNEL, schema.SUBJECT_MISSING_OPERATOR,
               schema.SUBJECT_MISSING_BACKEND, schema.SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
-_ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
+_ARGUMENTS = 8  # default of max_arguments if a backend is registered
 _MAX = 1 << 16  # objects that a Method makes of a kind
 
 
 class Method:
-    """`max_outputs`: how many outputs can be held at once; their objects are made here. Without it:
-    one, and more when they are asked for while the heap is not locked. So are those of delegates:
-    `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered.
-    With the heap locked it loads programs of up to eight data files and unplanned tensors together,
-    or as many as it was loaded with before."""
+    """A method of a program, loaded into memories of the caller.
+
+    `max_outputs`: the number of outputs with an object, made here. Without it: one, and more at their
+    first request while the heap is not locked. The same holds for delegates: `max_delegates` of them,
+    whose calls have `max_arguments`; 4 and 8 if any backend is registered. With the heap locked it
+    loads programs of up to eight data files and unplanned tensors together, or as many as it was loaded
+    with before.
+    """
 
     texts = TEXTS
 
@@ -52,7 +57,7 @@ class Method:
         self.manager = manager
         self._grows = max_outputs is None
         self.kept = (new_kept(self),) if self._grows else []  # of each output; the library reads it
-        for _ in range(_count(max_outputs, 0, "max_outputs")):  # a comprehension takes heap
+        for _ in range(_count(max_outputs, 0, "max_outputs")):  # a comprehension allocates
             self.kept.append(new_kept(self))
         max_delegates = _count(max_delegates, _DELEGATES if backends else 0, "max_delegates")
         max_arguments = _count(max_arguments, _ARGUMENTS if backends else 0, "max_arguments")
@@ -66,10 +71,10 @@ class Method:
         self.unloads = 0  # how often it gave its memory back
         self.name = ""
         self.data_map = None
-        self._asked = None  # name of an attribute
+        self._requested = None  # name of an attribute
         self._busy = ""  # what load or unload, while one of them runs, is doing
-        self._mark = -1  # where the method begins in its pool, if it holds anything
-        self._held = 0  # what methods before it hold
+        self._mark = -1  # start of the method in its pool; -1 without a load
+        self._held = 0  # bytes of the methods before it
         self._pool = None
         self._delegates = None
         if max_delegates:
@@ -78,14 +83,15 @@ class Method:
     # ---- loading
 
     def load(self, program, name="forward", prepare=False, data_map=None, event_tracer=None):
-        """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
-        re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
-        tensors that the program leaves to .ptd files; their bytes have to stay where they are.
-        `event_tracer`: an EventTracer that measures what each instruction takes.
+        """Load a method of the program into the memories.
+
+        `prepare` trades pool for speed: kernels pack constant weights there, once. `data_map`:
+        FlatTensorDataMap or MergedDataMap of the tensors that the program leaves to .ptd files; their
+        bytes must not move. `event_tracer`: an EventTracer that measures each instruction.
 
         Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
-        NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
-        memories are as before, and load may be called again.
+        NotSupported, or the error of a kernel that rejects its arguments. The method is then not
+        loaded, its memories are as before, and load may be called again.
         """
         library = self.library
         if self._busy:
@@ -112,7 +118,7 @@ class Method:
             self._pool = pool
             self._held = pool.held
             self._mark = pool.used
-            pool.held = BUSY  # nobody resets it or loads there
+            pool.held = BUSY  # blocks reset and other loads
             self.program = program
             self.name = name
             self.data_map = data_map
@@ -139,7 +145,7 @@ class Method:
                 self._busy = ""
 
     def _release(self):
-        """Gives everything back. Each part may be interrupted, and done again."""
+        """Release all memories. Each part may be interrupted, and done again."""
         if self._mark < 0:
             return
         pool = self._pool
@@ -151,8 +157,11 @@ class Method:
         self._mark = -1
 
     def unload(self):
-        """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
-        the same pool after this one is there; after that, what a backend raised in destroy."""
+        """Release the pool; load may follow.
+
+        Raises InvalidState while a method that was loaded into the same pool after this one is there;
+        after that, what a backend raised in destroy.
+        """
         if self._busy:
             raise self._busy_error()
         if self._mark < 0:
@@ -175,11 +184,12 @@ class Method:
             delegates.raise_error()
 
     def is_loaded(self):
+        """Return True while a method is loaded."""
         return self.library.end() >= 0
 
     @property
     def plan(self):
-        """Number of the method in its program."""
+        """Return the number of the method in its program."""
         if self.program is None:
             self.library.check()
         return self.program.plan(self.name)
@@ -190,24 +200,26 @@ class Method:
     # ---- inputs and outputs
 
     def inputs_size(self):
+        """Return the number of inputs."""
         return self.library.count(_picotorch.INPUTS)
 
     def outputs_size(self):
+        """Return the number of outputs."""
         return self.library.count(_picotorch.OUTPUTS)
 
     def set_input(self, value, index):
-        """Sets input `index`.
+        """Set input `index`.
 
         A tensor: any buffer of its bytes, in the program's dim order, or a Tensor, whose sizes a
-        dynamic input takes. It is copied into planned memory, or used in place where the program leaves
+        dynamic input adopts. It is copied into planned memory, or used in place if the program leaves
         the input unplanned. A number, bool, string or None must be the one that the program was
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
-        NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
+        NotSupported for unsupported sizes, InvalidState before load and between steps.
         """
         self.library.set_input(value, index)
 
     def set_inputs(self, values):
-        """Sets all inputs from a list."""
+        """Set all inputs from a list."""
         if not isinstance(values, list):  # a call less
             need(values, list, "values")
         if len(values) != self.inputs_size():
@@ -217,13 +229,14 @@ class Method:
             self.set_input(values[i], i)
 
     def set_output_data_ptr(self, buffer, index):
-        """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
-        least the bytes of the program's sizes, which a dynamic output may come to have."""
+        """Make a buffer the memory of output `index`, which the program leaves unplanned.
+
+        It has at least the bytes of the program's sizes, which a dynamic output may come to have.
+        """
         self.library.set_output(buffer, index)
 
     def get_output(self, index):
-        """Output `index`: a Tensor that shows it where it lies, a number, bool, string, None, or a
-        ValueList of them.
+        """Return output `index`: a Tensor in place, a number, bool, string, None, or a ValueList.
 
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
         string and a list, and each item of a list until the next one is read. A string of a locked heap
@@ -248,25 +261,28 @@ class Method:
     # ---- state
 
     def get_attribute(self, name):
-        """Tensor of the parameter or buffer of this fully qualified name, where it lies: what is not
-        constant may be written. Raises NotFound.
+        """Return the parameter or buffer of this fully qualified name as a Tensor in place.
+
+        A tensor that is not constant may be written. Raises NotFound.
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self._asked = name
+        self._requested = name
         kept = self.kept[0] if _picotorch.heap_locked() else _picotorch.Kept(Tensor(), None)
         return self.library.attribute(name, kept)
 
     def set_attribute_data_ptr(self, buffer, name):
-        """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
-        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
+        """Use a buffer as the memory of a mutable buffer that the program leaves unplanned.
+
+        The program was exported with alloc_mutable_buffers=False. Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
-        InvalidArgument, InvalidState."""
-        self._asked = name
+        InvalidArgument, InvalidState.
+        """
+        self._requested = name
         self.library.set_attribute(buffer, name)
 
     def reset_state(self):
-        """Takes buffers back to their initial values, or to zero, and the execution to its start.
+        """Reset buffers to their initial values, or to zero, and the execution to its start.
 
         All planned memory, the sizes of tensors and the numbers that instructions write are as they are
         after load, so inputs have to be set again.
@@ -276,37 +292,42 @@ class Method:
     # ---- execution
 
     def execute(self):
-        """Runs all instructions from the first, wherever step stopped.
+        """Run all instructions from the first, wherever step stopped.
 
         Raises InvalidState before load or without memory for an unplanned tensor, InvalidArgument
-        without all inputs, and what a kernel answers. After a failure outputs and buffers hold what the
-        instructions before it left there: reset_state takes buffers back to their initial values. The
-        inputs stay set, and the next execute starts from the first instruction.
+        without all inputs, and the errors of kernels. After a failure outputs and buffers have the
+        contents that the instructions before it left there: reset_state resets buffers to their initial
+        values. The inputs stay set, and the next execute starts from the first instruction.
         """
         self.library.execute()
 
     def step(self):
-        """Runs one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
+        """Run one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
         self.library.step()
 
     def reset_execution(self):
-        """Back to the first instruction."""
+        """Go back to the first instruction."""
         self.library.restart()
 
     # ---- what it is and needs
 
     def method_meta(self):
+        """Return the MethodMeta of the loaded method."""
         self.library.check()
         return MethodMeta(self.program, self.plan)
 
     @property
     def metadata(self):
+        """Return the MethodMeta of the loaded method, as executorch.runtime names it."""
         return self.method_meta()
 
     def memory_report(self):
-        """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
-        bytes that load prepared, the last of those used in the pool. "used" of "temp": bytes that
-        the kernels use; with less they take longer. "preferred": bytes with which they are fastest."""
+        """Return the bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}.
+
+        "prepared": bytes that load packed, at the end of the used part of the pool. "used" of
+        "temp": bytes that the kernels use; with less they take longer. "preferred": bytes with which
+        they are fastest.
+        """
         meta = self.method_meta()
         _, prepared, temp_used, preferred_temp = self.library.usage()
         planned = self.manager.planned_memory
@@ -334,7 +355,7 @@ class Method:
         return self._delegates.call(what, index)
 
     def _make_kept(self, index):
-        """Makes objects for one more output."""
+        """Make objects for one more output."""
         if not self._grows or _picotorch.heap_locked():
             raise fail(OUT_OF_RESOURCES, "is beyond max_outputs; give Method a larger one", "output",
                        index)
@@ -345,7 +366,7 @@ class Method:
         return OK
 
     def on_error(self, code, subject, index, argument, requested, available, what):
-        """Raises what the library failed with."""
+        """Raise what the library failed with."""
         error = None
         if self._delegates is not None and code != INVALID_STATE:  # which another thread's call may get
             error = self._delegates.take_error()
@@ -355,7 +376,7 @@ class Method:
             if subject == schema.SUBJECT_POOL:
                 name = self.manager.method_allocator.name
             elif subject == schema.SUBJECT_ATTRIBUTE:
-                name = self._asked
+                name = self._requested
             elif subject == schema.SUBJECT_EXTERNAL_TENSOR:
                 argument = index
                 index = -1

@@ -1,4 +1,4 @@
-"""The inputs, outputs and memory of a method, read from the program before anything is loaded."""
+"""Read the inputs, outputs and memory of a method from the program before anything is loaded."""
 
 import _picotorch
 
@@ -28,19 +28,21 @@ class MethodMeta:
         return TensorInfo(self._library.tensor(self.plan, what, index))
 
     def name(self):
+        """Return the name of the method."""
         return text_of(self._library.method_name(self.plan))
 
     # ---- signature
 
     def num_inputs(self):
+        """Return the number of inputs."""
         return self._count(_INPUTS)
 
     def input_tag(self, index):
-        """KernelTypes number of an input."""
+        """Return the KernelTypes number of an input."""
         return self._library.item(self.plan, _INPUTS, index)[1]
 
     def input_tensor_meta(self, index):
-        """TensorInfo of an input. Raises InvalidArgument when it is not a tensor."""
+        """Return the TensorInfo of an input. Raises InvalidArgument if it is not a tensor."""
         return self._tensor(_INPUTS, index)
 
     def input_value(self, index):
@@ -48,12 +50,15 @@ class MethodMeta:
         return self._library.item(self.plan, _INPUTS, index)[0]
 
     def num_outputs(self):
+        """Return the number of outputs."""
         return self._count(_OUTPUTS)
 
     def output_tag(self, index):
+        """Return the KernelTypes number of an output."""
         return self._library.item(self.plan, _OUTPUTS, index)[1]
 
     def output_tensor_meta(self, index):
+        """Return the TensorInfo of an output. Raises InvalidArgument if it is not a tensor."""
         return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
@@ -61,18 +66,20 @@ class MethodMeta:
         return self._library.item(self.plan, _OUTPUTS, index)[0]
 
     def unplanned_attributes(self):
-        """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
+        """Return the TensorInfo of each mutable buffer that needs set_attribute_data_ptr."""
         found = map(self.attribute_tensor_meta, range(self.num_attributes()))
         return [info for info in found if _needs_memory(info)]
 
     def is_output_dynamic(self, index):
-        """True for a tensor whose sizes may be others after each execution."""
+        """Return True for a tensor whose sizes may be others after each execution."""
         return (self.output_tag(index) == KERNEL_TYPES_TENSOR
                 and self.output_tensor_meta(index).is_dynamic())
 
     def unplanned_outputs(self):
-        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
-        no view of another tensor."""
+        """Return the indexes of the outputs for which Method.set_output_data_ptr has to provide memory.
+
+        None of them is an input or a view of another tensor.
+        """
         found = [i for i in range(self.num_outputs()) if self.output_tag(i) == KERNEL_TYPES_TENSOR
                  and _needs_memory(self.output_tensor_meta(i))]
         if not found:
@@ -84,17 +91,18 @@ class MethodMeta:
     # ---- quantized inputs and outputs
 
     def input_quantization(self, index):
-        """(scale, zero_point) of an input that takes quantized values: value = (integer - zero_point) *
-        scale. None for any other input.
+        """Return (scale, zero_point) of an input of quantized values, None for any other.
 
-        The exporter keeps them as constant methods ("input0_scale", or "encode_input0_scale" for a
-        method that is not called forward). Allocates: to be asked before the heap is locked.
+        value = (integer - zero_point) * scale.
+
+        The exporter stores them as constant methods ("input0_scale", or "encode_input0_scale" for a
+        method that is not called forward). Allocates: call it before the heap is locked.
         """
         self.input_value(index)
         return self._quantization("input%d_" % index)
 
     def output_quantization(self, index):
-        """(scale, zero_point) of an output of quantized values, None for any other; see above."""
+        """Return (scale, zero_point) of an output of quantized values, None for any other."""
         self.output_value(index)
         return self._quantization("output%d_" % index)
 
@@ -109,7 +117,7 @@ class MethodMeta:
         return None if scale is None or zero_point is None else (scale, zero_point)
 
     def _constant_method(self, name):
-        """The number that a method returns as its only output; None where there is no such method."""
+        """Return the number that a method returns as its only output; None without such a method."""
         library = self._library
         plan = self.program.find_plan(name)
         if plan < 0 or library.count(plan, _OUTPUTS) != 1:
@@ -127,34 +135,39 @@ class MethodMeta:
         return self._named
 
     def num_attributes(self):
+        """Return the number of parameters and buffers with a name."""
         return len(self._attributes())
 
     def attribute_tensor_meta(self, index):
+        """Return the TensorInfo of a parameter or buffer with a name. Raises InvalidArgument."""
         check_index(index, self.num_attributes(), "attribute")
         return self._tensor(_picotorch.VALUES, self._attributes()[index])
 
     # ---- needs
 
     def num_memory_planned_buffers(self):
+        """Return the number of planned buffers."""
         return self._count(_picotorch.PLANNED_BUFFERS)
 
     def memory_planned_buffer_size(self, index):
-        """Bytes of planned buffer `index`."""
+        """Return the bytes of planned buffer `index`."""
         return self._library.buffer_size(self.plan, index)
 
     def num_backends(self):
+        """Return the number of delegates."""
         return self._count(_picotorch.DELEGATES)
 
     def get_backend_name(self, index):
-        """The name of the backend of delegate `index`."""
+        """Return the name of the backend of delegate `index`."""
         check_index(index, self.num_backends(), "backend")
         return text_of(self._library.backend(self.plan, index))
 
     def backend_names(self):
+        """Return the name of the backend of each delegate."""
         return [self.get_backend_name(i) for i in range(self.num_backends())]
 
     def missing_backends(self):
-        """Names of the backends that are not registered, each once."""
+        """Return the names of the backends that are not registered, each once."""
         known = [name for name, _ in backends]
         missing = []
         for name in self.backend_names():
@@ -163,29 +176,31 @@ class MethodMeta:
         return missing
 
     def max_delegate_arguments(self):
-        """The most arguments that a call of a delegate has."""
+        """Return the most arguments that a call of a delegate has."""
         return self._count(_picotorch.DELEGATE_ARGUMENTS)
 
     def num_instructions(self):
+        """Return the number of instructions."""
         return self._count(_picotorch.INSTRUCTIONS)
 
     def num_operators(self):
+        """Return the number of operators."""
         return self._count(_picotorch.OPERATORS)
 
     def operator_name(self, index):
-        """"aten::add.out" """
+        """Return the name of an operator, "aten::add.out" for instance."""
         name, overload, number = self._library.operator(self.plan, index)
-        if not name:  # an image has its number only, of which this build knows nothing
+        if not name:  # a .ptm file has its number only, and this build lacks it
             return "%s %d" % ("operator", ~number)
         return text_of(name + b"." + overload if overload else name)
 
     def missing_operators(self):
-        """Names of the operators that this build has no kernel for."""
+        """Return the names of the operators that this build has no kernel for."""
         return [self.operator_name(i) for i in range(self.num_operators())
                 if self._library.operator(self.plan, i)[2] < 0]
 
     def instruction_name(self, index, argument=-1):
-        """Name the operator of an instruction, and one of its arguments, or return "control flow"."""
+        """Return the name of an instruction's operator and of an argument, or "control flow"."""
         check_index(index, self.num_instructions(), "instruction")
         need(argument, int, "argument")
         operator = self._library.instruction_operator(self.plan, index)
@@ -204,5 +219,5 @@ class MethodMeta:
 
 
 def _needs_memory(info):
-    """True for a tensor for which the caller has to give memory."""
+    """Return True for a tensor for which the caller has to provide memory."""
     return info.nbytes() and not (info.is_memory_planned() or info.is_constant())

@@ -1,4 +1,4 @@
-"""The simplest use: Module("model.pte").forward(x)."""
+"""Run a model with one line: Module("model.pte").forward(x)."""
 
 import gc
 
@@ -12,8 +12,10 @@ _REMEDY = "; give each thread its own Module, or lock its calls"
 
 
 class Module:
-    """A program and its methods, each loaded at its first use into memories of just its size; its temp
-    memory is the size that its kernels prefer, or the smallest if that is over half of the free heap.
+    """A program and its methods, each loaded at its first use into memories of just its size.
+
+    The temp memory is the size that the kernels prefer, or the smallest if that is over half of the
+    free heap.
 
     source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
     the .ptd file of its external tensors, or a list of several. prepare: see Method.load.
@@ -28,11 +30,11 @@ class Module:
         self.prepare = prepare
         self.share_memory_arenas = share_memory_arenas
         self.methods = {}
-        self._loads = []  # calls under way, see `alone`
-        self._calls = {}  # by method; those that share memory have one list
+        self._loads = []  # running calls, see `alone`
+        self._calls = {}  # by method; methods that share memory have one list
 
     def load_method(self, name="forward"):
-        """The loaded Method of this name. Raises InvalidState while another call loads one."""
+        """Return the loaded Method of this name. Raises InvalidState while another call loads one."""
         need(name, str, "name")
         if name not in self.methods:
             alone(self._loads, "module", "is loading a method" + _REMEDY, self._load, name)
@@ -52,20 +54,24 @@ class Module:
         self.methods.update(methods)
 
     def execute(self, name, inputs):
-        """The outputs of a method, a list: Tensors in memory of their own, numbers, strings, None and
-        lists of them. On the host an input may be an array of numpy or a tensor of torch. Raises
-        InvalidState while another call executes the method, or one that shares memory with it."""
+        """Execute a method and return the list of its outputs.
+
+        They are Tensors in memory of their own, numbers, strings, None and lists of them. On the host
+        an input may be an array of numpy or a tensor of torch. Raises InvalidState while another call
+        executes the method, or one that shares memory with it.
+        """
         method = self.load_method(name)
         return alone(self._calls[name], "module", "is executing" + _REMEDY, _execute, method, inputs)
 
     def forward(self, *inputs):
-        """The output of the method "forward", or the list of them if there are several."""
+        """Return the output of the method "forward", or the list of them if there are several."""
         outputs = self.execute("forward", inputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
     __call__ = forward
 
     def method_names(self):
+        """Return the names of the methods of the program."""
         return self.program.method_names
 
     def __repr__(self):
@@ -73,10 +79,12 @@ class Module:
 
 
 def alone(calls, subject, what, function, *arguments):
-    """Call a function. Raises InvalidState, with `what` of the subject, while an earlier call of the
-    same list is under way, in another thread or further out in this one.
+    """Call a function alone.
 
-    An interrupt at any place leaves no call in the list: CPython raises it after append or remove,
+    Raises InvalidState, with `what` of the subject, while an earlier call of the same list is running,
+    in another thread or further out in this one.
+
+    An interrupt at any point leaves no call in the list: CPython raises it after append or remove,
     never before either.
     """
     call = object()
@@ -92,7 +100,7 @@ def alone(calls, subject, what, function, *arguments):
 
 def _execute(method, inputs):
     need(inputs, list, "inputs")
-    if hasattr(method, "as_inputs"):  # on the host, which takes arrays
+    if hasattr(method, "as_inputs"):  # on the host, which accepts arrays
         inputs = method.as_inputs(inputs)
     method.set_inputs(inputs)
     method.execute()
@@ -121,7 +129,7 @@ def _data_map(sources):
 
 
 def _shared_buffers(program):
-    """Planned buffers that are large enough for each method of a program."""
+    """Return planned buffers that are large enough for each method of a program."""
     sizes = []
     for name in program.method_names:
         meta = program.method_meta(name)
@@ -133,7 +141,7 @@ def _shared_buffers(program):
 
 
 def _spare_memory(size):
-    """New bytes, or None where they are more than half of what is free."""
+    """Allocate bytes; return None if they are more than half of the free heap."""
     try:
         if hasattr(gc, "mem_free"):  # not on the host
             gc.collect()
@@ -146,10 +154,12 @@ def _spare_memory(size):
 
 def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None,
                              planned=None, is_fast=False):
-    """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
-    included; unplanned mutable buffers start from zero. planned: a HierarchicalAllocator to take
-    instead of new planned buffers. is_fast: with the temp memory that its kernels prefer, where the
-    heap has twice as much."""
+    """Return a Method in new memories of exactly the size that it needs, unplanned outputs included.
+
+    Unplanned mutable buffers start from zero. planned: a HierarchicalAllocator to use instead of new
+    planned buffers. is_fast: with the temp memory that its kernels prefer, if the heap has twice as
+    much.
+    """
     meta = program.method_meta(name)
     if planned is None:
         planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))

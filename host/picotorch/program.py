@@ -1,7 +1,7 @@
-"""A program: the bytes of a .pte file, opened.
+"""Open a program: the bytes of a .pte file.
 
-A loader gives the whole file as one buffer, which stays where it is: a program in flash or ROM is
-used in place.
+A loader provides the whole file as one buffer, which is never moved: a program in flash or ROM is used
+in place.
 """
 
 import _picotorch
@@ -20,7 +20,7 @@ from .memory import buffer_size
 from .schema import SUBJECT_METHOD_NAME
 
 STRICT = 1  # structure of the whole file
-MINIMAL = 0  # header only: for a file whose bytes are known to be good
+MINIMAL = 0  # header only: for trusted files
 
 
 class BufferDataLoader:
@@ -31,10 +31,11 @@ class BufferDataLoader:
         self.buffer = buffer
 
     def size(self):
+        """Return the bytes of the program."""
         return buffer_size(self.buffer, "program")
 
     def explain(self, error):
-        """The file, where it has a name."""
+        """Return the file, if it has a name."""
         return ""
 
     def __repr__(self):
@@ -49,12 +50,12 @@ class Program:
     def __init__(self, loader):
         self.loader = loader
         self.library = _picotorch.Program(self)
-        self._asked = ""  # name of the method that was asked for
-        self._plans = None  # numbers of the methods by name, once one was asked for
+        self._requested = ""  # name of the requested method
+        self._plans = None  # numbers of the methods by name, after the first request
 
     @staticmethod
     def load(loader, verification=STRICT):
-        """Opens the loader's file. Raises InvalidProgram, InvalidArgument, InvalidType."""
+        """Open the loader's file. Raises InvalidProgram, InvalidArgument, InvalidType."""
         try:
             buffer = loader.buffer
         except AttributeError:
@@ -66,30 +67,33 @@ class Program:
         return program
 
     def on_error(self, code, subject, index, argument, requested, available, what):
-        name = self._asked if subject == SUBJECT_METHOD_NAME else None
+        """Raise the error that the library reports."""
+        name = self._requested if subject == SUBJECT_METHOD_NAME else None
         raise library_error(code, subject, index, argument, requested, available, what,
                             self if name is not None else None, name)
 
     # ---- methods
 
     def num_methods(self):
+        """Return the number of methods."""
         return self.library.num_methods()
 
     def get_method_name(self, index):
-        """Raises NotFound when there is no method of this index."""
+        """Raise NotFound when there is no method of this index."""
         return text_of(self.library.method_name(index))
 
     @property
     def method_names(self):
+        """Return the names of the methods, in the order of their numbers."""
         return [self.get_method_name(i) for i in range(self.num_methods())]
 
     def plan(self, name):
-        """Number of the method of a name. Raises NotFound. Works with the heap locked."""
-        self._asked = name
+        """Return the number of the method of a name. Raises NotFound. Works with the heap locked."""
+        self._requested = name
         return self.library.find(name)
 
     def find_plan(self, name):
-        """Number of the method of a name, -1 where there is none. Allocates."""
+        """Return the number of the method of a name, -1 without one. Allocates."""
         need(name, str, "name")
         if self._plans is None:
             self._plans = {}
@@ -98,12 +102,13 @@ class Program:
         return self._plans.get(name, -1)
 
     def method_meta(self, name="forward"):
+        """Return the MethodMeta of a method. Raises NotFound."""
         from .method_meta import MethodMeta
 
         return MethodMeta(self, self.plan(name))
 
     def load_method(self, name, manager, prepare=False, data_map=None, event_tracer=None):
-        """A new Method, loaded; see Method.load."""
+        """Return a new Method, loaded; see Method.load."""
         from .method import Method
 
         method = Method(manager)
@@ -111,17 +116,17 @@ class Program:
         return method
 
     def explain(self, error):
-        """Return the text of NotFound beside the requested name."""
+        """Return the text that follows the requested name in NotFound."""
         return "the program has " + ", ".join(self.method_names)
 
     # ---- named data
 
     def get_named_data_map(self):
-        """The program's bytes that have a key, a new NamedDataMap."""
+        """Return the program's bytes that have a key, a new NamedDataMap."""
         return NamedDataMap(self.library)
 
     def get_named_data(self, key, view=None):
-        """Do as get_data of the NamedDataMap."""
+        """Return the data of a key, as NamedDataMap.get_data does."""
         return self.get_named_data_map().get_data(key, view)
 
     def __repr__(self):
@@ -132,19 +137,22 @@ class Program:
 
 
 class NamedDataMap:
-    """The named data of a program, and behind it that of data files. Made by
-    Program.get_named_data_map, and for the init of backends."""
+    """The named data of a program, then of its data files.
+
+    Made by Program.get_named_data_map, and for the init of backends.
+    """
 
     def __init__(self, library=None, data_map=None):
         self.library = library
         self.data_map = data_map
 
     def get_num_keys(self):
+        """Return the number of keys of the program and its data files."""
         own = self.library.num_keys()
         return own if self.data_map is None else own + self.data_map.get_num_keys()
 
     def get_key(self, index):
-        """The key of entry `index`. Raises InvalidArgument."""
+        """Return the key of entry `index`. Raises InvalidArgument."""
         own = self.library.num_keys()
         need(index, int, "index")
         if self.data_map is None or index < own:
@@ -152,7 +160,7 @@ class NamedDataMap:
         return self.data_map.get_key(index - own)
 
     def get_data(self, key, view=None):
-        """A read-only memoryview of the bytes of this key, where they lie in the program.
+        """Return a read-only memoryview of the bytes of this key, where they lie in the program.
 
         view: a memoryview of the caller's own, which is pointed there under MicroPython: that needs no
         heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have,
@@ -167,4 +175,5 @@ class NamedDataMap:
         return self.data_map.get_data(key, view)
 
     def keys(self):
+        """Return the keys as a new list."""
         return [self.get_key(i) for i in range(self.get_num_keys())]

@@ -1,4 +1,7 @@
-"""Constants of a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
+"""Define the constants of a .pte file.
+
+Written by tools/generate_schema.py from schema/program.toml.
+"""
 
 KERNEL_TYPES_TENSOR = 5
 

@@ -1,4 +1,4 @@
-"""Tensors of a program, and the tensors and lists that a method takes and gives."""
+"""Define tensors of a program, and the tensors and lists that a method accepts and returns."""
 
 from array import array
 
@@ -24,7 +24,7 @@ _NOTHING = bytearray(0)
 
 
 class TensorInfo:
-    """Sizes, dtype and memory of a tensor, as the program or a data file gives them."""
+    """Sizes, dtype and memory of a tensor in the program or a data file."""
 
     def __init__(self, fields):
         self._fields = fields  # see pt_tensor_tuple
@@ -32,65 +32,67 @@ class TensorInfo:
         self.offset = fields[10]
 
     def sizes(self):
-        """The sizes; of a dynamic tensor the largest ones."""
+        """Return the sizes; of a dynamic tensor the largest ones."""
         return self._fields[1]
 
     def is_dynamic(self):
-        """True when the sizes may change from one execution to the next."""
+        """Return True when the sizes may change from one execution to the next."""
         return self.shape_dynamism() != 0
 
     def shape_dynamism(self):
-        """ExecuTorch's number: 0 static, 1 dynamic within a bound, 2 without a bound."""
+        """Return ExecuTorch's number: 0 static, 1 dynamic within a bound, 2 without a bound."""
         return self._fields[4]
 
     def dim_order(self):
+        """Return the dim order of the tensor."""
         return self._fields[2]
 
     def scalar_type(self):
-        """ExecuTorch's number of the dtype."""
+        """Return ExecuTorch's number of the dtype."""
         return self._fields[0]
 
     @property
     def dtype(self):
-        """Name of the dtype: "Float", "Char" ..."""
+        """Return the name of the dtype: "Float", "Char" ..."""
         return SCALAR_TYPE_NAMES[self.scalar_type()]
 
     def nbytes(self):
+        """Return the bytes of the tensor."""
         return self._fields[3]
 
     def is_memory_planned(self):
+        """Return True if the tensor is in planned memory."""
         return self._fields[5]
 
     def is_constant(self):
-        """True when its data lies in the program or in a data file."""
+        """Return True when its data lies in the program or in a data file."""
         return self._fields[6]
 
     def is_external(self):
-        """True when its data, or its initial value, comes from a data file."""
+        """Return True when its data, or its initial value, comes from a data file."""
         return self._fields[7]
 
     def name(self):
-        """Fully qualified name of a parameter or buffer, '' where the program gives none."""
+        """Return the fully qualified name of a parameter or buffer, '' if the program has none."""
         return text_of(self._fields[8])
 
     def __repr__(self):
-        place = "" if self.is_memory_planned() else " unplanned"
+        memory = "" if self.is_memory_planned() else " unplanned"
         if self.is_constant():
-            place = " external" if self.is_external() else " constant"
+            memory = " external" if self.is_external() else " constant"
         return "<%s %s %s%s %dB%s>" % (
             type(self).__name__, self.dtype, "up to " if self.is_dynamic() else "", list(self.sizes()),
-            self.nbytes(), place)
+            self.nbytes(), memory)
 
 
 class Tensor:
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
-    `data` is a memoryview of the elements where they lie, in the order of dim_order; those of float16
-    and bfloat16 as their bits, for which number(i) gives the value. Of complex numbers it has the real
-    and the imaginary part of each, one behind the other, and number(i) is a tuple of the two: there are
-    builds of MicroPython without `complex`. A method points
-    the Tensor of an output to where the output is at each get_output of its index; until the next one
-    it is valid.
+    `data` is a memoryview of the elements in place, in the order of dim_order; float16 and bfloat16 are
+    bits, and number(i) returns the value. A complex number is its real and its imaginary part, one
+    behind the other, and number(i) is a tuple of the two, since some builds of MicroPython lack
+    `complex`. A method points the Tensor of an output to the output at each get_output of its index; it
+    is valid until the next one.
     """
 
     buffer = None  # of from_blob
@@ -102,14 +104,14 @@ class Tensor:
         self.dtype_number = 0
 
     def clear(self):
-        """Shows no elements any more."""
+        """Show no elements any more."""
         self.data = _picotorch.view(self.data, b"", 0, 0, BYTE)
 
     def __len__(self):
         return len(self.data)
 
     def __getitem__(self, i):
-        """Element i of the data; with an index for each dim, t[1, 2], the number there."""
+        """Return element i of the data; with an index for each dim, t[1, 2], the number there."""
         return self.number(self._position(i)) if isinstance(i, tuple) else self.data[i]
 
     def __setitem__(self, i, value):
@@ -139,35 +141,40 @@ class Tensor:
         return position
 
     def scalar_type(self):
-        """ExecuTorch's number of the dtype."""
+        """Return ExecuTorch's number of the dtype."""
         return self.dtype_number
 
     @property
     def dtype(self):
-        """Name of the dtype: "Float", "Char" ..."""
+        """Return the name of the dtype: "Float", "Char" ..."""
         return SCALAR_TYPE_NAMES[self.dtype_number]
 
     def dim(self):
+        """Return the number of dims."""
         return len(self.sizes_view)
 
     def size(self, dim):
+        """Return the size of a dim."""
         return self.sizes_view[dim]
 
     def sizes(self):
+        """Return the sizes as a tuple."""
         return tuple(self.sizes_view)
 
     def dim_order(self):
+        """Return the dim order as a tuple."""
         return tuple(self.dim_order_view)
 
     def nbytes(self):
+        """Return the bytes of the elements."""
         return _picotorch.nbytes(self.data)
 
     def raw_sizes(self):
-        """A memoryview of the sizes, i32, where they lie; read-only where the tensor is a method's."""
+        """Return a memoryview of the sizes, int32, in place; read-only if the tensor is a method's."""
         return self.sizes_view
 
     def _place(self, sizes, dim_order):
-        """Gives a new tensor of from_blob its sizes."""
+        """Set the sizes of a new tensor of from_blob."""
         rank = len(sizes)
         if rank > MAX_RANK:
             raise fail(NOT_SUPPORTED, "tensors of more than 16 dims; give fewer", "sizes")
@@ -179,7 +186,7 @@ class Tensor:
         self.resize(sizes)
 
     def resize(self, sizes):
-        """Gives a tensor of from_blob other sizes, as many, whose elements fit into its buffer.
+        """Set the sizes of a tensor of from_blob: of the same rank, and with room in its buffer.
 
         Allocates nothing. Raises NotSupported for another rank, for more elements than the buffer has
         and for a tensor of a method; InvalidArgument for a negative size.
@@ -195,11 +202,11 @@ class Tensor:
         self.data = _picotorch.view(self.data, self.buffer, 0, nbytes, self.dtype_number)
 
     def copy(self):
-        """A Tensor of the same numbers in memory of its own. Allocates."""
+        """Return a Tensor of the same numbers in memory of its own. Allocates."""
         return from_blob(bytearray(self.data), self.sizes_view, self.dtype_number, self.dim_order_view)
 
     def tolist(self):
-        """The numbers as nested lists, a level for each dim; of a tensor without dims its number."""
+        """Return the numbers as nested lists, a level for each dim; without dims the number itself."""
         return self._nested(())
 
     def _nested(self, indexes):
@@ -209,8 +216,10 @@ class Tensor:
         return [self._nested(indexes + (i,)) for i in range(self.sizes_view[rank])]
 
     def number(self, i):
-        """Element i as a number, that of float16 and bfloat16 too; of complex ones real and imaginary
-        part in a tuple. May allocate."""
+        """Return element i as a number; a complex one as a tuple of real and imaginary part.
+
+        float16 and bfloat16 are converted. May allocate.
+        """
         number = _picotorch.number
         data = self.data
         dtype = self.dtype_number
@@ -229,12 +238,13 @@ class Tensor:
 
 
 def from_blob(buffer, sizes, dtype=None, dim_order=None):
-    """A Tensor of these sizes on a buffer, which it uses in place; dim order 0, 1, 2 ...
-    if none is given.
+    """Return a Tensor of these sizes on a buffer, which it uses in place.
 
-    dtype: a name ("Float") or ExecuTorch's number; without it that of the buffer's elements. The
-    buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for anything but
-    a buffer, InvalidArgument for an unknown dtype or a negative size, NotSupported for sizes that need
+    Without a dim order it is 0, 1, 2 ...
+
+    dtype: a name ("Float") or ExecuTorch's number; by default the dtype of the buffer's elements. The
+    buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for anything but a
+    buffer, InvalidArgument for an unknown dtype or a negative size, NotSupported for sizes that need
     more bytes or more than 16 dims.
     """
     buffer_size(buffer, "tensor")
@@ -246,7 +256,7 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
 
 
 def _dtype_of(buffer, dtype):
-    """ScalarType of a dtype, or of the buffer's elements for None."""
+    """Return the ScalarType of a dtype, or of the buffer's elements for None."""
     if dtype is None:
         code = _picotorch.buffer(buffer)[0]
         i = _CODES.find(chr(code))
@@ -260,7 +270,7 @@ def _dtype_of(buffer, dtype):
 
 
 def _nbytes(sizes, dtype, buffer):
-    """Bytes of a tensor of these sizes on a buffer. Raises InvalidArgument, NotSupported."""
+    """Return the bytes of a tensor of these sizes on a buffer. Raises InvalidArgument, NotSupported."""
     there = _picotorch.nbytes(buffer) // _picotorch.element_size(dtype)
     count = 1
     fits = there > 0
@@ -283,9 +293,9 @@ def _nbytes(sizes, dtype, buffer):
 
 
 class ValueList:
-    """A list among a method's values: len, [i], iteration. An item is read when it is asked for.
+    """A list among a method's values: len, [i], iteration. An item is read when it is requested.
 
-    With the heap locked one item can be held at a time: it is put into `kept`.
+    With the heap locked one item can be stored at a time: it is put into `kept`.
     """
 
     def __init__(self, method):
@@ -296,14 +306,14 @@ class ValueList:
         self._unloads = 0  # of the method, when the items were part of it
 
     def point_to(self, value, length):
-        """Shows value number `value` of the method; for the library."""
+        """Show value number `value` of the method; for the library."""
         self._value = value
         self._length = length
         self._unloads = self._method.unloads
         return self
 
     def clear(self):
-        """Shows nothing any more."""
+        """Show nothing any more."""
         self._length = 0
 
     def __len__(self):
@@ -326,7 +336,7 @@ class ValueList:
 
 
 def new_kept(method):
-    """Objects for one value, made at set-up: what a locked heap cannot make."""
+    """Make the objects for one value at set-up, since a locked heap cannot make them."""
     values = ValueList(method)
     values._kept = _picotorch.Kept(Tensor(), values)
     return values._kept

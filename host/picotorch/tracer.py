@@ -1,4 +1,4 @@
-"""Count the ticks of each instruction of a method, in memory of the caller's.
+"""Count the ticks of each instruction of a method, in the caller's memory.
 
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta)))   # set-up
     method.load(program, "forward", event_tracer=tracer)
@@ -6,7 +6,8 @@
     tracer.ticks(3), tracer.calls(3)                            # of instruction 3
 
 A tick is one of the port's time.ticks_cpu(): a processor cycle on most boards, an instruction on
-emulated ones, a nanosecond on the twin. What measuring itself takes is measured at load, and taken off.
+emulated ones, a nanosecond on the twin. The time of the measurement itself is measured at load and
+subtracted.
 """
 
 import _picotorch
@@ -27,10 +28,12 @@ _UINT32 = 28  # ScalarType
 
 
 class EventTracer:
-    """Traces one method at a time. `buffer`: nbytes(meta) bytes, which hold the events as they are:
-    first that of the loop, then one an instruction, in the order of the program.
+    """Trace one method at a time.
 
-    Raises InvalidType, InvalidArgument unless it is memory that can be written.
+    `buffer`: nbytes(meta) bytes for the events: first the event of the loop, then one an instruction,
+    in the order of the program.
+
+    Raises InvalidType, InvalidArgument unless the buffer is memory that can be written.
     """
 
     def __init__(self, buffer):
@@ -47,20 +50,20 @@ class EventTracer:
 
     @staticmethod
     def nbytes(meta):
-        """Bytes for the events of a method."""
+        """Return the bytes for the events of a method."""
         need(meta, MethodMeta, "meta")
         return (meta.num_instructions() + 1) * _picotorch.EVENT_BYTES
 
     def __len__(self):
-        """Instructions of the method; 0 before it is loaded."""
+        """Return the instructions of the method; 0 before it is loaded."""
         return self._instructions
 
     def attach(self, n_instructions):
-        """Says how many instructions the method has that is measured now; for Method.load."""
+        """Set the number of instructions of the measured method; for Method.load."""
         self._instructions = n_instructions
 
     def reset(self):
-        """Back to zero."""
+        """Reset all counts to zero."""
         buffer = self.buffer
         for i in range(len(buffer)):
             buffer[i] = 0
@@ -70,7 +73,7 @@ class EventTracer:
         return self._read(self._event(instruction))[2]
 
     def ticks(self, instruction):
-        """Ticks that an instruction took in all its calls, with the executor's loop around it."""
+        """Return the ticks of an instruction in all its calls, with the executor's loop around it."""
         event = self._event(instruction)
         return self._sum(event, event + 1)
 
@@ -79,8 +82,7 @@ class EventTracer:
         return self._read(0)[2]
 
     def total(self):
-        """Ticks of all executions and steps: the sum over the instructions, and what the loop takes
-        at its end."""
+        """Return the ticks of all executions and steps: the instructions and the end of the loop."""
         return self._sum(0, self._instructions + 1)
 
     def _event(self, instruction):
@@ -98,7 +100,7 @@ class EventTracer:
             for event in range(first, end):
                 words = self._read(event)
                 total += words[0]
-                if words[1]:  # a shift takes heap
+                if words[1]:  # a shift allocates
                     total += words[1] << 32
         except MemoryError:
             raise fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked; unlock it",

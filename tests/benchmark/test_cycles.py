@@ -404,7 +404,7 @@ def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare)
         simulated = estimate(name, load_board("mps2-an386"), prepare)
         for operator, (instructions, usual) in simulated["operators"].items():
             if "conv2d" in operator:
-                conditions = cycles_of_size.RunConditions(is_prepared=simulated["prepared"] > 0)
+                conditions = cycles_of_size.RunConditions(is_packed=simulated["prepared"] > 0)
                 factor = cycles_of_size.factors("cortex-m4", operator, conditions)[1]
                 assert abs(factor * instructions / usual - 1) <= 0.06, (name, operator)
 

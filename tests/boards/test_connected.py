@@ -24,7 +24,7 @@ from support.wire import Board, Fault
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ARMV7EMSP = 7
-WANTED = installing.Wanted([], frozenset({"programs"}))
+WANTED = installing.Needs([], frozenset({"programs"}))
 MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
 RESNET = FIXTURES / "int8_resnet8" / "model.pte"
 SMALL = FIXTURES / "add_5" / "model.pte"
@@ -357,8 +357,8 @@ def test_size_says_which_way_fits(call, board):
 def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, name):
     """Also inputs, outputs and state outside the planned buffers."""
     model = FIXTURES / name / "model.pte"
-    wanted, asked = installing.wanted_by, []
-    monkeypatch.setattr(installing, "wanted_by", lambda programs, heap: (
+    wanted, asked = installing.needs_of, []
+    monkeypatch.setattr(installing, "needs_of", lambda programs, heap: (
         asked.append(heap), wanted(programs, heap))[1])
     status, out, _ = call("size", model, "--port", board.port, "--json")
     need = json.loads(out)
@@ -571,7 +571,7 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
                  "the model is an image without the weights that armv6m needs", "--optimize size")
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
     image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m0plus").data)
-    wanted = installing.wanted_by({"": open_program(image.read_bytes())})
+    wanted = installing.needs_of({"": open_program(image.read_bytes())})
     assert wanted.arches == ("armv6m",) and not wanted.small
     for arch in ("armv6m", "armv7emsp"):
         for folder in (arch, f"{arch}-fast"):

@@ -68,7 +68,7 @@ def deploy_to_romfs(board, native_modules):
 def install(board, native_modules):
     """The files of the native module and the runtime."""
     native_modules()
-    wanted = installing.Wanted([], frozenset())
+    wanted = installing.Needs([], frozenset())
     with protocol.Link(board.port) as conversation:
         return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
 

@@ -10,7 +10,7 @@ import pytest
 from picotorch.compile import ptm_writer
 from picotorch.firmware import native_module
 from picotorch.host import twin
-from picotorch.host.operators import known_operators, needed_operators
+from picotorch.host.operators import needed_operators, supported_operators
 from picotorch.measure import firmware_map
 from support import budgets, fixture_store, stock
 from support.tiers import SWEEP
@@ -96,7 +96,7 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     assert other.startswith("for_another_core NotSupported (0x10): program")
     assert small or "compile it for this one, or with --optimize size" in other
     assert lacks.startswith("lacks_a_kernel OperatorMissing (0x14): ")
-    assert f"operator {known_operators()[LACKED].number}" in lacks
+    assert f"operator {supported_operators()[LACKED].number}" in lacks
     assert program.startswith("program NotSupported (0x10): program: is a .pte file")
     assert "picotorch compile" in program and "picotorch natmod" in program
 

@@ -48,7 +48,7 @@ def has(board, tmp_path, monkeypatch):
         **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
 
     def says(path, operators, flash=False, left_out=None):
-        numbers = [installing.known_operators()[name].number for name in operators]
+        numbers = [installing.supported_operators()[name].number for name in operators]
         monkeypatch.setattr(installing, "_MODULE",
                             f"say(({path!r}, {flash}, {numbers}, {left_out!r})) # {{}}")
         if path is not None and path.startswith("/lib"):

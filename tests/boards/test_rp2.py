@@ -12,7 +12,7 @@ from picotorch import Error
 from picotorch.cli import examples
 from picotorch.firmware import rp2, selective, uf2
 from picotorch.host import romfs
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.run import pico
 from support import on_pico
 from support.fixture_store import FOLDER
@@ -142,7 +142,7 @@ def test_a_wheel_puts_a_model_into_its_firmware(board, call, monkeypatch, tmp_pa
     model = FOLDER / "int8_ds_cnn" / "model.pte"
     status, stdout, _ = call("firmware", "--board", board, "--models", model, "--json")
     entry = json.loads(stdout)
-    assert status == 0 and entry["operators"] == sorted(known_operators())
+    assert status == 0 and entry["operators"] == sorted(supported_operators())
     assert entry["firmware"] == f"{board}.uf2" and entry["flash"] == len(firmware(board))
     packed = rp2.pack(board, firmware(board), {"model.pte": model.read_bytes()})
     assert (tmp_path / f"{board}.uf2").read_bytes() == packed

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.thorough
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING = selective.Firmware("", [], "", [], [], [], 0, {})
 BOARD = "mps2-an386"
-KNOWN = operators.known_operators()
+KNOWN = operators.supported_operators()
 
 
 def path(name):
@@ -122,7 +122,7 @@ def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):
     known = {name: dataclasses.replace(one, number=number, line=one.line.replace(
         f'{one.number}, "{name}"', f'{number}, "{name}"'))
         for (name, one), number in zip(KNOWN.items(), shuffled, strict=True)}
-    monkeypatch.setattr(selective, "known_operators", lambda: known)
+    monkeypatch.setattr(selective, "supported_operators", lambda: known)
     library = registry(tmp_path / "all", list(known))
     assert library.pt_operator_count() == max(shuffled) + 1
     for name, operator in known.items():
@@ -328,7 +328,7 @@ def test_what_operators_need_is_what_the_linker_keeps(firmware):
     """Section by section; of the compiler's library MicroPython may need more."""
     output, entry = firmware
     linked = LinkedObjects(load_board(BOARD))
-    features = operators.wide_forms(open_program(path("int8_ds_cnn").read_bytes()))
+    features = operators.wide_variants(open_program(path("int8_ds_cnn").read_bytes()))
     pieces = linked.reach(linked.module_symbols() | {
         f"pt_{KNOWN[name].symbol}" for name in entry.operators}, features)
     names = {(one.path, number): section.name for one in linked.objects

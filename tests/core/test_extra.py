@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from support.programs import call, plan, program, relu_plan, tensor
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 SUBJECTS = sorted(path.name for path in (KERNELS / "extra").iterdir())
-KNOWN = known_operators()
+KNOWN = supported_operators()
 FLAGS = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O0", "-ffunction-sections",
          "-fdata-sections", f"-I{KERNELS}/include", f"-I{KERNELS}"]
 

@@ -37,7 +37,7 @@ STATIC = [name for name, fixture in FIXTURES.items() if not fixture.refused and 
 def every_place(monkeypatch):
     """Every call has a place, not only those of methods that gain by it."""
     monkeypatch.setattr(scratch_overlay, "find_temp", lambda method, others, kept: scratch_overlay.Temp(
-        method.record.scratch, scratch_overlay._places(method, kept)))
+        method.record.scratch, scratch_overlay._idle_ranges(method, kept)))
 
 
 def loaded(file, name, data):

@@ -308,7 +308,7 @@ def test_layers_that_share_what_is_prepared_differ_in_the_last_channel():
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
     image = ptm_writer.compile_ptm(program, (), "cortex-m4")
-    assert image.calls_prepared == 2
+    assert image.calls_packed == 2
     wanted, found = (running.run(Request(file, "", inputs, executions=2), HOST).outputs
                      for file in (program, image.data))
     assert wanted[0].tobytes() != wanted[1].tobytes()

@@ -15,7 +15,7 @@ from picotorch.boards.boards import board_names, full_board_names, load_board
 from picotorch.cli import compile as commands
 from picotorch.compile import fit_check
 from picotorch.compile.ptm_writer import compile_ptm
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.host.request import Request
 from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
@@ -67,7 +67,7 @@ def write(folder, fixture_name, name="model"):
     fixture = fixture_store.load(fixture_name)
     model = model_of(fixture, name)
     c_project.write([model], folder)
-    return model.image, fixture
+    return model.ptm, fixture
 
 
 @pytest.fixture(scope="module")
@@ -488,7 +488,7 @@ def test_models_share_the_library(board, tmp_path):
     build(tmp_path, *options)
     wanted = {}
     for model in images:
-        wanted |= expected(model.image, fixtures[model.name], model.name)
+        wanted |= expected(model.ptm, fixtures[model.name], model.name)
     assert_same(said(tmp_path, *options), wanted)
 
 
@@ -505,7 +505,7 @@ def test_models_share_temp_memory_on_request(tmp_path):
     assert abs(own - shared - min(temps)) <= 16 < min(temps)
     wanted = {}
     for model in models:
-        wanted |= expected(model.image, fixtures[model.name], model.name)
+        wanted |= expected(model.ptm, fixtures[model.name], model.name)
     assert_same(said(tmp_path, "BOARD=mps2-an386", "SHARE_TEMP=1"), wanted)
 
 
@@ -552,7 +552,7 @@ def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
     sh("cmake", "-S", folder, "-B", folder / "build/c make")
     sh("cmake", "--build", folder / "build/c make", "-j2")
     assert_same(sh(folder / "build/c make/models"), {
-        **expected(models[0].image, fixture, "one"), **expected(models[1].image, fixture, "two")})
+        **expected(models[0].ptm, fixture, "one"), **expected(models[1].ptm, fixture, "two")})
 
 
 def test_the_library_says_that_its_path_has_a_space(tmp_path):
@@ -851,7 +851,7 @@ def test_a_name_is_what_functions_begin_with(tmp_path):
 # ---- which sources
 
 def test_each_kernel_is_found():
-    for operator in known_operators():
+    for operator in supported_operators():
         assert any(not path.startswith("core/") for path in c_sources.needed_files([operator]))
 
 
@@ -860,7 +860,7 @@ def test_each_kernel_is_found():
 def test_sources_need_what_their_objects_need(board):
     """Names that an object asks for, of the firmware without MicroPython, and where they are."""
     folder = c_sources.KERNELS.parent / f"build/firmware/{board}-bare/kernels"
-    sources = [path for path in c_sources.needed_files(list(known_operators()))
+    sources = [path for path in c_sources.needed_files(list(supported_operators()))
                if path.endswith(".c") and not path.startswith("core/")]
     listed = sh("arm-none-eabi-nm", "-A", "-g", *[folder / f"{path[:-2]}.o" for path in sources])
     rows = re.findall(r"(?m)^.*/kernels/(\S+)\.o:\s*(?:[0-9a-f]+ )?(\w) (\w+)$", listed)

@@ -60,7 +60,7 @@ def test_a_folder_that_cannot_be_made_is_done_without(folder):
 
 
 def test_the_oldest_files_go(folder, monkeypatch):
-    monkeypatch.setattr(cache, "MOST", 3)
+    monkeypatch.setattr(cache, "MAX_FILES", 3)
     for i in range(6):
         cache.remembered("run", [bytes([i])], lambda i=i: i)
     assert len(list(folder.iterdir())) == 3

@@ -289,7 +289,7 @@ def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled)
 def test_of_all_or_no_calls_the_entry_tells_so(min_gain, taken):
     program = path("int8_ds_cnn").read_bytes()
     image, entry = packing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
-    assert entry.taken == taken and entry.calls == image.calls_prepared
+    assert entry.taken == taken and entry.calls == image.calls_packed
     assert entry.calls == (entry.can if taken == "all" else 0)
 
 

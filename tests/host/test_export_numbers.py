@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[e
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
 from picotorch.export import lower_int8  # noqa: E402
-from picotorch.host.operators import known_operators  # noqa: E402
+from picotorch.host.operators import supported_operators  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
@@ -75,7 +75,7 @@ def eager(operator, *args):
 def operators_of(*kinds):
     """Return the operators with kernels that take arguments of these types, and others of defaults."""
     found = {}
-    for name in sorted(known_operators()):
+    for name in sorted(supported_operators()):
         packet, _, overload = name.removeprefix("aten::").partition(".")
         if not name.startswith("aten::") or any(word in packet for word in SKIPPED):
             continue

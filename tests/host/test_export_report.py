@@ -197,7 +197,7 @@ def _findings():
         if fixture.methods == ["forward"] or "forward" in fixture.methods:
             method = advising._read(advising.open_program(fixture.pte).method_meta("forward"))
             for rule in (advising._unrolled, advising._float_layers, advising._conversions,
-                         advising._float_ends, advising._slow_first_layer):
+                         advising._float_io, advising._slow_first_layer):
                 yield from rule(method)
 
 

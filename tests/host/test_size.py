@@ -102,7 +102,7 @@ def test_inputs_are_no_flash(call):
 
 def test_inputs_that_have_no_room_behind_the_model_do_not_fit(call, monkeypatch):
     """The runner of an emulated board has them there."""
-    monkeypatch.setattr(sizing, "_room_for_job", lambda *arguments: path(MODEL).stat().st_size + 10)
+    monkeypatch.setattr(sizing, "_flash_for_job", lambda *arguments: path(MODEL).stat().st_size + 10)
     (board,) = found(call, "--board", BOARD)["boards"]
     assert not board["fits"]
     inputs = 490 * 4
@@ -331,7 +331,7 @@ def test_cycles_of_an_execution_are_those_of_its_operators(core):
 
 
 def test_operators_with_prepared_constants_have_cycles_of_their_own():
-    with_them = cycles.RunConditions(is_prepared=True)
+    with_them = cycles.RunConditions(is_packed=True)
     plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
                        for run in (cycles.PLAIN, with_them))
     assert plain != prepared

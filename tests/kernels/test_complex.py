@@ -3,7 +3,7 @@ Random calls are those of tests/kernels/oracles/complexes.py."""
 
 import numpy as np
 import pytest
-from picotorch.host.operators import FEATURES, feature_kernels, known_operators, needed_features
+from picotorch.host.operators import FEATURES, feature_kernels, needed_features, supported_operators
 from picotorch.host.twin import open_program
 from support.board_call import BOARDS, Case, assert_same
 from support.fixture_store import load
@@ -187,7 +187,7 @@ def test_boards_give_what_the_twin_gives(board):
 
 
 def test_a_kernel_of_a_feature_stands_for_one_that_an_operator_has():
-    symbols = {operator.symbol for operator in known_operators().values()}
+    symbols = {operator.symbol for operator in supported_operators().values()}
     replaced = feature_kernels()
     assert replaced.keys() == FEATURES.keys() and len(replaced["float64"]) == 13
     assert len(replaced["complex"]) == 21

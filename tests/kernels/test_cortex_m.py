@@ -65,11 +65,11 @@ def test_explicit_layout_is_the_same_on_nhwc_tensors(operator):
 
 
 def test_calls_cover_every_operator():
-    plain = {name.removesuffix("_nhwc") for name in known_operators()}
+    plain = {name.removesuffix("_nhwc") for name in supported_operators()}
     assert plain == set(OPERATORS)
 
 
-def known_operators():
+def supported_operators():
     return [n.removeprefix("cortex_m::").removesuffix(".out") for n in built_operators()
             if n.startswith("cortex_m::")]
 

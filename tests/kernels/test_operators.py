@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.operators import LIST, built_operators, known_operators, operator_signature
+from picotorch.host.operators import LIST, built_operators, operator_signature, supported_operators
 
 pytestmark = pytest.mark.check
 
-KNOWN = known_operators()
+KNOWN = supported_operators()
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "generate_operators.py"
 LAST = max(KNOWN.values(), key=lambda operator: operator.name.encode())  # that of the last line
 

@@ -313,7 +313,7 @@ def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, ker
     ("int8_ds_cnn", {"pointwise", "im2row"}), ("int8_deep_autoencoder", set())])
 def test_which_models_gain(name, forms):
     program = open_program(benchmark_store.load(name).pte(M4))
-    assert operators.wide_forms(program) == forms
+    assert operators.wide_variants(program) == forms
 
 
 # ---- models, compiled methods, and builds without the variants
@@ -340,7 +340,7 @@ def test_an_image_with_some_prepared_calls_wishes_for_the_others():
     core = "cortex-m0plus"
     model = benchmark_store.load("int8_resnet8").pte("mps2-an385-m0plus")
     full = ptm_writer.compile_ptm(model, (), core)
-    (method, calls), = full.can_prepare.items()
+    (method, calls), = full.can_pack.items()
     some = ptm_writer.compile_ptm(model, (), core, {method: {min(calls)}})
     preferred = [preferred_temp(load_with_exact_memories(open_program(file), method), core)
               for file in (model, some.data, full.data)]

@@ -26,7 +26,7 @@ def line_of(name: str, method: str, program, data_map) -> str:
     for each core."""
     plain = load(program, method, data_map, None)
     calls = "".join(f"{one.op >> 4:x}" for one, _ in plain.instructions() if is_call(one))
-    digests = [_digest(load(program, method, data_map, core).prepared()[0]) for core in CORES]
+    digests = [_digest(load(program, method, data_map, core).packed()[0]) for core in CORES]
     return " ".join([name, method, calls or "-", *digests])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from picotorch.cli import main as cli
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.run import running
 from support import fixture_store, shown_code
 from support.tool import load_tool
@@ -103,7 +103,7 @@ def test_the_seconds_of_a_step_are_masked(tmp_path):
 
 def test_numbers_of_operators_and_boards_in_prose_are_exact():
     """A page writes "has kernels for N operators", "has kernels of N" or "all N"."""
-    count = len(known_operators())
+    count = len(supported_operators())
     for page in (README, DOCUMENTS / "features.md", DOCUMENTS / "boards.md"):
         text = page.read_text()
         found = re.findall(r"(?:has kernels (?:for|of)|all|of \d+ of) (\d+) operators", text)

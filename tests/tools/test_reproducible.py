@@ -10,7 +10,7 @@ import pytest
 from picotorch.boards.boards import load_board
 from picotorch.cli import examples
 from picotorch.firmware import rp2, selective
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.host.twin import open_program
 from picotorch.run import emulator, pico, running
 from support import figures, installed, on_pico, stock
@@ -144,7 +144,7 @@ def check_installed(wheel, folder):
 def check_pico(call, folder):
     """A model in firmware, and beside kernels in the flash of a stock Pico: as on the twin."""
     model, rare = (FOLDER / name / "model.pte" for name in ("int8_ds_cnn", "embedding_bag"))
-    count = len(known_operators())
+    count = len(supported_operators())
     for board in rp2.BOARDS:
         arguments = ("firmware", "--board", board, "--models", model)
         first, again = call(*arguments), call(*arguments)

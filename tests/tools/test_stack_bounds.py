@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from picotorch.boards.boards import load_board
-from picotorch.host.operators import known_operators
+from picotorch.host.operators import supported_operators
 from picotorch.measure import stack
 from picotorch.measure.stack import execute_bound, read_bounds
 from picotorch.run import emulator
@@ -133,7 +133,7 @@ def module_constant(name):
 @every_board
 def test_no_kernel_takes_more_than_execute_asks_for(board):
     bounds = stack_json(board)
-    assert sorted(bounds["kernels"]) == sorted(known_operators())
+    assert sorted(bounds["kernels"]) == sorted(supported_operators())
     worst = execute_bound(bounds, list(bounds["kernels"]))
     assert module_constant("PT_STACK_BYTES") / 2 < worst <= module_constant("PT_STACK_BYTES")
 

@@ -1,1 +1,1 @@
-"""The boards: their files, and the list of them."""
+"""Describe the boards: their files, and the list of them."""

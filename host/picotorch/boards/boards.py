@@ -1,4 +1,4 @@
-"""The boards: boards/*/board.toml as dataclasses."""
+"""Read boards/*/board.toml into dataclasses."""
 
 import functools
 import tomllib
@@ -25,8 +25,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Arena:
-    """A static memory that the runtime gets: "pool", "temp", "planned", or "planned1", "planned2" ...
-    for the planned buffer of that number."""
+    """A static memory of the runtime: "pool", "temp", "planned", or "planned1", "planned2" ...
+
+    "planned1" is for planned buffer 1.
+    """
 
     name: str
     memory: str
@@ -65,17 +67,19 @@ class Board:
     clock_hz: int
     stack_size: int
     heap_size: int
-    full_firmware: bool  # False: its flash has no room for all kernels
+    full_firmware: bool  # False: all kernels do not fit in its flash
     emulator: Emulator
 
     @property
     def job_follows_code(self) -> bool:
-        """True if the job lies behind the firmware, in the same memory."""
+        """Return True if the job lies behind the firmware, in the same memory."""
         return self.job is self.code
 
     def flash_of_project(self) -> Memory:
-        """Return the memory for code and constants of a C project: the memories of the code and of the
-        job together, if one begins where the other ends."""
+        """Return the memory for code and constants of a C project.
+
+        It joins the memories of the code and of the job if one begins where the other ends.
+        """
         code, job = self.code, self.job
         if code.address + code.size != job.address:
             return code
@@ -89,7 +93,7 @@ class Board:
                 f"{' --bare' if bare else ''}")
 
     def planned_arena(self, index: int) -> Arena:
-        """The arena that planned buffer `index` is in."""
+        """Return the arena that planned buffer `index` is in."""
         return self.arenas.get(f"planned{index}", self.arenas["planned"])
 
 

@@ -1,4 +1,4 @@
-"""The chips that people have: boards/chips.toml as dataclasses."""
+"""Read boards/chips.toml into dataclasses."""
 
 import functools
 import re
@@ -26,10 +26,10 @@ def core_of(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip of the table, or one described by options. Sizes in bytes; None if not given.
+    """A chip of the table, or one described by options. Sizes in bytes; None if unknown.
 
-    ram: the regions that data can lie in. on: a board that has the chip. source: data sheets.
-    checked: what the figures were compared with.
+    ram: the regions for data. on: a board that has the chip. source: data sheets. checked: the figures'
+    reference.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Chip:
 
 @functools.cache
 def load_chips() -> dict[str, Chip]:
-    """The chips by name, as the file has them: by core, then by name."""
+    """Return the chips by name, as the file has them: by core, then by name."""
     toml = tomllib.loads((BOARDS_DIR / "chips.toml").read_text())
     return {name: _from_toml(name, entry) for name, entry in toml.items()}
 
@@ -58,7 +58,7 @@ def _from_toml(name: str, entry: dict[str, Any]) -> Chip:
 
 
 def chips() -> list[dict[str, Any]]:
-    """The chips as plain data."""
+    """Return the chips as plain data."""
     return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
              "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source,
              "checked": chip.checked}

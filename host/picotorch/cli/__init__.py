@@ -1,1 +1,1 @@
-"""The command line: a thin file a command."""
+"""Define the command line: a thin file a command."""

@@ -1,4 +1,4 @@
-"""picotorch advise."""
+"""Define picotorch advise."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""picotorch boards, repl."""
+"""Define picotorch boards and picotorch repl."""
 
 import subprocess
 import sys

@@ -1,5 +1,7 @@
-"""Commands that refuse calls that click accepts: an option given twice, an empty value, an output that
-is an input; and the types of options that are files and names."""
+"""Define commands that reject calls that click accepts, and parameter types for files and names.
+
+Rejected are a repeated option, an empty value, and an output that is an input.
+"""
 
 import collections
 import difflib
@@ -35,7 +37,7 @@ _OPTIONS = {(MEMORY_ALLOCATION_FAILED, SUBJECTS.index("method pool")): "--pool-s
 
 
 class InputFile(click.Path):
-    """Take a file that a command reads."""
+    """Accept a file that a command reads."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -46,7 +48,7 @@ class InputFile(click.Path):
 
 
 class OutputFile(click.Path):
-    """Take a file that a command writes; refuse one that cannot be written before the work starts.
+    """Accept a file that a command writes; reject an unwritable one before the work starts.
 
     suffixes: endings of its name, any if there are none. make_folder: make its folder if it is missing.
     """
@@ -74,7 +76,7 @@ def did_you_mean(value: object, names: Iterable[str]) -> str:
 
 
 class Choice(_Choice):
-    """Take one of some names; for another name suggest similar ones."""
+    """Accept one of some names; for another name suggest similar ones."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
@@ -87,14 +89,16 @@ class Choice(_Choice):
 
     @staticmethod
     def key(value: str) -> str:
-        """Return what two values must not share."""
+        """Return the key that two values must not share."""
         return value
 
 
 class Command(click.Command):
+    """A command that rejects calls that click accepts."""
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
-            self._check_given(ctx, list(args))
+            self._check_repeated(ctx, list(args))
         try:
             rest = super().parse_args(ctx, args)
         except click.MissingParameter as error:
@@ -110,10 +114,10 @@ class Command(click.Command):
         found = re.search(r"Examples?:\n\s*(.+)", self.help or "")
         return f"For example: {found[1].strip()}" if found else ""
 
-    def _check_given(self, ctx: click.Context, args: list[str]) -> None:
-        """Raise UsageError for an option given twice and for an empty value."""
+    def _check_repeated(self, ctx: click.Context, args: list[str]) -> None:
+        """Raise UsageError for a repeated option and for an empty value."""
         try:
-            given, _, order = self.make_parser(ctx).parse_args(args=args)
+            parsed, _, order = self.make_parser(ctx).parse_args(args=args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx  # whose usage is shown
             for parameter in self.params:
@@ -123,7 +127,7 @@ class Command(click.Command):
                     raise click.UsageError(text, error.ctx) from None
             raise
         for parameter, count in collections.Counter(order).items():
-            values = given.get(parameter.name)
+            values = parsed.get(parameter.name)
             name = _name_of(parameter, ctx)
             if count > 1 and isinstance(parameter, click.Option) and not (
                     parameter.multiple or parameter.is_flag):
@@ -143,23 +147,26 @@ class Command(click.Command):
                                            "give it once.", ctx)
 
     def _check_files(self, ctx: click.Context) -> None:
-        """Raise NotSupported for an input that is a FIFO or a device, AccessFailed for one that is a
-        folder, UsageError for an output that is an input or another output."""
-        taken = [(parameter, parameter.type.file_of(value)) for parameter in self.params
+        """Check the files of a call.
+
+        Raises NotSupported for an input that is a FIFO or a device, AccessFailed for a folder,
+        UsageError for an output that is an input or another output.
+        """
+        paths = [(parameter, parameter.type.file_of(value)) for parameter in self.params
                  if isinstance(parameter.type, InputFile) for value in _values(ctx, parameter)]
-        for _, path in taken:
+        for _, path in paths:
             if path.exists():
                 files.check_input(path)
         for parameter in self.params:
             if not isinstance(parameter.type, OutputFile):
                 continue
             for path in _values(ctx, parameter):
-                for other, used in taken:
+                for other, used in paths:
                     if _same_file(path, used):
                         raise click.UsageError(
                             f"{_name_of(parameter, ctx)} and {_name_of(other, ctx)} are the same file, "
                             f"{path}: name another one.", ctx)
-                taken.append((parameter, path))
+                paths.append((parameter, path))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Add to an error the option that helps, and the program's file if it names no file."""
@@ -176,18 +183,18 @@ class Command(click.Command):
 
 
 def _is_named(message: str, ctx: click.Context) -> bool:
-    """Return whether an error names a file that was given, or begins with a board."""
+    """Return whether an error names a file of the call, or begins with a board."""
     if message.startswith("board at "):  # a connected one
         return True
-    given = [(parameter, value) for parameter in ctx.command.params
-             for value in _values(ctx, parameter)]
+    passed = [(parameter, value) for parameter in ctx.command.params
+              for value in _values(ctx, parameter)]
     return any(isinstance(value, Path) and str(value) in message
                or parameter.name in ("board", "boards") and message.startswith(f"{value}:")
-               for parameter, value in given)
+               for parameter, value in passed)
 
 
 def _name_of(parameter: click.Parameter, ctx: click.Context) -> str:
-    """Return what the user calls a parameter: "--method", "MODEL"."""
+    """Return the user's name of a parameter: "--method", "MODEL"."""
     if parameter.param_type_name == "argument":
         return parameter.make_metavar(ctx)
     return max(parameter.opts, key=len)

@@ -1,4 +1,4 @@
-"""picotorch compile: images and C projects."""
+"""Define picotorch compile, which writes compiled methods and C projects."""
 
 import functools
 import sys

@@ -1,4 +1,4 @@
-"""The commands for connected boards: deploy, flash, selftest, boards --connected.
+"""Define the commands for connected boards: deploy, flash, selftest, boards --connected.
 
 Only these need mpremote and pyserial, so they are imported when a command is called.
 """
@@ -143,14 +143,14 @@ def selftest(port: str, timeout: float | None, report: Path, as_json: bool) -> N
 
 
 def list_attached(as_json: bool) -> None:
-    """boards --connected"""
+    """List the connected boards for `boards --connected`."""
     from ..deploy import discovery
 
     show.entry(discovery.attached(), as_json, discovery.show_text)
 
 
-def room_of(need: dict[str, Any], model: bytes, port: str, timeout: float | None) -> dict[str, Any]:
-    """size --port"""
+def memory_of(need: dict[str, Any], model: bytes, port: str, timeout: float | None) -> dict[str, Any]:
+    """Measure the memory of a connected board for `size --port`."""
     from ..deploy import device_memory
 
     return device_memory.measure(need, open_program(model), port, timeout)

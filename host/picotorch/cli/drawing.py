@@ -1,4 +1,4 @@
-"""The option of a drawing's file."""
+"""Define the option of a drawing's file."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from .command import OutputFile
 
 
 class DrawingFile(OutputFile):
-    """Take a file for a drawing. Raise NotFound for a PNG that nothing here can draw."""
+    """Accept a file for a drawing. Raises NotFound for a PNG without resvg."""
 
     def __init__(self) -> None:
         super().__init__(".svg", ".png")

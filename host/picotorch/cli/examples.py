@@ -1,4 +1,4 @@
-"""picotorch examples: programs for MicroPython, each with its model, to begin from."""
+"""Define picotorch examples: programs for MicroPython, each with its model, to begin from."""
 
 import ast
 from pathlib import Path
@@ -18,11 +18,12 @@ NO_COPY = (".mpy",)  # suffixes of what tests make there
 
 
 def names() -> list[str]:
+    """Return the names of the examples, sorted."""
     return sorted(path.parent.name for path in EXAMPLES_DIR.glob("*/main.py"))
 
 
 def examples() -> list[dict[str, Any]]:
-    """The examples as plain data; pool, planned and temp are the bytes of RAM that the model takes."""
+    """Return the examples as plain data; pool, planned and temp are the RAM of the model in bytes."""
     return [_entry(name) for name in names()]
 
 
@@ -35,7 +36,7 @@ def _entry(name: str) -> dict[str, Any]:
 
 
 def copy(name: str, folder: Path) -> dict[str, Any]:
-    """Copies an example into a new folder. Raises NotFound, AccessFailed."""
+    """Copy an example into a new folder. Raises NotFound, AccessFailed."""
     if name not in names():
         raise fail(NOT_FOUND, "there are " + ", ".join(names()), f"example {name}",
                    remedy="name one of them")

@@ -1,4 +1,4 @@
-"""picotorch export."""
+"""Define picotorch export."""
 
 import functools
 import sys
@@ -35,7 +35,7 @@ class _Shape(ParamType):
 
 
 class _Model(InputFile):
-    """Take a file, file.py:function or package:function."""
+    """Accept a file, file.py:function or package:function."""
 
     def file_of(self, value: Path) -> Path:
         return modules.is_function(str(value)) and modules.source_file(str(value)) or value
@@ -141,9 +141,10 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
     elif kind == torchscript.PTE:
         built = pipeline.Built(*replan.export_file(bundled.program_of(data), str(model), int8_io))
     else:
-        given = list(shapes) or (None if kind == torchscript.PT2 else [])
-        given = given if inputs is None else read_npz(inputs, [LIMIT])
-        built = sandboxed_export.export_file(data, kind, str(model), given, options, tell, unconfined)
+        examples = list(shapes) or (None if kind == torchscript.PT2 else [])
+        examples = examples if inputs is None else read_npz(inputs, [LIMIT])
+        built = sandboxed_export.export_file(data, kind, str(model), examples, options, tell,
+                                             unconfined)
     write(output, built.program)
     entry = built.entry if kind == torchscript.PTE else completing.complete(built, options.core)
     entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})

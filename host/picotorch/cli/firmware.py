@@ -1,4 +1,4 @@
-"""picotorch firmware, natmod: firmware and native modules with the kernels that models need."""
+"""Define picotorch firmware and picotorch natmod: builds with the kernels that models need."""
 
 from pathlib import Path
 
@@ -166,7 +166,7 @@ def _opened(data: bytes, path: Path | str) -> Program:
 
 
 def _read_frozen(texts: tuple[str, ...]) -> list[tuple[str, bytes]]:
-    """Name and bytes of each --frozen-model."""
+    """Return the name and bytes of each --frozen-model."""
     try:
         named = [parse_frozen(text) for text in texts]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""picotorch inspect."""
+"""Define picotorch inspect."""
 
 from pathlib import Path
 

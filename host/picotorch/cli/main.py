@@ -1,5 +1,7 @@
-"""The command line. A command's module is imported for this command only: an import of all takes longer
-than most runs."""
+"""Define the command line.
+
+A command's module is imported for this command only: an import of all takes longer than most runs.
+"""
 
 import contextlib
 import importlib
@@ -47,7 +49,7 @@ _COMMANDS = {
 
 
 class _Group(click.Group):
-    """Import a command when somebody asks for it."""
+    """Import a command when it is requested."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*_COMMANDS, *self.commands])
@@ -79,7 +81,7 @@ def cli() -> None:
     \b
     Example:
       picotorch run model.pte --board mps2-an386
-    """
+    """  # noqa: D205 -- click prints it
 
 
 @cli.command("examples", cls=Command)
@@ -140,7 +142,7 @@ def _print_error(error: Error, as_json: bool) -> int:
     return 1
 
 
-def _complain_of_usage(error: click.UsageError, as_json: bool) -> int:
+def _print_usage_error(error: click.UsageError, as_json: bool) -> int:
     if as_json:
         text = " ".join(error.format_message().split()).rstrip(".")
         command = error.ctx.command_path if error.ctx else "picotorch"
@@ -175,7 +177,7 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
     try:
         return cli.main(arguments, prog_name="picotorch", standalone_mode=False, color=_colour())
     except click.UsageError as error:
-        return _complain_of_usage(error, as_json)
+        return _print_usage_error(error, as_json)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(as_json)
     except BrokenPipeError:
@@ -198,7 +200,9 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
     """Make SIGTERM act like ctrl-C: as an exception that ends emulators and removes temporary folders.
-    Restore the handlers at the end."""
+
+    Restore the handlers at the end.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

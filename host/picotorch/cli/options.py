@@ -1,4 +1,4 @@
-"""Arguments and options of the command line that several commands take, and their types."""
+"""Define arguments and options that several commands share, and their types."""
 
 import importlib
 import math
@@ -254,7 +254,7 @@ def threads(command: _Function) -> _Function:
 
 
 def size(name: str, default: int, text: str) -> Callable[[_Function], _Function]:
-    """An option for bytes; None without it, for Request's default."""
+    """Return an option for bytes; None without it, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
                         help=f"{text}  [default: {default} on the host, all of an emulated board, with "
                         "--port what the method needs]")

@@ -1,4 +1,4 @@
-"""picotorch parity."""
+"""Define picotorch parity."""
 
 import sys
 from pathlib import Path
@@ -48,17 +48,17 @@ def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str 
       picotorch parity model.pte --port auto
       picotorch parity model.pte --board host --inputs in.npz --expected out.npz --rtol 1e-4
     """
-    asked = [*boards, *([] if port is None else [PORT + port])] or [running.DEFAULT_BOARD]
-    options.check_run(firmware, bare, asked[0], False, inputs, sizes)
-    if (firmware is not None or bare) and asked[0].startswith(PORT):
+    requested = [*boards, *([] if port is None else [PORT + port])] or [running.DEFAULT_BOARD]
+    options.check_run(firmware, bare, requested[0], False, inputs, sizes)
+    if (firmware is not None or bare) and requested[0].startswith(PORT):
         raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
-    if firmware is not None and len(asked) > 1:
+    if firmware is not None and len(requested) > 1:
         raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, pack_weights, quantize,
                                              running.read_data(list(files)), dict(sizes), expected,
                                              rtol)
-    compared = [name for name in asked if name != running.HOST]
+    compared = [name for name in requested if name != running.HOST]
     if reference.outputs is None and (not compared or rtol is not None):
         option = "--rtol" if compared else "--board host"
         raise click.UsageError(f"{option} is for expected outputs: give --expected")

@@ -1,4 +1,4 @@
-"""picotorch profile."""
+"""Define picotorch profile."""
 
 
 from pathlib import Path
@@ -56,7 +56,7 @@ def profile_command(model: Path, method: str, board: str, port: str | None, time
       picotorch profile model.pte --board mps2-an386
       picotorch profile model.pte --port auto
       picotorch profile model.pte --memory-map memory.svg
-    """
+    """  # noqa: D205 -- click prints it
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     options.check_threads(threads, board, port)
     if debug_buffer is not None and etdump_path is None:

@@ -1,4 +1,4 @@
-"""picotorch run: a program on the twin, on an emulated board or on a connected one."""
+"""Define picotorch run: a program on the twin, on an emulated board or on a connected one."""
 
 import functools
 import sys
@@ -159,7 +159,7 @@ def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path
 
 def _run_bundled(model: Path, method: str | None, board: str, memories: dict[str, Any], rtol: float,
                  atol: float, as_json: bool) -> NoReturn:
-    """Runs the test sets, and exits."""
+    """Run the test sets, and exits."""
     from ..run import bundled_tests
 
     bundle = bundled.read(read_file(model))

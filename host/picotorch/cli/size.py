@@ -1,4 +1,4 @@
-"""picotorch size."""
+"""Define picotorch size."""
 
 import dataclasses
 import sys
@@ -78,7 +78,7 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
     if port is not None:
         from . import deploy as connected
 
-        entry["connected"] = connected.room_of(entry, data, port, timeout)
+        entry["connected"] = connected.memory_of(entry, data, port, timeout)
     show.entry(entry, as_json, showing.show_text)
     if port is not None and not as_json:
         connected.show_room(entry["connected"])
@@ -86,16 +86,16 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
         sys.exit(1)
 
 
-def _chips(chips: Sequence[Chip], said: dict[str, Any]) -> list[Chip]:
-    """The chips with what is said of them, or the one that is said."""
-    said = {key: value for key, value in said.items() if value is not None}
-    if said and not chips:
+def _chips(chips: Sequence[Chip], described: dict[str, Any]) -> list[Chip]:
+    """Return the named chips, or the one chip that options describe."""
+    described = {key: value for key, value in described.items() if value is not None}
+    if described and not chips:
         chips = [Chip("this chip", "this chip", "cortex-m4", None, None, None)]
-    return [dataclasses.replace(chip, **said) for chip in chips]
+    return [dataclasses.replace(chip, **described) for chip in chips]
 
 
 def _fits(entry: dict[str, Any]) -> bool:
     """Return whether all fit for certain."""
     connected = entry.get("connected")
     return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
-        connected is None or any(connected[f"fits_in_{way}"] for way in ("place", "romfs", "heap")))
+        connected is None or any(connected[f"fits_in_{at}"] for at in ("place", "romfs", "heap")))

@@ -1,1 +1,1 @@
-"""Images, which run from flash, and C projects."""
+"""Compile programs to .ptm files, which run from flash, and to C projects."""

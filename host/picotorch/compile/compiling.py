@@ -1,4 +1,4 @@
-"""picotorch compile: the program of a .pte file as an image, which runs from flash without a loader."""
+"""Compile the program of a .pte file to a .ptm file, which runs from flash without a loader."""
 
 import dataclasses
 import functools
@@ -29,23 +29,24 @@ from ..package import c_project, io_names
 from ..run import running
 from ..run.parity import same_bits
 from . import fit_check, packing, summary
-from .ptm_writer import Image, compile_ptm
+from .ptm_writer import Ptm, compile_ptm
 from .report import Compiled, CompiledMethod, CompiledModel, Memories
 
 _DIRT = 0x7F  # a large number in every dtype
-HasRoom = Callable[[Sequence[Memories]], bool]  # takes the needs of methods
-_GAIN = 0.05  # of a run's cycles: for less, a C project takes the temp memory that kernels use
+HasRoom = Callable[[Sequence[Memories]], bool]  # of the needs of methods
+_GAIN = 0.05  # share of a run's cycles: for less, a C project has the minimum temp memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The work of picotorch compile: write an image of the only model to `output`, by default its name
-    with .ptm, or a C project with all models to `folder`.
+    """The work of picotorch compile: one .ptm file, or a C project with all models.
 
-    models: .pte files. data: .ptd files. names: of the models in the C project, by default those of
-    their files. target: the chip or board that has to have room; core: without target. optimize,
-    int8_io, keep_plan: see the options of the command. memory_map: a file for a drawing of the planned
-    memory.
+    With `folder` the job writes a C project, else it writes the only model to `output`, by default its
+    name with .ptm.
+
+    models: .pte files. data: .ptd files. names: of the models in the C project, by default their files'
+    names. target: the chip or board that has to have room; core: without target. optimize, int8_io,
+    keep_plan: see the options of the command. memory_map: a file for a drawing of the planned memory.
     """
 
     models: Sequence[Path]
@@ -62,9 +63,9 @@ class Job:
 
 
 def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compiled:
-    """Compile models, and write the image or the C project.
+    """Compile models, and write the .ptm file or the C project.
 
-    tell: gets the steps as they begin and end. Raises Error.
+    tell: receives the steps as they begin and end. Raises Error.
     """
     programs = [running.read_program(model) for model in job.models]
     names = list(job.names) or list(map(c_project.name_of, job.models))
@@ -80,52 +81,55 @@ def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compi
     drawings: list[tuple[MethodMeta, str]] = []
     for model, program, step in zip(job.models, programs, steps, strict=True):
         with about(model):
-            image = compiling.add(program, str(model), step)
+            ptm = compiling.add(program, str(model), step)
         if job.memory_map is not None:
-            drawings += _drawings(program, image, str(model))
-    images, models = compiling.images, _with_temp(compiling.models, compiling.has_room)
-    for i, (image, step) in enumerate(zip(images, steps, strict=True)):
+            drawings += _drawings(program, ptm, str(model))
+    ptms, models = compiling.ptms, _with_temp(compiling.models, compiling.has_room)
+    for i, (ptm, step) in enumerate(zip(ptms, steps, strict=True)):
         with step.step("Measuring on an emulated board"):
-            models[i] = summary.measured(models[i], image, core,
+            models[i] = summary.measured(models[i], ptm, core,
                                          job.target.clock_hz if job.target else None)
     if job.memory_map is not None:
         write_drawing(job.memory_map, memory_map.draw_all(drawings))
     models = [dataclasses.replace(model, output=str(job.folder / name if job.folder else output))
               for model, name in zip(models, names, strict=True)]
-    library = fit_check.library_of([image.data for image in images], core)
+    library = fit_check.library_of([ptm.data for ptm in ptms], core)
     fit = None
     if job.target:
         fit = fit_check.fit(job.target, bool(job.folder), library,
-                            [len(image.data) for image in images],
+                            [len(ptm.data) for ptm in ptms],
                             [method.after for model in models for method in model.methods])
-    kept = _write_project(job, core, names, programs, images, models) if job.folder else None
+    kept = _write_project(job, core, names, programs, ptms, models) if job.folder else None
     if not job.folder:
-        write(output, images[0].data)
+        write(output, ptms[0].data)
     return Compiled(str(job.folder or output), core, models, library,
                     job.target.name if job.target else None, fit, kept)
 
 
 def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence[bytes],
-                   images: Sequence[Image], models: Sequence[CompiledModel]) -> list[str]:
+                   ptms: Sequence[Ptm], models: Sequence[CompiledModel]) -> list[str]:
     """Write a C project, and return the files that the user had changed, which were kept."""
     assert job.folder is not None
     board = job.target.name if isinstance(job.target, Board) else fitting.board_with(core).name
     kept: list[str] = c_project.write([
-        c_project.Model(name, image.data, note=f"{path.name} for {core}", board=board,
+        c_project.Model(name, ptm.data, note=f"{path.name} for {core}", board=board,
                         temp={method.method: method.after.temp for method in model.methods},
                         io_names=io_names.of_program(program))
-        for name, image, path, model, program in zip(names, images, job.models, models, programs,
-                                                     strict=True)], job.folder)["kept"]
+        for name, ptm, path, model, program in zip(names, ptms, job.models, models, programs,
+                                                   strict=True)], job.folder)["kept"]
     return kept
 
 
 class _Compiling:
-    """Compile the models of a job, one after the other. images, models: those that are done.
-    has_room: whether the target has room for methods with these needs, None if there is no limit."""
+    """Compile the models of a job, one after the other.
+
+    images, models: the finished ones. has_room: whether the target has room for methods with these
+    needs, None if there is no limit.
+    """
 
     def __init__(self, job: Job, core: str, data: list[bytes], program_bytes: int) -> None:
         self.job, self.core, self.data = job, core, data
-        self.images: list[Image] = []
+        self.ptms: list[Ptm] = []
         self.models: list[CompiledModel] = []
         self.has_room: HasRoom | None = None
         self._program_bytes = program_bytes
@@ -135,7 +139,7 @@ class _Compiling:
         if job.target is not None and self._scratch != "preferred":
             self.has_room = functools.partial(fit_check.has_room, job.target, bool(job.folder))
 
-    def add(self, program: bytes, name: str, steps: Steps) -> Image:
+    def add(self, program: bytes, name: str, steps: Steps) -> Ptm:
         """Compile one more model. Raises Error."""
         model, job, data, notes = program, self.job, self.data, list[str]()
         pack = job.optimize.pack_weights
@@ -143,57 +147,62 @@ class _Compiling:
             with steps.step("Planning memory"):
                 program, notes = _plan(model, name, job.int8_io)
         with steps.step("Loading, and storing what loading made"):
-            image = compile_ptm(program, data, None if pack == "none" else self.core)
-        min_temp, packed = self._has_least_temp(model, image, name, steps), None
-        if pack == "paying" and image.parts.prepared:
+            ptm = compile_ptm(program, data, None if pack == "none" else self.core)
+        min_temp, packed = self._has_min_temp(model, ptm, name, steps), None
+        if pack == "paying" and ptm.parts.prepared:
             with steps.step("Measuring with and without packed weights"):
-                room = functools.partial(self._room, self._program_bytes - len(model))
-                image, packed = packing.choose(program, data, name, self.core, room, min_temp)
-        methods = self._methods(model, image)
+                max_size = functools.partial(self._max_bytes, self._program_bytes - len(model))
+                ptm, packed = packing.choose(program, data, name, self.core, max_size, min_temp)
+        methods = self._methods(model, ptm)
         with steps.step("Comparing the outputs of program and image"):
             for method in methods:
-                _check(program, image.data, name, data, method)
-        self.images.append(image)
+                _check(program, ptm.data, name, data, method)
+        self.ptms.append(ptm)
         self.models.append(CompiledModel(name, len(model) + sum(map(len, data)), self.core,
-                                         len(image.data), dict(vars(image.parts)), packed, notes,
+                                         len(ptm.data), dict(vars(ptm.parts)), packed, notes,
                                          min_temp, methods))
-        return image
+        return ptm
 
-    def _methods(self, model: bytes, image: Image) -> list[CompiledMethod]:
-        return [_method(model, image.data, self.data, method, self.core) for method in image.methods]
+    def _methods(self, model: bytes, ptm: Ptm) -> list[CompiledMethod]:
+        return [_method(model, ptm.data, self.data, method, self.core) for method in ptm.methods]
 
-    def _has_least_temp(self, model: bytes, image: Image, name: str, steps: Steps) -> bool:
-        """Return whether the methods have the minimum temp memory: if the target has no room for more
-        beside the models before, or without a target if more gains little."""
+    def _has_min_temp(self, model: bytes, ptm: Ptm, name: str, steps: Steps) -> bool:
+        """Return whether the methods have the minimum temp memory.
+
+        True if the target has no room for more beside the models before, or if without a target more
+        temp memory gains little.
+        """
         if self._scratch != "fitting":
             return self._scratch == "min"
-        methods = self._methods(model, image)
+        methods = self._methods(model, ptm)
         if self.has_room:
             needs = [need for one in self.models for need in _preferred(one.methods, one.min_temp)]
             return not self.has_room([*needs, *_preferred(methods, False)])
         with steps.step("Measuring with the temp memory that kernels use, and with more"):
-            return not _gains_by_temp(image, name, self.core, methods)
+            return not _gains_by_temp(ptm, name, self.core, methods)
 
-    def _room(self, others: int, image: Image) -> int | None:
-        """Return the most bytes of an image of this core, beside others; None if that is not known."""
-        library = fit_check.library_of([image.data], self.core)
+    def _max_bytes(self, others: int, ptm: Ptm) -> int | None:
+        """Return the maximum bytes of a .ptm file of this core, beside others; None if unknown."""
+        library = fit_check.library_of([ptm.data], self.core)
         maximum = fit_check.max_bytes(self.job.target, bool(self.job.folder), library)
         return maximum and maximum - others
 
 
-def _method(model: bytes, image: bytes, data: list[bytes], method: str, core: str) -> CompiledMethod:
-    compiled, program = twin.open_program(image), twin.open_program(model)
+def _method(model: bytes, ptm: bytes, data: list[bytes], method: str, core: str) -> CompiledMethod:
+    compiled, program = twin.open_program(ptm), twin.open_program(model)
     meta, after = compiled.method_meta(method), _need(compiled, [], method)
     before = _need(program, data, method) if method in program.method_names else None
     return CompiledMethod(
         method, not read_instructions(meta, Values(meta.program, meta.plan)), before, after, after.temp,
-        fastest_temp(image, method, core, after.temp),
+        fastest_temp(ptm, method, core, after.temp),
         fastest_temp(model, method, core, before.temp, data) if before else None)
 
 
 def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
-    """The program with a smaller memory plan, where ExecuTorch's exporter can make one; and what to say
-    where it cannot."""
+    """Return the program with a smaller memory plan, or a message if it cannot be planned.
+
+    ExecuTorch's exporter plans it.
+    """
     try:
         return replan.export_file(model, name, int8_io)[0], []
     except Error as error:
@@ -211,21 +220,26 @@ def _need(program: Program, data: list[bytes], name: str) -> Memories:
 
 def fastest_temp(file: bytes, method: str, core: str | None, minimum: int,
                  data: Sequence[bytes] = ()) -> int:
-    """Return the bytes of temp memory with which a method of an image, or of a program with its data
-    files, is fastest; least: the default."""
+    """Return the fastest temp memory of a method in bytes.
+
+    The method belongs to a compiled method, or to a program with its data files. minimum: the default
+    size.
+    """
     files = twin.open_data(list(data))
     loaded = load_with_exact_memories(twin.open_program(file), method, False, files)
     return max(twin.preferred_temp(loaded, core, False, files), minimum)
 
 
-def _gains_by_temp(image: Image, name: str, core: str, methods: list[CompiledMethod]) -> bool:
-    """True where the temp memory with which methods are fastest saves _GAIN of their cycles, or no
-    board can measure."""
+def _gains_by_temp(ptm: Ptm, name: str, core: str, methods: list[CompiledMethod]) -> bool:
+    """Return whether the fastest temp memory saves _GAIN of the cycles.
+
+    True if no board can measure it.
+    """
     if not any(method.temp_fastest > method.min_temp for method in methods):
         return False
     try:
         minimum, fastest = (
-            sum(row["cycles"] for row in packing.measured(image, name, core, min_temp).values())
+            sum(row["cycles"] for row in packing.measured(ptm, name, core, min_temp).values())
             for min_temp in (True, False))
     except Error:
         return True
@@ -233,8 +247,10 @@ def _gains_by_temp(image: Image, name: str, core: str, methods: list[CompiledMet
 
 
 def _with_temp(models: list[CompiledModel], has_room: HasRoom | None) -> list[CompiledModel]:
-    """Let methods have the temp memory with which they are fastest, but for models with min_temp, and
-    if the target has room for all of them then."""
+    """Select the fastest temp memory for the methods if the target then has room for all of them.
+
+    Models with min_temp keep the minimum.
+    """
     if has_room and not has_room([need for one in models
                                   for need in _preferred(one.methods, one.min_temp)]):
         return models
@@ -256,23 +272,27 @@ def _preferred(methods: Sequence[CompiledMethod], min_temp: bool) -> list[Memori
     return [method.after if min_temp else _with_fastest_temp(method).after for method in methods]
 
 
-def _run(file: bytes, data: list[bytes], name: str, method: str, given: list[Any],
+def _run(file: bytes, data: list[bytes], name: str, method: str, values: list[Any],
          need: Memories) -> Result:
-    """Runs a method twice on the twin, in memories of the sizes that it needs. Planned memory is not
-    zero before: loading has to clear what needs it."""
-    return twin.run(Request(file, name, given, method, need.method_pool, temp_size=need.temp,
-                            data=data, further=[given], planned_fill=_DIRT))
+    """Run a method twice on the twin, in memories of the sizes that it needs.
+
+    Planned memory is not zero before: loading has to clear what needs it.
+    """
+    return twin.run(Request(file, name, values, method, need.method_pool, temp_size=need.temp,
+                            data=data, further=[values], planned_fill=_DIRT))
 
 
-def _check(program: bytes, image: bytes, name: str, data: list[bytes],
+def _check(program: bytes, ptm: bytes, name: str, data: list[bytes],
            compiled: CompiledMethod) -> None:
-    """Run a method of program and image on the twin with the same random inputs. Raises Internal if
-    they differ."""
+    """Run a method of the program and of the .ptm file on the twin with the same random inputs.
+
+    Raises Internal if they differ.
+    """
     method = compiled.method
     opened = twin.open_program(program)
-    given = inputs.random_inputs(opened.method_meta(method))
-    was = _run(program, data, name, method, given, _need(opened, data, method))
-    now = _run(image, [], name, method, given, compiled.after)
+    values = inputs.random_inputs(opened.method_meta(method))
+    was = _run(program, data, name, method, values, _need(opened, data, method))
+    now = _run(ptm, [], name, method, values, compiled.after)
     before, after = (list(itertools.chain(result.outputs, *result.further)) for result in (was, now))
     same = was.code == now.code and len(before) == len(after) and all(
         same_bits(one, other) for one, other in zip(before, after, strict=True))
@@ -282,14 +302,15 @@ def _check(program: bytes, image: bytes, name: str, data: list[bytes],
 
 
 def default_output(model: Path) -> Path:
+    """Return the default name of a model's .ptm file."""
     return model.with_suffix(".ptm")
 
 
-def _drawings(model: bytes, image: Image, name: str) -> list[tuple[MethodMeta, str]]:
-    """Methods with planned memory, each in the program and in the image, with a title for each."""
+def _drawings(model: bytes, ptm: Ptm, name: str) -> list[tuple[MethodMeta, str]]:
+    """Return (title, method) of each method with planned memory, for the program and the .ptm file."""
     found = []
-    before, after = twin.open_program(model), twin.open_program(image.data)
-    for method in image.methods:
+    before, after = twin.open_program(model), twin.open_program(ptm.data)
+    for method in ptm.methods:
         for program, kind in ((before, "before"), (after, "in the image")):
             if method in program.method_names:
                 meta = program.method_meta(method)

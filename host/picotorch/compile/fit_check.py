@@ -1,4 +1,4 @@
-"""Check if a chip or a board has room for images: as files that a runner takes, or in a C project."""
+"""Check if a chip or a board has room for .ptm files: as files of a runner, or in a C project."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,14 +18,17 @@ from ..run.emulator import FirmwareMissing
 from .report import Memories
 
 
-def library_of(images: Sequence[bytes], core: str) -> dict[str, Any] | None:
-    """Return "flash" and "stack", bytes of library and kernels in a C project of images for a core,
-    from the objects of a board's firmware, main.c and start-up not included; and "firmware", bytes of
-    flash of picotorch's small firmware with MicroPython and these kernels. None without any objects."""
+def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
+    """Return the size in bytes of the library for a core, from the objects of a board's firmware.
+
+    "flash" and "stack" are of library and kernels in a C project of compiled methods, without main.c
+    and start-up. "firmware" is the flash of picotorch's small firmware with MicroPython and these
+    kernels. None without any objects.
+    """
     board = fitting.reference_board(core)
     if board is None:
         return None
-    programs = {str(i): open_program(image) for i, image in enumerate(images)}
+    programs = {str(i): open_program(ptm) for i, ptm in enumerate(ptms)}
     operators, features = needed_operators(programs), needed_features(programs)
     is_static = all(_is_static(program, name)
                     for program in programs.values() for name in program.method_names)
@@ -45,8 +48,10 @@ def _is_static(program: Program, name: str) -> bool:
 
 
 def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
-    """Return the bytes of flash that images can have, the most if those of the library are unknown;
-    None if nothing is known."""
+    """Return the maximum size of the .ptm files in bytes; None if the flash is unknown.
+
+    If the size of the library is unknown, the result is an upper bound.
+    """
     if target is None:
         return None
     if isinstance(target, Board) and not (in_c or target.job_follows_code):
@@ -56,8 +61,11 @@ def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] |
 
 
 def has_room(target: Board | Chip, in_c: bool, needs: Sequence[Memories]) -> bool:
-    """Return whether the RAM of a target has room for methods: all at a time in a C project or on a
-    chip, each by itself in the temp memory of a board's firmware."""
+    """Return whether the RAM of a target has room for methods.
+
+    A C project or a chip needs all at a time. A board's firmware runs each by itself, in its temp
+    memory.
+    """
     if isinstance(target, Board) and not in_c:
         return all(need.temp <= target.arenas["temp"].size for need in needs)
     ram = fitting.parts_of_ram(_memories(needs), "c", None)
@@ -72,8 +80,10 @@ def _memories(needs: Sequence[Memories]) -> dict[str, int]:
 
 def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
         needs: Sequence[Memories]) -> dict[str, Any]:
-    """{"fits": None if an unknown part decides it, "lacks": the reason if it does not}. sizes: bytes of
-    the images; needs: of each method."""
+    """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not}.
+
+    sizes: bytes of the .ptm files; needs: of each method.
+    """
     if isinstance(target, Board) and not in_c:
         lacks = _lacking(target, library, sizes[0], needs)
         return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
@@ -85,7 +95,7 @@ def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes:
 
 
 def _chip(target: Board | Chip) -> Chip:
-    """The chip that a C project for a board sees: code and job lie in one flash where they touch."""
+    """Return the chip that a C project for a board uses: code and job share one flash if they touch."""
     if isinstance(target, Chip):
         return target
     code = target.flash_of_project()
@@ -94,8 +104,10 @@ def _chip(target: Board | Chip) -> Chip:
 
 
 def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool:
-    """Return whether an image fits beside the largest firmware of a board that it needs. What it lacks
-    is found with the smallest: the library alone."""
+    """Return whether a .ptm file fits beside the largest firmware of a board that it needs.
+
+    The memory that it lacks is found with the smallest: the library alone.
+    """
     if not board.job_follows_code:
         return True
     firmware: int | None = library["firmware"] if library else None
@@ -104,11 +116,11 @@ def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool
 
 def _lacking(board: Board, library: dict[str, Any] | None, size: int,
              needs: Sequence[Memories]) -> str:
-    """Say which memories of a board's firmware are too small for an image; "" if none is."""
-    room = max_bytes(board, False, library)
+    """Name the memories of a board's firmware that are too small for a .ptm file; "" if none is."""
+    available = max_bytes(board, False, library)
     memories = [{"pool": (need.method_pool, board.arenas["pool"].size),
                  **sizing.planned_arenas(board, need.planned, [need.unplanned]),
-                 "temp": (need.temp, board.arenas["temp"].size), "model": (size, room)}
+                 "temp": (need.temp, board.arenas["temp"].size), "model": (size, available)}
                 for need in needs]
     lacks = {name: f"{name} needs {needed:,} B of {there:,}" for one in memories
              for name, (needed, there) in one.items() if there is not None and needed > there}

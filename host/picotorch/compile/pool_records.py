@@ -1,4 +1,4 @@
-"""A method that is loaded on the twin: what its records in the pool say."""
+"""Read the records in the pool of a method that is loaded on the twin."""
 
 import builtins
 import functools
@@ -35,38 +35,43 @@ def is_call(instruction: CData) -> bool:
 
 
 def make_ref(memory: int, position: int) -> int:
-    """A pt_ref."""
+    """Return a pt_ref."""
     return memory << _OFFSET_BITS | position >> 2
 
 
 def memory_of(reference: int) -> int:
+    """Return the memory of a reference."""
     return reference >> _OFFSET_BITS
 
 
 def position_of(reference: int) -> int:
+    """Return the offset of a reference in its memory, in bytes."""
     return (reference & (1 << _OFFSET_BITS) - 1) << 2
 
 
 class Loaded:
-    """meta: its MethodMeta; m, c, plan, record: pt_method, pt_context, pt_method_meta,
-    pt_method_record; tensors, variables: a pt_value by its reference; named: names of mutable buffers
-    by the index of the value."""
+    """A loaded method.
+
+    meta: its MethodMeta. m, c, method_meta, record: pt_method, pt_context, pt_method_meta,
+    pt_method_record. tensors, variables: a pt_value by its reference. named: names of mutable buffers
+    by the index of the value.
+    """
 
     def __init__(self, method: Method) -> None:
         self._method = method  # keeps the memories
         self.meta = method.method_meta()
         self.m = method.library.c
         self.c = ffi.addressof(self.m, "c")
-        self.plan = ffi.addressof(self.m, "meta")
+        self.method_meta = ffi.addressof(self.m, "meta")
         self.record = ffi.cast("pt_method_record *", self.c.records + self.c.method)
         first = self.record.values
         self.tensors = self._values(first, self.record.n_values)
         self.variables = self._values(first + 4 * self.record.n_values, self.record.n_variables)
         # the first memory behind the planned
         self.externals: int = lib.PT_MEMORY_PLANNED + self.m.n_planned
-        of, plan = self.meta.program.library, self.meta.plan
-        self.named = {value: TensorInfo(of.tensor(plan, VALUES, value)).name()
-                      for value in range(of.count(plan, VALUES)) if of.item(plan, VALUES, value)[3]}
+        of, number = self.meta.program.library, self.meta.plan
+        self.named = {value: TensorInfo(of.tensor(number, VALUES, value)).name()
+                      for value in range(of.count(number, VALUES)) if of.item(number, VALUES, value)[3]}
 
     def _values(self, first: int, count: int) -> dict[int, CData]:
         values = ffi.cast("pt_value *", self.at(first))
@@ -77,31 +82,34 @@ class Loaded:
         return self.c.memory[memory_of(reference)] + position_of(reference)
 
     def bytes(self, reference: int, size: int) -> bytes:
+        """Return the bytes that a reference stands for."""
         return bytes(ffi.buffer(self.at(reference), size)) if size else b""
 
     def nbytes(self, value: CData) -> int:
-        """Bytes of a tensor, now."""
+        """Return the bytes of a tensor, now."""
         sizes = ffi.cast("int32_t *", self.at(value.sizes))
         elements: int = lib.pt_product(sizes, value.flags & lib.PT_VALUE_RANK)
         size: int = lib.pt_element_size(value.type)
         return elements * size
 
     def is_planned(self, value: CData) -> bool:
+        """Return True for a tensor in planned memory."""
         first: int = lib.PT_MEMORY_PLANNED
         return first <= memory_of(value.data) < self.externals
 
     def value(self, index: int) -> CData:
-        """The pt_evalue of a value of the program."""
+        """Return the pt_evalue of a value of the program."""
         return self.meta.program.library.value(self.meta.plan, lib.PT_VALUES, index)[1]
 
     def planned_sizes(self) -> list[int]:
+        """Return the bytes of each planned buffer."""
         return [self.meta.memory_planned_buffer_size(i)
                 for i in range(self.meta.num_memory_planned_buffers())]
 
     # ---- instructions
 
     def instructions(self) -> Iterator[tuple[CData, list[int]]]:
-        """Yields (pt_instruction, its arguments)."""
+        """Yield (pt_instruction, its arguments)."""
         position = position_of(self.record.instructions)
         for _ in range(self.record.n_instructions):
             one = ffi.cast("pt_instruction *", self.c.records + position)
@@ -109,57 +117,60 @@ class Loaded:
             position += 4 + 4 * one.n_args
 
     def instructions_with_values(self) -> Iterator[tuple[CData, list[int]]]:
-        """The same with those arguments alone that are values."""
+        """Yield the instructions with only those arguments that are values."""
         for one, args in self.instructions():
             yield one, args[:1] if one.op == lib.PT_OP_JUMP_FALSE else args
 
     def items(self, reference: int) -> list[int]:
-        """The items of a list of records."""
+        """Return the items of a list of records."""
         is_list = (memory_of(reference) == lib.PT_MEMORY_POOL and reference not in self.variables
                    and reference not in self.tensors)
         return [lib.pt_list_item(self.c, reference, i)
                 for i in range(lib.pt_list_length(self.c, reference))] if is_list else []
 
     def tensors_of(self, references: list[int]) -> list[int]:
-        """References of the tensors that these are, or that they list."""
+        """Return the references of the tensors that these are, or that they list."""
         return [one for reference in references for one in (reference, *self.items(reference))
                 if one in self.tensors]
 
     @functools.cached_property
     def named_by_index(self) -> set[int]:
-        """References of the tensors that are inputs, outputs or mutable buffers."""
+        """Return the references of the tensors that are inputs, outputs or mutable buffers."""
         refs = {value.index: one for one, value in self.tensors.items()}
         entries = [*self.entries(lib.PT_INPUTS), *self.entries(lib.PT_OUTPUTS), *self.named]
         return {refs[entry] for entry in entries if entry in refs}
 
     @functools.cached_property
     def used(self) -> set[int]:
-        """References of the tensors that something names."""
+        """Return the references of the tensors that something names."""
         return self.named_by_index | {one for _, args in self.instructions_with_values()
                                       for one in self.tensors_of(args)}
 
     # ---- inputs and outputs
 
     def signature(self, what: int) -> list[tuple[int, CData]]:
-        """(index, pt_evalue) of each input or output."""
-        library, plan = self.meta.program.library, self.meta.plan
-        return [library.value(plan, what, i) for i in range(lib.pt_method_meta_count(self.plan, what))]
+        """Return (index, pt_evalue) of each input or output."""
+        library, number = self.meta.program.library, self.meta.plan
+        count = lib.pt_method_meta_count(self.method_meta, what)
+        return [library.value(number, what, i) for i in range(count)]
 
     def entries(self, what: int) -> list[int]:
-        """Indexes of the inputs or outputs, of a list of tensors those of its items."""
+        """Return the indexes of the inputs or outputs; of a list of tensors those of its items."""
         found = []
         for value, item in self.signature(what):
             if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
-                found += [lib.pt_list_entry(self.plan, item, k) for k in range(item.count)]
+                found += [lib.pt_list_entry(self.method_meta, item, k) for k in range(item.count)]
             else:
                 found.append(value)
         return found
 
-    # ---- what kernels prepared
+    # ---- packed weights
 
-    def prepared(self) -> tuple[dict[int, builtins.bytes], dict[int, int]]:
-        """Return, by the number of the instruction, the bytes that the core's loops read instead of
-        arguments, and a bit for each argument of which they read nothing else."""
+    def packed(self) -> tuple[dict[int, builtins.bytes], dict[int, int]]:
+        """Return the packed bytes that loops read instead of arguments, by number of instruction.
+
+        Each has a bit for an argument that the loops read in packed form only.
+        """
         if not self.c.packed:
             return {}, {}
         table = ffi.cast("pt_ref *", self.at(self.c.packed))
@@ -172,7 +183,7 @@ class Loaded:
         return chunks, {i: use for i, use in enumerate(uses) if use is not None and i in chunks}
 
     def _uses(self) -> list[int | None]:
-        """Ask the check of each instruction: the bits, or None where its loops take the arguments."""
+        """Call the check of each instruction; return the bits, None if loops read the arguments."""
         c, found = self.c, []
         c.packs = True
         lib.pt_start(c)
@@ -186,7 +197,7 @@ class Loaded:
 
 
 def load(program: Program, name: str, data_map: DataMap | None, core: str | None) -> Loaded:
-    """Loads a method in memories that are large enough, with what the kernels of a core prepare."""
+    """Load a method in memories that are large enough, and let the kernels of a core pack weights."""
     meta = program.method_meta(name)
     if meta.num_backends():
         raise fail(NOT_SUPPORTED, "a method with delegates cannot be compiled", name,
@@ -198,7 +209,7 @@ def load(program: Program, name: str, data_map: DataMap | None, core: str | None
                                 MemoryAllocator(aligned(sizes["temp memory"]), "temp memory"))
         method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
                         meta.max_delegate_arguments())
-        twin.prepare_for(method, core)
+        twin.pack_for(method, core)
         try:
             method.load(program, name, core in CORES, data_map)
             used = method.memory_report()["temp"]["used"]

@@ -1,8 +1,8 @@
-"""Writes images: methods of a program as loading makes them (see kernels/core/format/ptm.h).
+"""Write .ptm files: methods of a program as loading makes them (kernels/core/format/ptm.h).
 
-Each method is loaded on the twin. What loading wrote to the pool becomes the image's records:
-references to the program, to data files and to the pool are turned into references to the image, and
-the numbers, strings and lists that the program's tables hold into records.
+Each method is loaded on the twin. The records that loading wrote to the pool become records of the
+file: references to the program, to data files and to the pool become references to the file, and the
+numbers, strings and lists of the program's tables become records.
 """
 
 import struct
@@ -31,7 +31,7 @@ _NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one 
 
 @dataclass
 class Part:
-    """A part of an image, in bytes."""
+    """A part of a .ptm file, in bytes."""
 
     header: int = 0
     records: int = 0
@@ -41,47 +41,51 @@ class Part:
 
 
 @dataclass
-class Image:
-    """The bytes of an image, and what they are for. methods: names. can_prepare: for each of these the
-    bytes of prepared weights that the core's kernels take, stored or not, by the instruction.
-    calls_prepared: how many instructions have them stored."""
+class Ptm:
+    """The bytes of a .ptm file, and the choices in it.
+
+    methods: names. can_pack: for each method the bytes of packed weights for the core's kernels,
+    stored or not, by the instruction. calls_packed: how many instructions have them stored.
+    """
 
     data: bytes
     parts: Part
     methods: list[str] = field(default_factory=list)
-    can_prepare: dict[str, dict[int, int]] = field(default_factory=dict)
-    calls_prepared: int = 0
+    can_pack: dict[str, dict[int, int]] = field(default_factory=dict)
+    calls_packed: int = 0
 
 
 class _Data:
-    """The data of an image: constants, prepared weights and initial values, each once."""
+    """The data of a .ptm file: constants, packed weights and initial values, each once."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
+    def __init__(self, ptm: Ptm) -> None:
+        self._ptm = ptm
         self._bytes = bytearray()
-        self._known: dict[bytes, int] = {}
+        self._offsets: dict[bytes, int] = {}
 
     def add(self, data: bytes, kind: str) -> int:
-        """Offset of bytes from where the data begins."""
+        """Return the offset of bytes from where the data begins."""
         data = bytes(data)
-        if data not in self._known:
+        if data not in self._offsets:
             self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
-            self._known[data] = len(self._bytes)
+            self._offsets[data] = len(self._bytes)
             self._bytes += data
-            setattr(self._image.parts, kind, getattr(self._image.parts, kind) + len(data))
-        return self._known[data]
+            setattr(self._ptm.parts, kind, getattr(self._ptm.parts, kind) + len(data))
+        return self._offsets[data]
 
     def finish(self) -> bytes:
         return bytes(self._bytes) + bytes(-len(self._bytes) % 4)
 
 
 class _Tables:
-    """The part of an image before its data: words and bytes, each at a multiple of 4. A position that
-    lies in the data is not known before all tables are: it is written at the end."""
+    """The part of a .ptm file before its data: words and bytes, each at a multiple of 4.
+
+    An offset into the data is unknown until all tables exist: it is written at the end.
+    """
 
     def __init__(self, start: int) -> None:
         self._bytes = bytearray(start)
-        self._known: dict[bytes, int] = {}
+        self._offsets: dict[bytes, int] = {}
         # (position, offset in the data, memory or None)
         self._later: list[tuple[int, int, int | None]] = []
 
@@ -89,16 +93,16 @@ class _Tables:
         return len(self._bytes)
 
     def add(self, data: bytes) -> int:
-        """Position of bytes."""
+        """Return the position of bytes."""
         position = len(self._bytes)
         self._bytes += data + bytes(-len(data) % 4)
         return position
 
     def share(self, data: bytes) -> int:
-        """The same of bytes that never change: each once."""
-        if data not in self._known:
-            self._known[data] = self.add(data)
-        return self._known[data]
+        """Return the position of bytes that never change; equal bytes share it."""
+        if data not in self._offsets:
+            self._offsets[data] = self.add(data)
+        return self._offsets[data]
 
     def vector(self, count: int, data: bytes) -> int:
         return self.share(struct.pack("<I", count) + data)
@@ -119,40 +123,43 @@ class _Tables:
 
 
 def _string(text: bytes) -> tuple[int, bytes]:
-    """Length and bytes, with a zero behind them: MicroPython shows what is terminated where it lies."""
+    """Return length, bytes and a terminating zero of a string, which MicroPython shows in place."""
     return len(text), text + b"\0"
 
 
 class _Method:
-    """Writes one method."""
+    """Write one method."""
 
     def __init__(self, method: Loaded, tables: _Tables, data: _Data, temp: scratch_overlay.Temp,
                  keep: set[int] | None) -> None:
-        """temp: where its instructions find temp memory. keep: numbers of the instructions whose
-        prepared weights to store; None for all."""
+        """Write a method.
+
+        temp: offsets of the temp memory of its instructions. keep: numbers of the instructions whose
+        packed weights to store; None for all.
+        """
         self._of, self._tables, self._data = method, tables, data
         self._temp = temp
-        # the numbers among the image's records, once all are known
+        # numbers among the file's records, set when all exist
         self._constants: dict[_Key, int] = {}
-        # reference to a record of the pool -> number among the image's
+        # reference to a record of the pool -> number among the file's
         self._numbers: dict[int, int] = {}
         self._keys: dict[int, _Key] = {}  # by the reference to a list, or to a value of the program
         self._variables = {one: i for i, one in enumerate(method.variables)}
-        prepared, replaced = method.prepared()
-        self.can_prepare = {i: len(chunk) for i, chunk in prepared.items()}
+        prepared, replaced = method.packed()
+        self.can_pack = {i: len(chunk) for i, chunk in prepared.items()}
         kept = [i for i in prepared if keep is None or i in keep]
         self._prepared = {i: prepared[i] for i in kept}
         self._replaced = {i: replaced[i] for i in kept}
-        self._left_out: set[int] = set()  # references to tensors whose bytes the image does without
+        self._left_out: set[int] = set()  # references to tensors whose bytes are left out
 
-    def calls_prepared(self) -> int:
+    def calls_packed(self) -> int:
         return len(self._prepared)
 
     def is_for_one_core(self) -> bool:
         return bool(self._left_out)
 
     def write(self) -> int:
-        """Position of its pt_ptm_method."""
+        """Return the position of its pt_ptm_method."""
         of, tables = self._of, self._tables
         self._left_out = self._find_left_out()
         self._keep()
@@ -174,8 +181,10 @@ class _Method:
     # ---- tensors: which have a record, and which have bytes
 
     def _find_left_out(self) -> set[int]:
-        """References of the constant tensors of which the core's loops read what is prepared alone. Of
-        a call all are left out or none: where one is there, its loops may take the plain ones."""
+        """Return the references of the constants that are read in packed form only.
+
+        Of a call all or none are left out: if one is stored, the loops may read the plain ones.
+        """
         of, others = self._of, set(self._of.named_by_index)
         calls = []
         for i, (_, args) in enumerate(of.instructions_with_values()):
@@ -190,8 +199,10 @@ class _Method:
                 if of.tensors[one].flags & lib.PT_VALUE_CONSTANT}
 
     def _keep(self) -> None:
-        """Finds the tensors that get a record: of those that differ in their index alone one does, but
-        for those that are named by it."""
+        """Find the tensors that get a record.
+
+        Tensors that differ only in their index share one, unless the index names them.
+        """
         of = self._of
         same = {one: self._same(one, value) for one, value in of.tensors.items() if one in of.used}
         first = {same[one]: one for one in sorted(of.named_by_index, reverse=True)}
@@ -218,7 +229,7 @@ class _Method:
     # ---- constants: numbers, strings and lists
 
     def _add(self, content: _Content, index: int = _NO_INDEX) -> _Key:
-        """Adds a constant; one with an index stands by itself."""
+        """Add a constant; one with an index stands by itself."""
         key = (content, index)
         self._constants.setdefault(key, 0)
         return key
@@ -260,7 +271,7 @@ class _Method:
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
 
     def _add_signature(self, index: int) -> None:
-        """An input, output or item of one that is not a tensor: it keeps its index."""
+        """Return an input, output or item of one that is not a tensor: it keeps its index."""
         if index in self._by_index:
             return
         item = self._of.value(index)
@@ -276,7 +287,7 @@ class _Method:
             self._add_list(index, item, other)
 
     def _add_list(self, index: int, item: CData, other: int) -> None:
-        entries = [lib.pt_list_entry(self._of.plan, item, i) for i in range(item.count)]
+        entries = [lib.pt_list_entry(self._of.method_meta, item, i) for i in range(item.count)]
         if item.type == lib.PT_TYPE_BOOL_LIST:
             self._add(("bytes", other, (len(entries), bytes(entries))), index)
         elif item.type == lib.PT_TYPE_DOUBLE_LIST:
@@ -289,12 +300,12 @@ class _Method:
             self._add(("entries", other, tuple(entries)), index)
 
     def _sort_constants(self) -> None:
-        """Sort constants: first those with an index, in its order."""
+        """Sort constants: first the ones with an index, by the index."""
         order = sorted(self._constants, key=lambda key: key[1])
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
         self._constants_by_index = {key[1]: number for key, number in self._constants.items()}
         self._indexes: dict[_Key, int] = {}
-        count = lib.pt_method_meta_count(self._of.plan, lib.PT_VALUES)
+        count = lib.pt_method_meta_count(self._of.method_meta, lib.PT_VALUES)
         for key in order:
             self._indexes[key] = key[1] if key[1] != _NO_INDEX else count
             count += key[1] == _NO_INDEX
@@ -302,7 +313,7 @@ class _Method:
             raise fail(NOT_SUPPORTED, "more than 65535 values", self._of.meta.name())
         self._count = count
 
-    # ---- references of the image
+    # ---- references of the file
 
     def _ptm_ref(self, number: int) -> int:
         return make_ref(lib.PT_MEMORY_PTM, self._first + _RECORD.size * number)
@@ -366,7 +377,7 @@ class _Method:
                                           value.flags))
 
     def _write_instructions(self) -> int:
-        """Position of the first."""
+        """Return the position of the first."""
         rows = [(one, args) for one, args in self._of.instructions()]
         position = first = len(self._tables)
         starts = []
@@ -384,7 +395,7 @@ class _Method:
         return first
 
     def _write_prepared(self) -> int:
-        """Reference to the table of what is prepared; 0 for none."""
+        """Write the table of packed weights; return the reference to it, 0 for none."""
         if not self._prepared:
             return 0
         at = self._tables.add(bytes(4 * self._of.record.n_instructions))
@@ -394,7 +405,7 @@ class _Method:
         return make_ref(lib.PT_MEMORY_PTM, at)
 
     def _write_initial(self) -> int:
-        """Position of the vector of pt_ptm_initial."""
+        """Return the position of the vector of pt_ptm_initial."""
         zeros = uninitialized_reads.zeros(self._of)
         values = uninitialized_reads.initial_values(self._of)
         tables = self._tables
@@ -406,10 +417,10 @@ class _Method:
             tables.put_later(position + 4, self._data.add(data, "initial"))
         return at
 
-    def _write_places(self) -> int:
-        """Position of the pt_idle_scratch of each instruction; 0 for none."""
+    def _write_scratch_ranges(self) -> int:
+        """Return the position of the pt_idle_scratch of each instruction; 0 for none."""
         rows = [struct.pack("<II", make_ref(memory, position), size)
-                for memory, position, size in self._temp.places]
+                for memory, position, size in self._temp.ranges]
         return self._tables.add(b"".join(rows)) if rows else 0
 
     def _write_method(self) -> int:
@@ -436,26 +447,26 @@ class _Method:
             tables.vector(len(names), b"".join(struct.pack("<II", *one) for one in names)),
             self._write_initial(),
             tables.add(bytes(self._changing)), len(self._changing),
-            of.m.end_external - of.m.first_external, self._write_places(),
+            of.m.end_external - of.m.first_external, self._write_scratch_ranges(),
         ]
         return tables.add(struct.pack("<14I", *fields))
 
 
 def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
-                  keep: dict[str, set[int]] | None = None) -> Image:
-    """The Image of all methods of a program's bytes, with those of its data files.
+                  keep: dict[str, set[int]] | None = None) -> Ptm:
+    """Compile all methods of a program's bytes, and its data files, to an Image.
 
-    core: whose kernels prepare weights in it, cortex-m4 for instance; None for none. keep: by method,
-    the instructions whose prepared weights are stored; None for all. Raises Error.
+    core: whose kernels pack weights, cortex-m4 for instance; None for none. keep: by method, the
+    instructions whose packed weights are stored; None for all. Raises Error.
     """
     program, data_map = twin.open_program(model), twin.open_data(list(data))
-    image = Image(b"", Part())
+    ptm = Ptm(b"", Part())
     count = program.num_methods()
     if count > _MAX_METHODS:
         raise fail(NOT_SUPPORTED, f"an image has at most {_MAX_METHODS} methods",
                    remedy="export fewer in one program")
     start = ffi.sizeof("pt_ptm_header") + 4 + 4 * count
-    tables, blocks = _Tables(start), _Data(image)
+    tables, blocks = _Tables(start), _Data(ptm)
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
     names = [program.get_method_name(i) for i in range(count)]
     states = [uninitialized_reads.shared_state(load(program, name, data_map, None))
@@ -465,29 +476,29 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
         if any(size > LIMIT for size in method.planned_sizes()):
             raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
                        remedy="run the program itself")
-        # instructions that take plain weights may need more
+        # instructions with plain weights may need more
         others = [] if keep is None else [load(program, name, data_map, None)]
         kept = [area for k, state in enumerate(states) if k != i for area in state]
         temp = scratch_overlay.find_temp(method, others, kept)
         writer = _Method(method, tables, blocks, temp, None if keep is None else keep[name])
         positions.append(writer.write())
-        image.can_prepare[name] = writer.can_prepare
-        image.calls_prepared += writer.calls_prepared()
+        ptm.can_pack[name] = writer.can_pack
+        ptm.calls_packed += writer.calls_packed()
         if writer.is_for_one_core():
             number |= lib.PT_PTM_OWN_CORE
-        image.methods.append(name)
+        ptm.methods.append(name)
     header = ffi.sizeof("pt_ptm_header")
     tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
-    image.data = _finish(tables.finish(), blocks.finish(), number, count)
-    if len(image.data) > LIMIT:
+    ptm.data = _finish(tables.finish(), blocks.finish(), number, count)
+    if len(ptm.data) > LIMIT:
         raise fail(NOT_SUPPORTED, "images above 128 MiB", remedy="run the program itself")
-    image.parts.header = start
-    image.parts.records = len(tables) - start
-    return image
+    ptm.parts.header = start
+    ptm.parts.records = len(tables) - start
+    return ptm
 
 
 def sums(data: bytes) -> tuple[int, int]:
-    """The two checksums of words."""
+    """Return the two checksums of words."""
     total = totals = 0
     for (word,) in struct.iter_unpack("<I", data):
         total = total + word & 0xFFFFFFFF
@@ -496,7 +507,7 @@ def sums(data: bytes) -> tuple[int, int]:
 
 
 def _finish(tables: bytes, data: bytes, core: int, count: int) -> bytes:
-    """Header, tables and data in one."""
+    """Join header, tables and data."""
     rest = struct.pack("<HBB", lib.pt_operator_count(), core, count)
     start = ffi.offsetof("pt_ptm_header", "operators")
     tables = tables[:start] + rest + tables[start + len(rest) :]

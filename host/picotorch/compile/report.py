@@ -1,4 +1,4 @@
-"""The report of picotorch compile."""
+"""Define the report of picotorch compile."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ class Memories(Report):
 
 @dataclass(frozen=True)
 class Cost(Report):
-    """Bytes of an image, and instructions and cycles of a run of each method, None if not measured."""
+    """Bytes of a .ptm file, and instructions and cycles of a run of each method, None if unknown."""
 
     bytes: int
     instructions: int | None
@@ -27,10 +27,10 @@ class Cost(Report):
 
 @dataclass(frozen=True)
 class PackedWeights(Report):
-    """The choice of packed weights: of `calls` of the calls that can have packed weights (`can`).
+    """The choice of packed weights: `calls` of the `can` eligible calls have them.
 
-    taken: "all", "some" or "none" of those. all, none: the cost of these choices. message: why nothing
-    was measured.
+    taken: "all", "some" or "none" of the eligible calls. all, none: the cost of these choices. message:
+    the reason if nothing was measured.
     """
 
     taken: str
@@ -52,11 +52,11 @@ class OtherTemp(Report):
 
 @dataclass(frozen=True)
 class CompiledMethod(Report):
-    """A method of an image.
+    """A method of a .ptm file.
 
     constant: it has no instructions. before: needs of the program's method, None if it has none of this
-    name. after: needs of the image's. min_temp, temp_fastest: bytes of temp memory that its kernels
-    use, and those with which it is fastest; the latter of the program are temp_before. time: see
+    name. after: needs of the compiled method. min_temp, temp_fastest: bytes of temp memory that its
+    kernels need, and with which it is fastest; temp_before is the latter of the program. time: see
     cycles.estimate. slowest: rows of a profile.
     """
 
@@ -74,11 +74,11 @@ class CompiledMethod(Report):
 
 @dataclass(frozen=True)
 class CompiledModel(Report):
-    """An image of all methods of a program.
+    """A .ptm file of all methods of a program.
 
-    flash: bytes by part. prepared: None if there was nothing to choose. min_temp: with the temp
-    memory that kernels use, not with more. measured_on: the emulated board that counted; message: why
-    none did. output: the image, or its folder in the C project.
+    flash: bytes by part. prepared: None if there was nothing to choose. min_temp: with the minimum temp
+    memory. measured_on: the emulated board that counted; message: the reason if none did. output: the
+    file, or its folder in the C project.
     """
 
     model: str
@@ -98,10 +98,10 @@ class CompiledModel(Report):
 
 @dataclass(frozen=True)
 class Compiled(Report):
-    """Images of models, or a C project with them.
+    """.ptm files of models, or a C project with them.
 
-    library: see rooms.library_of. target: the chip or board; fit: whether it has room, see rooms.fit.
-    kept: files of a C project that the user had changed, None for an image.
+    library: see fit_check.library_of. target: the chip or board; fit: whether it has room, see
+    fit_check.fit. kept: files of a C project that the user had changed, None for a .ptm file.
     """
 
     output: str
@@ -114,10 +114,11 @@ class Compiled(Report):
 
     @property
     def has_room(self) -> bool:
-        """False if the target has no room."""
+        """Return False if the target has no room."""
         return self.fit is None or self.fit["fits"] is not False
 
     def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain data; "kept" for a C project only."""
         found = super().to_json()
         if self.kept is None:
             del found["kept"]

@@ -1,4 +1,4 @@
-"""The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
+"""Summarize a .ptm file: flash and RAM by part, the time of a run, and the slowest instructions."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ from ..host.inputs import random_inputs
 from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import by_size, cycles, fitting, profiling
-from .ptm_writer import Image
+from .ptm_writer import Ptm
 from .report import (
     Compiled,
     CompiledMethod,
@@ -25,13 +25,15 @@ _SLOWEST = 5
 _KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
-def measured(model: CompiledModel, image: Image, core: str, clock_hz: int | None) -> CompiledModel:
-    """Add what an emulated board with this core counts: the time and the slowest instructions of each
-    method. Without a board, the time is estimated from the sizes of the tensors, with the same temp
-    memory, and there are no slowest."""
+def measured(model: CompiledModel, ptm: Ptm, core: str, clock_hz: int | None) -> CompiledModel:
+    """Add the time and the slowest instructions of each method, as an emulated board counts them.
+
+    Without a board of the core the time is estimated from the sizes of the tensors, with the same temp
+    memory, and there are no slowest instructions.
+    """
     board = fitting.reference_board(core)
     message = "" if board else f"not measured: no firmware is built; {fitting.how_to_measure(core)}"
-    program, methods = open_program(image.data), []
+    program, methods = open_program(ptm.data), []
     for method in model.methods:
         meta = program.method_meta(method.method)
         if method.constant:
@@ -39,31 +41,31 @@ def measured(model: CompiledModel, image: Image, core: str, clock_hz: int | None
             continue
         if board is not None:
             try:
-                methods.append(_measured(meta, method, image, board, core, clock_hz))
+                methods.append(_measured(meta, method, ptm, board, core, clock_hz))
                 continue
             except Error as error:
                 message = str(error)
-        methods.append(_by_size(meta, method, image, core, clock_hz))
+        methods.append(_by_size(meta, method, ptm, core, clock_hz))
     return dataclasses.replace(model, methods=methods, clock_hz=clock_hz,
                                measured_on=board.name if board else None, message=message)
 
 
-def _conditions(method: CompiledMethod, image: Image, core: str, temp: int) -> cycles.RunConditions:
-    return cycles.conditions(image.data, core, 0, cycles.has_less_temp(
+def _conditions(method: CompiledMethod, ptm: Ptm, core: str, temp: int) -> cycles.RunConditions:
+    return cycles.conditions(ptm.data, core, 0, cycles.has_less_temp(
         temp, method.min_temp, method.temp_fastest))
 
 
 def _other_temp(method: CompiledMethod) -> int | None:
-    """Return the other size of temp memory, None where there is no choice."""
+    """Return the other size of temp memory, None without a choice."""
     minimum, fastest = method.min_temp, method.temp_fastest
     return None if minimum == fastest else fastest if method.after.temp == minimum else minimum
 
 
-def _by_size(meta: MethodMeta, method: CompiledMethod, image: Image, core: str,
+def _by_size(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, core: str,
              clock_hz: int | None) -> CompiledMethod:
     """Estimate what _measured would measure."""
     def time(temp: int) -> dict[str, Any] | None:
-        return by_size.estimate(meta, core, clock_hz, _conditions(method, image, core, temp))
+        return by_size.estimate(meta, core, clock_hz, _conditions(method, ptm, core, temp))
 
     found, other = time(method.after.temp), _other_temp(method)
     other_time = None if other is None else time(other)
@@ -73,20 +75,20 @@ def _by_size(meta: MethodMeta, method: CompiledMethod, image: Image, core: str,
     return dataclasses.replace(method, time=found, other_temp=other_temp)
 
 
-def _measured(meta: MethodMeta, method: CompiledMethod, image: Image, board: Board, core: str,
+def _measured(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, board: Board, core: str,
               clock_hz: int | None) -> CompiledMethod:
-    request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
+    request = Request(ptm.data, meta.name(), random_inputs(meta), meta.name())
     temp = method.after.temp
     profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
     time = cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
-                           _conditions(method, image, core, temp))
+                           _conditions(method, ptm, core, temp))
     return dataclasses.replace(method, time=time, other_temp=_with_other_temp(request, board, method),
                                slowest=[{key: row[key] for key in _KEYS} for row in rows])
 
 
 def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> OtherTemp | None:
-    """Measure a run with the other size of temp memory; None where there is no choice."""
+    """Measure a run with the other size of temp memory; None without a choice."""
     other = _other_temp(method)
     if other is None:
         return None
@@ -98,7 +100,7 @@ def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> 
 
 
 def show_text(found: Compiled) -> None:
-    """The summary of each image, and what of a C project was kept."""
+    """Print the summary of each .ptm file, and the files of a C project that were kept."""
     several = len(found.models) > 1
     for i, entry in enumerate(found.models):
         if i:

@@ -17,6 +17,7 @@ class Ranges:
         self._of: dict[int, list[tuple[int, int]]] = {}  # by memory, sorted (start, end)
 
     def add(self, memory: int, start: int, end: int) -> None:
+        """Add bytes of a memory, joined with the ranges that they touch."""
         kept = []
         for one in self._of.get(memory, []):
             if one[1] < start or end < one[0]:
@@ -27,7 +28,7 @@ class Ranges:
             self._of[memory] = sorted([*kept, (start, end)])
 
     def missing(self, memory: int, start: int, end: int) -> list[tuple[int, int]]:
-        """Returns what of a range is not here."""
+        """Return the parts of a range that are missing here."""
         gaps = []
         for first, last in self._of.get(memory, []):
             if first < end and start < last:
@@ -37,56 +38,56 @@ class Ranges:
         return gaps if start >= end else [*gaps, (start, end)]
 
     def all(self) -> list[tuple[int, int, int]]:
-        """Returns (memory, start, end) of each range."""
+        """Return (memory, start, end) of each range."""
         return [(memory, *one) for memory in sorted(self._of) for one in self._of[memory]]
 
 
 def read_before_written(inputs: Iterable[Area],
                         instructions: Iterable[tuple[Sequence[Area], Sequence[Area]]]) -> Ranges:
-    """Returns the bytes that one run reads and has not written before.
+    """Return the bytes that one run reads and has not written before.
 
     inputs: (memory, start, end) of tensors that are set before the run. instructions: (read, written)
     of each, lists of the same, in the order in which they run.
     """
-    known, unwritten = Ranges(), Ranges()
+    initialized, uninitialized = Ranges(), Ranges()
     for area in inputs:
-        known.add(*area)
+        initialized.add(*area)
     for read, written in instructions:
         for memory, start, end in read:
-            for gap in known.missing(memory, start, end):
-                unwritten.add(memory, *gap)
+            for gap in initialized.missing(memory, start, end):
+                uninitialized.add(memory, *gap)
         for area in written:
-            known.add(*area)
-    return unwritten
+            initialized.add(*area)
+    return uninitialized
 
 
 def is_dynamic(method: Loaded) -> bool:
-    """True where the instructions that run, or the sizes of tensors, are not known beforehand."""
+    """Return whether the instructions that run, or the sizes of tensors, depend on data."""
     return any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
         method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used)
 
 
-def ends(method: Loaded) -> tuple[list[Area], list[Area]]:
-    """Returns the areas of inputs, and those of outputs and mutable buffers, in planned memory."""
+def io_areas(method: Loaded) -> tuple[list[Area], list[Area]]:
+    """Return the areas in planned memory of inputs, and of outputs and mutable buffers."""
     refs = {value.index: one for one, value in method.tensors.items()}
-    inputs, given = (areas(method, [refs[index] for index in indexes if index in refs])
-                     for indexes in (method.entries(lib.PT_INPUTS),
-                                     [*method.entries(lib.PT_OUTPUTS), *method.named]))
-    return inputs, given
+    inputs, outputs = (areas(method, [refs[index] for index in indexes if index in refs])
+                       for indexes in (method.entries(lib.PT_INPUTS),
+                                       [*method.entries(lib.PT_OUTPUTS), *method.named]))
+    return inputs, outputs
 
 
 def zeros(method: Loaded) -> list[Area]:
-    """Returns what has to be zero: all planned memory of a method that is dynamic."""
+    """Return the bytes that have to be zero: all planned memory of a dynamic method."""
     if is_dynamic(method):
         return [(lib.PT_MEMORY_PLANNED + i, 0, size)
                 for i, size in enumerate(method.planned_sizes()) if size]
-    inputs, given = ends(method)
-    instructions = [(given, []), *reads_and_writes(method)]  # they can be read before the first run
+    inputs, outputs = io_areas(method)
+    instructions = [(outputs, []), *reads_and_writes(method)]  # they can be read before the first run
     return read_before_written(inputs, instructions).all()
 
 
 def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
-    """Returns (reference, bytes) of the tensors in planned memory that are not zero."""
+    """Return (reference, bytes) of the tensors in planned memory that are not zero."""
     found: dict[int, bytes] = {}
     for value in (method.tensors[one] for one in method.used):
         data = method.bytes(value.data, method.nbytes(value)) if method.is_planned(value) else b""
@@ -96,21 +97,23 @@ def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
 
 
 def initial_areas(method: Loaded) -> list[Area]:
-    """Returns where initial_values lie."""
+    """Return where initial_values lie."""
     return [(memory_of(to), position_of(to), position_of(to) + len(data))
             for to, data in initial_values(method)]
 
 
 def shared_state(method: Loaded) -> list[Area]:
-    """Returns the state of a method in planned buffers that it may share with others: all but the
-    first."""
+    """Return the state in planned buffers that may be shared with other methods.
+
+    It is in all buffers but the first.
+    """
     named = areas(method, [one for one, value in method.tensors.items() if value.index in method.named])
     return [area for area in (*named, *zeros(method), *initial_areas(method))
             if area[0] > lib.PT_MEMORY_PLANNED]
 
 
 def areas(method: Loaded, references: list[int]) -> list[Area]:
-    """Returns where the tensors lie in planned memory."""
+    """Return where the tensors lie in planned memory."""
     values = [method.tensors[one] for one in method.tensors_of(references)]
     found = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
              for value in values if method.is_planned(value)]
@@ -118,14 +121,14 @@ def areas(method: Loaded, references: list[int]) -> list[Area]:
 
 
 def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
-    """Yields for each instruction the areas of tensors that it reads, and that it writes."""
+    """Yield for each instruction the areas of tensors that it reads, and that it writes."""
     for one, args in method.instructions_with_values():
         read, written = (args[:1], args[1:]) if not is_call(one) else _of_call(one, args)
         yield areas(method, read), areas(method, written)
 
 
 def _of_call(call: CData, args: list[int]) -> tuple[list[int], list[int]]:
-    """Arguments that it reads, and that it writes."""
+    """Return the arguments that it reads, and that it writes."""
     letters = operator_signature(call.kernel)
     return ([arg for arg, letter in zip(args, letters, strict=True)
              if letter == CHANGED or letter not in WRITTEN + SCRATCH],

@@ -1,1 +1,1 @@
-"""Talks to a board at a port through MicroPython's raw REPL: run, deploy, flash, selftest."""
+"""Talk to a board at a port through MicroPython's raw REPL: run, deploy, flash, selftest."""

@@ -1,4 +1,4 @@
-"""The drives that boot loaders show."""
+"""Find the drives that boot loaders show."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Drive:
-    """The drive that a board in its boot loader shows; info: what its INFO_UF2.TXT says."""
+    """The drive that a board in its boot loader shows; info: the text of its INFO_UF2.TXT."""
 
     path: Path
     model: str
@@ -15,13 +15,13 @@ class Drive:
 
 
 def boot_drives() -> list[Drive]:
-    """Drives that are mounted."""
+    """Return the drives that are mounted."""
     return [drive for root in _roots() for folder in _folders(root)
             if (drive := _drive(folder)) is not None]
 
 
 def _roots() -> list[Path]:
-    """Folders in which systems mount drives; PICOTORCH_DRIVES names others."""
+    """Return the folders in which systems mount drives; PICOTORCH_DRIVES names others."""
     named = os.environ.get("PICOTORCH_DRIVES")
     if named is not None:
         return [Path(one) for one in named.split(os.pathsep) if one]

@@ -1,4 +1,4 @@
-"""picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
+"""Copy a model to a connected board, into its file system or its ROMFS: picotorch deploy."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -25,17 +25,19 @@ from .device_memory import SPARE
 from .files import Tell, copy_files, do, free_in, recover
 
 _LARGEST = 1 << 26  # bytes of a partition
-_ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
+_ERASED_AT_ONCE = 32768  # bytes, so that each answer comes in time
 
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
            timeout: float | None = None) -> dict[str, Any]:
-    """Copy a model, and picotorch where the board has none or its native module lacks kernels; return
-    what was done, as plain data. A model that the firmware has is not copied, unless a folder or ROMFS
-    is named. `methods`: whose memories the heap must have room for, None for no matter. `data`: the
-    model's data files, which are copied beside it. Raises Error; then all files that were there before
-    are still there, but a ROMFS that was begun is empty."""
+    """Copy a model to a board, and picotorch if it is missing or lacks kernels.
+
+    Returns a report as plain data. A model in the firmware is not copied, unless a folder or ROMFS is
+    named. `methods`: the methods whose memories must fit in the heap, None for no check. `data`: the
+    model's data files, which are copied beside it. Raises Error; then all earlier files are still
+    there, but a ROMFS whose writing had begun is empty.
+    """
     files = {path.name: model}
     for other, content in data:
         if other.name in files:
@@ -43,17 +45,17 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
         files[other.name] = content
     port = resolve(port)
     needed = 0 if methods is None else _heap_for(files, path, methods, to_romfs)
-    wanted = installing.wanted_by({str(path): open_program(model)}, needed)
+    needs = installing.needs_of({str(path): open_program(model)}, needed)
     with Link(port, timeout) as link:
         installing.put_back(link)
         found = installing.find(link)
-        if not installing.is_needed(link, found, wanted):
+        if not installing.is_needed(link, found, needs):
             return _deploy(link, files, path, folder, to_romfs, needed, tell)
     with Link(port, timeout) as link:
-        installed, module = installing.install(link, found, wanted, tell)
+        installed, module = installing.install(link, found, needs, tell)
     with Link(port, timeout) as link:
         entry = _deploy(link, files, path, folder, to_romfs, needed, tell)
-    lacked = found.lacks(wanted.operators, wanted.features) if found.operators else []
+    lacked = found.lacks(needs.operators, needs.features) if found.operators else []
     return {**entry, "installed": installed, "lacked": lacked, "small": module.small}
 
 
@@ -62,10 +64,10 @@ def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None,
     found = begin(link)
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
     main = files[path.name]
-    place, in_place = None, False
+    location, in_place = None, False
     if folder is None and not to_romfs and len(files) == 1:
-        place, in_place = frozen_model(link, path.name, main)
-    if in_place and needed:  # 0 is not asked for
+        location, in_place = frozen_model(link, path.name, main)
+    if in_place and needed:  # 0 needs no heap
         needed -= len(main)
     if needed > free:
         remedy = ("take a smaller model, or a board with more memory" if to_romfs
@@ -73,16 +75,16 @@ def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None,
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
                    requested=needed, available=free, remedy=remedy)
     data: list[str] = []
-    if place is None:
+    if location is None:
         copy = _into_romfs if to_romfs else _into_files
         (model, *data), in_place = copy(link, files, folder, tell)
     return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(main),
-            "heap_free": free, "installed": [], "lacked": [], "small": False, "copied": place is None,
-            "path": place or model, "data": data, "in_place": in_place}
+            "heap_free": free, "installed": [], "lacked": [], "small": False,
+            "copied": location is None, "path": location or model, "data": data, "in_place": in_place}
 
 
 def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs: bool) -> int:
-    """Bytes of the heap that the model needs, with the largest memories of any method."""
+    """Return the bytes of the heap that the model needs, with the largest memories of any method."""
     in_heap = 0 if to_romfs else sum(map(len, files.values()))
     model, *data = files.values()
     runs = (Request(model, str(path), [], name, None, temp_size=None, data=data) for name in methods)
@@ -94,7 +96,7 @@ def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs:
 
 def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
                 ) -> tuple[list[str], bool]:
-    """Their paths, and whether they are used in place."""
+    """Copy files to the file system; return their paths, and whether they are used in place."""
     folder = (folder or "").rstrip("/")
     paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
@@ -118,8 +120,10 @@ def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: T
 
 def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
                 ) -> tuple[list[str], bool]:
-    """A new image with the files that are in it, and these. Its first block is written last: where
-    that does not happen the board finds no ROMFS, rather than half of one."""
+    """Write a new ROMFS image with the files that are in it, and these.
+
+    Its first block is written last: if this fails, the board finds no ROMFS rather than half of one.
+    """
     partition = do(link, "looking for a ROMFS", "open_rom", shape=OneOf(None, (int, int, bool)))
     if partition is None:
         raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
@@ -143,7 +147,7 @@ def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: T
 
 
 def _put(files: dict[str, Any], path: str, data: bytes, board: str) -> None:
-    """Adds a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
+    """Add a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
     *folders, name = path.split("/")
     for folder in folders:
         files = files.setdefault(folder, {})
@@ -156,7 +160,7 @@ def _put(files: dict[str, Any], path: str, data: bytes, board: str) -> None:
 
 
 def _rom_files(link: Link, size: int) -> dict[str, Any]:
-    """The files that are there already, {} where there is no image."""
+    """Return the files that are in the ROMFS already, {} without an image."""
     head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files",
                             each=bytes))
     length = romfs.size_of(head)

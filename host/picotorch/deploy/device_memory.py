@@ -1,4 +1,4 @@
-"""picotorch size --port: what a method needs beside what a connected board has."""
+"""Compare the needs of a method with the memory of a connected board: picotorch size --port."""
 
 import dataclasses
 from typing import Any
@@ -7,7 +7,7 @@ from picotorch import Program
 
 from ..host import show
 from ..host.request import Request
-from ..run.device.device_run import facts_of, heap_of, place_of
+from ..run.device.device_run import facts_of, heap_of, location_of
 from ..run.device.protocol import Link
 from ..run.device.serial_ports import resolve
 from . import installing
@@ -17,27 +17,30 @@ SPARE = 8192  # bytes of heap for Python's objects around a model
 
 def measure(need: dict[str, Any], program: Program, port: str,
             timeout: float | None = None) -> dict[str, Any]:
-    """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
-    install. "model_at" names where the board has the model already, "in_place" is True if it needs no
-    heap there. Raises what deploy raises where it can install no native module."""
+    """Measure the memory of a method on a connected board.
+
+    need: of sizing.measure. Returns the bytes needed and available, and the deployments that fit, with
+    the module that deploy would install. "model_at" names where the board stores the model, "in_place"
+    is True if it needs no heap there. Raises the errors of deploy if it can install no native module.
+    """
     port, model = resolve(port), bytes(program.loader.buffer)
     memories = heap_of(Request(model, need["model"], [], need["method"],
                                need["method_pool"], temp_size=need["temp"])) + SPARE
     further = sum(need["data_bytes"])
     files = need["program_bytes"] + further
-    wanted = installing.wanted_by({need["model"]: program}, memories + files)
+    needs = installing.needs_of({need["model"]: program}, memories + files)
     module = None
     with Link(port, timeout) as link:
         found = installing.find(link)
         facts = facts_of(link)
-        place, in_place = place_of(link, need["model"], model)
+        location, in_place = location_of(link, need["model"], model)
         if in_place:
-            wanted = dataclasses.replace(wanted, heap=memories + further)
-        needs_module = installing.is_needed(link, found, wanted)
+            needs = dataclasses.replace(needs, heap=memories + further)
+        needs_module = installing.is_needed(link, found, needs)
     if needs_module:
         with Link(port, timeout) as link:
             facts = facts_of(link)
-            module = installing.choose(facts, found, wanted, link.name)
+            module = installing.choose(facts, found, needs, link.name)
     heap_free = facts["heap_free"] - (module.heap if module else 0)
     return {
         "port": port,
@@ -48,19 +51,19 @@ def measure(need: dict[str, Any], program: Program, port: str,
         "heap_free": heap_free,
         "files_free": facts["files_free"],
         "romfs": facts["romfs"],
-        "model_at": place,
+        "model_at": location,
         "in_place": in_place,
         "in_place_needs": memories + further if in_place else None,
-        "fits_in_place": in_place and _is_room(need, memories + further <= heap_free),
-        "fits_in_romfs": _is_room(need, memories <= heap_free and files <= (facts["romfs"] or 0)),
-        "fits_in_heap": _is_room(need, memories + files <= heap_free),
+        "fits_in_place": in_place and _is_enough(need, memories + further <= heap_free),
+        "fits_in_romfs": _is_enough(need, memories <= heap_free and files <= (facts["romfs"] or 0)),
+        "fits_in_heap": _is_enough(need, memories + files <= heap_free),
     }
 
 
-def _is_room(need: dict[str, Any], is_room: bool) -> bool | None:
-    """Return None for room that memory of missing backends may take."""
-    is_known = all(delegate["registered"] for delegate in need["delegates"])
-    return None if is_room and not is_known else is_room
+def _is_enough(need: dict[str, Any], fits: bool) -> bool | None:
+    """Return whether memory is free; None if missing backends may need it."""
+    is_complete = all(delegate["registered"] for delegate in need["delegates"])
+    return None if fits and not is_complete else fits
 
 
 def show_text(entry: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""picotorch boards --connected: what is attached, and which way fits."""
+"""List the connected devices, and how to deploy to each: picotorch boards --connected."""
 
 import shutil
 from typing import Any
@@ -13,12 +13,14 @@ from ..run.device.device_run import facts_of
 from ..run.device.protocol import Link
 from . import boot_drives, flash_tools, installing
 
-_TIMEOUT = 1.0  # seconds for an answer: a board that is silent must not hold up the list
+_TIMEOUT = 1.0  # seconds for an answer: a silent board must not delay the list
 
 
 def attached() -> dict[str, Any]:
-    """Serial ports, boot loaders' drives and the tools that are installed, as plain data. Boards are
-    asked what they have."""
+    """List serial ports, boot loaders' drives and installed tools, as plain data.
+
+    Each board is queried for its picotorch.
+    """
     return {
         "ports": [{"port": port.device, "board": port.board, "serial_number": port.serial_number,
                    **_at_port(port)} for port in serial_ports.serial_ports()],
@@ -31,8 +33,10 @@ def attached() -> dict[str, Any]:
 
 
 def _at_port(port: serial_ports.Port) -> dict[str, Any]:
-    """has: what it has of picotorch, in words; ways: commands that fit. Only boards are asked: another
-    device might take the question for something else."""
+    """Describe the device at a port: picotorch on it in words, and the commands that fit.
+
+    Only boards are queried: another device might misread the request.
+    """
     if serial_ports.is_probe(port):
         return {"machine": None, "has": None,
                 "ways": ["picotorch flash FIRMWARE --board NAME --with openocd"]}
@@ -48,12 +52,12 @@ def _at_port(port: serial_ports.Port) -> dict[str, Any]:
     unsupported = native_module.unsupported(installing.architecture(facts))
     has, fits = _state(found, facts, unsupported)
     if fits:
-        ways = [deploy, run] if found.version == picotorch.__version__ else [deploy]
+        commands = [deploy, run] if found.version == picotorch.__version__ else [deploy]
     elif unsupported is None:
-        ways = [f"picotorch flash MODEL --board NAME --port {port.device}"]
+        commands = [f"picotorch flash MODEL --board NAME --port {port.device}"]
     else:
-        ways = []
-    return {"machine": facts["machine"], "has": has, "ways": ways}
+        commands = []
+    return {"machine": facts["machine"], "has": has, "ways": commands}
 
 
 def _state(found: installing.Installed, facts: dict[str, Any],
@@ -86,6 +90,6 @@ def show_text(entry: dict[str, Any]) -> None:
         show.line("Nothing is attached that is known: plug a board in, with a cable that carries data.")
     else:
         show.table(["where", "what", "has", "way"], [
-            [*(one if not i else ["", "", ""]), way]
-            for *one, ways in found for i, way in enumerate(ways or [""])])
+            [*(one if not i else ["", "", ""]), command]
+            for *one, commands in found for i, command in enumerate(commands or [""])])
     show.line("Tools to flash with: " + (", ".join(entry["tools"]) or "none is installed"))

@@ -1,4 +1,4 @@
-"""Files on a connected board."""
+"""Read and write files on a connected board."""
 
 import zlib
 from collections.abc import Callable, Iterable
@@ -15,8 +15,10 @@ Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 
 def do(link: Link, doing: str, function: str, *arguments: Any, shape: object = NOTHING,
        module: str = "files") -> Any:
-    """Call a function of a module in on_board/. Return the value that it says, of this shape
-    (answers.py); None if it says nothing, which is the default."""
+    """Call a function of a module in on_board/, and return the value that it reports.
+
+    The value has this shape (answers.py); None, the default, if the function reports nothing.
+    """
     for name in ("replacing", "files"):
         link.send_module(ON_BOARD / f"{name}.py")
     if shape is NOTHING:
@@ -49,9 +51,12 @@ def recover(link: Link, main: str, paths: Iterable[str]) -> None:
 
 
 def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> None:
-    """Replace a set of files as one. `main`: the path by which recover() finds what an interruption
-    left. The files are written under other names and checked, and only then renamed: what breaks
-    before leaves the old files, and what interrupts the renaming leaves them to recover()."""
+    """Replace a set of files as one.
+
+    `main`: the path by which recover() finds what an interruption left. The files are written under
+    other names and checked, and only then renamed: what breaks before leaves the old files, and what
+    interrupts the renaming leaves them to recover().
+    """
     for path, data in files.items():
         _write_part(link, data, path, tell)
     do(link, "renaming the files", "replace_all", main, list(files), module="replacing")

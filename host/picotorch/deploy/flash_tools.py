@@ -1,8 +1,8 @@
-"""picotorch flash: a firmware into the flash of a board, by its boot drive or by a tool that is there.
+"""Flash a firmware to a board, by its boot drive or by an installed tool: picotorch flash.
 
-boards/flashing.toml says which ways a board has. Most ways check what they wrote: tools read it back,
-and a boot loader's drive goes away only when it has got all blocks of a UF2 file. Where a tool does
-not, the board's prompt is the check (--port).
+boards/flashing.toml lists the methods of each board. Most methods verify: tools read the flash back,
+and a boot loader's drive goes away only when it has received all blocks of a UF2 file. If a tool does
+not verify, the board's prompt is the check (--port).
 """
 
 import contextlib
@@ -40,14 +40,17 @@ _Found = TypeVar("_Found")
 DRIVE = "drive"
 _WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
 _PAUSE = 0.1
-_TAIL = 3  # lines of what a tool says last
+_TAIL = 3  # last lines of a tool's output
 _DEBIAN = "on Debian: apt-get install"
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that flashes: `suffixes` of the files that it takes, its arguments for a board's entry
-    and a file, how to get it, and whether it checks what it wrote."""
+    """A program that flashes firmware.
+
+    It has the `suffixes` of its files, its arguments for a board's entry and a file, how to install it,
+    and whether it verifies the flash.
+    """
 
     name: str
     key: str
@@ -101,20 +104,21 @@ def _entries() -> dict[str, dict[str, Any]]:
 
 
 def board_names() -> list[str]:
+    """Return the names of the boards that can be flashed, sorted."""
     return sorted(_entries())
 
 
 def boards_with_drive(drive: Drive) -> list[str]:
-    """The boards whose boot loader shows such a drive."""
+    """Return the boards whose boot loader shows such a drive."""
     return [name for name, entry in _entries().items() if _is_drive_of(drive, entry)]
 
 
 def _is_drive_of(drive: Drive, entry: dict[str, Any]) -> bool:
-    wanted = entry.get("drive")
-    return wanted is not None and (drive.board_id.startswith(wanted) or drive.model.startswith(wanted))
+    prefix = entry.get("drive")
+    return prefix is not None and (drive.board_id.startswith(prefix) or drive.model.startswith(prefix))
 
 
-def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
+def flash(firmware: Path, board: str, port: str | None, flasher: str | None, dry_run: bool,
           timeout: float | None = None) -> dict[str, Any]:
     """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
 
@@ -123,7 +127,8 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     """
     if firmware.suffix not in MODELS:
         _check_file(firmware, board, _entries()[board])
-        return {"model": None, "build": None, **_flash(firmware, board, port, way, dry_run, timeout)}
+        done = _flash(firmware, board, port, flasher, dry_run, timeout)
+        return {"model": None, "build": None, **done}
     if board not in (*rp2.BOARDS, *ports.boards()):
         raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
                    remedy="flash a firmware, and picotorch deploy the model")
@@ -133,27 +138,28 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
     if board in rp2.BOARDS:
         rp2.check_ptms(board, {str(firmware): data})
     with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
-        built = _wanted([Path(path) for path in _outputs(board)] if dry_run else
-                        _built(programs, data, board, Path(folder)), _entries()[board], way)
-        done = _flash(built, board, port, way, dry_run, timeout)
+        built = _file_for([Path(path) for path in _outputs(board)] if dry_run else
+                          _built(programs, data, board, Path(folder)), _entries()[board], flasher)
+        done = _flash(built, board, port, flasher, dry_run, timeout)
         if built.parent == Path(folder):
             done["firmware"] = built.name
             done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
     return {"model": str(firmware), "build": _build_command(firmware, board, done["firmware"]), **done}
 
 
-def _flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
+def _flash(firmware: Path, board: str, port: str | None, flasher: str | None, dry_run: bool,
            timeout: float | None) -> dict[str, Any]:
     entry = _entries()[board]
-    way = way or _choose(firmware, board, entry, dry_run)
-    if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
-        raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
-                   remedy=_ways(board, entry))
-    done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run,
+    flasher = flasher or _choose(firmware, board, entry, dry_run)
+    if not (_accepts_drive(firmware, entry) if flasher == DRIVE
+            else _accepts(_TOOLS[flasher], firmware, entry)):
+        raise fail(NOT_SUPPORTED, f"{flasher} does not flash {firmware.suffix} files onto it", board,
+                   remedy=_flashers(board, entry))
+    done = (_by_drive if flasher == DRIVE else _by_tool)(firmware, board, entry, port, flasher, dry_run,
                                                             timeout)
-    result = {"firmware": str(firmware), "board": board, "way": way, "done": not dry_run, **done,
-              "checked": way == DRIVE or _TOOLS[way].checks, "machine": None,
-              "installed": way == DRIVE or shutil.which(way) is not None}
+    result = {"firmware": str(firmware), "board": board, "way": flasher, "done": not dry_run, **done,
+              "checked": flasher == DRIVE or _TOOLS[flasher].checks, "machine": None,
+              "installed": flasher == DRIVE or shutil.which(flasher) is not None}
     if port is not None and not dry_run:
         result["machine"] = _machine(port, timeout)
     return result
@@ -176,10 +182,10 @@ def _built(programs: dict[str, Program], data: bytes, board: str, folder: Path) 
     return [Path(path) for path in ports.build(board, programs, [("model", data)]).outputs]
 
 
-def _wanted(files: list[Path], entry: dict[str, Any], way: str | None) -> Path:
-    """Choose the file that a way takes: a UF2 file, or one for a tool that is installed."""
+def _file_for(files: list[Path], entry: dict[str, Any], flasher: str | None) -> Path:
+    """Choose the file for the board: a UF2 file, or one for an installed tool."""
     for file in files:
-        if file.suffix == ".uf2" or any(_takes(tool, file, entry) and way in (None, tool.name)
+        if file.suffix == ".uf2" or any(_accepts(tool, file, entry) and flasher in (None, tool.name)
                                         and shutil.which(tool.name) for tool in _TOOLS.values()):
             return file
     return files[-1]
@@ -194,7 +200,7 @@ def _build_command(model: Path, board: str, firmware: str) -> list[str]:
 
 
 def _check_file(firmware: Path, board: str, entry: dict[str, Any]) -> None:
-    """Raises AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
+    """Raise AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
     if not firmware.is_file():
         raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
     if firmware.suffix != ".uf2":
@@ -209,32 +215,32 @@ def _check_file(firmware: Path, board: str, entry: dict[str, Any]) -> None:
         raise fail(INVALID_ARGUMENT, f"is for family {named}, not for {board}", str(firmware))
 
 
-def _takes(tool: Tool, firmware: Path, entry: dict[str, Any]) -> bool:
+def _accepts(tool: Tool, firmware: Path, entry: dict[str, Any]) -> bool:
     return bool(entry.get(tool.key)) and firmware.suffix in tool.suffixes
 
 
-def _takes_drive(firmware: Path, entry: dict[str, Any]) -> bool:
+def _accepts_drive(firmware: Path, entry: dict[str, Any]) -> bool:
     return "drive" in entry and firmware.suffix == ".uf2"
 
 
 def _choose(firmware: Path, board: str, entry: dict[str, Any], dry_run: bool) -> str:
-    """The drive for a .uf2, else the first tool that is installed, or would be."""
-    tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
+    """Return the drive for a .uf2, else the first tool that is installed, or would be."""
+    tools = [tool.name for tool in _TOOLS.values() if _accepts(tool, firmware, entry)]
     installed = [name for name in tools if shutil.which(name)]
-    if _takes_drive(firmware, entry) and not (installed and not _drive(entry)):
+    if _accepts_drive(firmware, entry) and not (installed and not _drive(entry)):
         return DRIVE
     if installed:
         return installed[0]
     if not tools:
         raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
-                   remedy=_ways(board, entry))
+                   remedy=_flashers(board, entry))
     if dry_run:
         return tools[0]
     raise fail(NOT_FOUND, f"{' or '.join(tools)} is not installed", board,
                remedy=_TOOLS[tools[0]].remedy)
 
 
-def _ways(board: str, entry: dict[str, Any]) -> str:
+def _flashers(board: str, entry: dict[str, Any]) -> str:
     drive = [".uf2 by its drive"] if "drive" in entry else []
     tools = [f"{'/'.join(tool.suffixes)} by {tool.name}" for tool in _TOOLS.values()
              if entry.get(tool.key)]
@@ -244,12 +250,12 @@ def _ways(board: str, entry: dict[str, Any]) -> str:
 # ---- by drive
 
 
-def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
+def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, flasher: str,
               dry_run: bool, timeout: float | None) -> dict[str, Any]:
     drive = _drive(entry)
     if dry_run:
-        place = str(drive.path if drive else entry["drive"])
-        return {"command": ["cp", quoting.operand(firmware), place]}
+        folder = str(drive.path if drive else entry["drive"])
+        return {"command": ["cp", quoting.operand(firmware), folder]}
     if drive is None and port is not None:
         _start_boot_loader(port, timeout)
         drive = _wait_for(lambda: _drive(entry))
@@ -266,7 +272,7 @@ def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | Non
 
 
 def _copy(firmware: Path, target: Path, board: str) -> None:
-    """Copies, and does not return before all is written; the drive may go away with the last block."""
+    """Copy a file and wait until all is written; the drive may go away with the last block."""
     try:
         with open(target, "wb") as file:
             file.write(firmware.read_bytes())
@@ -281,7 +287,7 @@ def _copy(firmware: Path, target: Path, board: str) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell if a folder is there. Looking fails if its drive went away without being unmounted."""
+    """Return whether a folder exists. Looking fails if its drive went away without being unmounted."""
     try:
         return path.exists()
     except OSError:
@@ -310,21 +316,21 @@ def _start_boot_loader(port: str, timeout: float | None) -> None:
 # ---- by a tool
 
 
-def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None, way: str,
+def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None, flasher: str,
              dry_run: bool, timeout: float | None) -> dict[str, Any]:
-    command = [way, *_TOOLS[way].arguments(entry, firmware)]
+    command = [flasher, *_TOOLS[flasher].arguments(entry, firmware)]
     if dry_run:
         return {"command": command}
     try:
         ended = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace",
                                stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        raise fail(NOT_FOUND, f"{way} is not installed", board,
-                   remedy=_TOOLS[way].remedy) from None
+        raise fail(NOT_FOUND, f"{flasher} is not installed", board,
+                   remedy=_TOOLS[flasher].remedy) from None
     if ended.returncode:
-        said = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
-        raise fail(ACCESS_FAILED, f"{way} ended with status {ended.returncode}: "
-                   + " | ".join(said[-_TAIL:]), board,
+        output = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
+        raise fail(ACCESS_FAILED, f"{flasher} ended with status {ended.returncode}: "
+                   + " | ".join(output[-_TAIL:]), board,
                    remedy="is it plugged in, and in its boot loader where that is needed?")
     return {"command": command}
 

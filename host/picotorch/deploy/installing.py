@@ -1,4 +1,4 @@
-"""Puts picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
+"""Put picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from picotorch import Error, Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
 from ..firmware import kernels_in_flash, native_module, rp2, selective
-from ..host.operators import common_operators, in_words, known_operators, needed_operators
+from ..host.operators import common_operators, in_words, needed_operators, supported_operators
 from ..run.device.answers import OneOf
 from ..run.device.device_run import facts_of, machine_of, version_of
 from ..run.device.protocol import Link
@@ -31,15 +31,17 @@ if _path:
         _behind = _file.read(256)
 say((_path, hasattr(_picotorch, '_flash'), [number for number in range({}) if _has(number)], _behind))
 """
-# Those that a model is sure to need: its float64 and complex tensors may be only copied.
+# Certain features: float64 and complex tensors of a model may be only copied.
 _CERTAIN = frozenset({"images", "programs", "volumes"})
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The needs of a model: operators, and those of operators.FEATURES that deploy checks. heap: bytes
-    besides the module and the runtime. small: true if a small module runs it. arches: those whose
-    modules run it, which an image may limit."""
+class Needs:
+    """The needs of a model: its operators and features (operators.FEATURES) that deploy checks.
+
+    heap: bytes besides the module and the runtime. small: true if a small module runs it. arches: the
+    architectures whose modules run it, which a .ptm file may limit.
+    """
 
     operators: list[str]
     features: frozenset[str]
@@ -48,14 +50,14 @@ class Wanted:
     arches: tuple[str, ...] = tuple(native_module.ARCHES)
 
 
-def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
+def needs_of(programs: dict[str, Program], heap: int = 0) -> Needs:
     """Collect the needs of programs: all features where modules can be built, else the certain ones."""
     features = native_module.kind_for(programs).features
     if not selective.has_sources():
         features = features.intersection(_CERTAIN)
     arches = tuple(arch for arch in native_module.ARCHES if native_module.runs(programs, arch))
-    return Wanted(needed_operators(programs), features, heap, native_module.runs_small(programs),
-                  arches)
+    return Needs(needed_operators(programs), features, heap, native_module.runs_small(programs),
+                 arches)
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,18 @@ class Module:
 
     @property
     def heap(self) -> int:
-        """Bytes of the heap that it takes, with the runtime."""
+        """Return the bytes of the heap for the module and the runtime."""
         return native_module.heap_of(self.file) + native_module.RUNTIME
 
 
 @dataclass(frozen=True)
 class Installed:
-    """The picotorch on a board. version: None if there is none. path: of the native module, None if it
-    is part of the firmware. flash: true if its kernels are in flash (picotorch natmod --flash).
-    operators: the names of those that it has kernels for. features: those of operators.FEATURES that
-    a native module has; None if they are not known."""
+    """The picotorch on a board.
+
+    version: None if there is none. path: of the native module, None if it is part of the firmware.
+    flash: true if its kernels are in flash (picotorch natmod --flash). operators: the names of the
+    operators with a kernel. features: the native module's of operators.FEATURES; None if unknown.
+    """
 
     version: str | None = None
     path: str | None = None
@@ -91,8 +95,8 @@ class Installed:
 
     def lacks(self, operators: Collection[str], features: Collection[str]) -> list[str]:
         """List the missing operators and features, in words."""
-        known = features if self.features is None else self.features
-        return in_words(set(operators) - self.operators, set(features) - set(known))
+        present = features if self.features is None else self.features
+        return in_words(set(operators) - self.operators, set(features) - set(present))
 
 
 def put_back(link: Link) -> None:
@@ -101,11 +105,11 @@ def put_back(link: Link) -> None:
 
 
 def find(link: Link) -> Installed:
-    """Asks the board."""
+    """Ask the board."""
     version = version_of(link)
     if version is None:
         return Installed()
-    names = {operator.number: name for name, operator in known_operators().items()}
+    names = {operator.number: name for name, operator in supported_operators().items()}
     path, flash, numbers, behind = link.ask(
         "reading its list of kernels", _MODULE.format(1 + max(names)),
         (OneOf(None, str), bool, [int], OneOf(None, bytes)))
@@ -114,15 +118,15 @@ def find(link: Link) -> Installed:
                      None if behind is None else native_module.features_of(behind))
 
 
-def is_needed(link: Link, found: Installed, wanted: Wanted) -> bool:
-    """Tell if a native module has to be installed.
+def is_needed(link: Link, found: Installed, needs: Needs) -> bool:
+    """Return whether a native module has to be installed.
 
     Raises OperatorMissing or NotSupported if deploy cannot replace a part that lacks something.
     """
     if found.version is None:
         return True
     current = found.version == picotorch.__version__
-    if current and not found.lacks(wanted.operators, wanted.features):
+    if current and not found.lacks(needs.operators, needs.features):
         return False
     if found.path is None:
         holder = "the firmware"
@@ -132,16 +136,16 @@ def is_needed(link: Link, found: Installed, wanted: Wanted) -> bool:
         holder = found.path
     else:
         return True
-    lacking = found.lacks(wanted.operators, _CERTAIN.intersection(wanted.features))
+    lacking = found.lacks(needs.operators, _CERTAIN.intersection(needs.features))
     if not current or not lacking:  # running.begin names both versions
         return False
-    code = OPERATOR_MISSING if set(wanted.operators) - found.operators else NOT_SUPPORTED
+    code = OPERATOR_MISSING if set(needs.operators) - found.operators else NOT_SUPPORTED
     raise fail(code, f"{holder} has no {', '.join(lacking)}", link.name,
                remedy=_other_kernels(found, machine_of(link)))
 
 
 def _other_kernels(found: Installed, machine: str) -> str:
-    """The remedy where deploy cannot replace the kernels."""
+    """Return the remedy where deploy cannot replace the kernels."""
     if found.path is not None and not found.flash:
         return "take it out of the ROMFS, and deploy again"
     if found.flash and selective.has_sources():
@@ -151,18 +155,22 @@ def _other_kernels(found: Installed, machine: str) -> str:
 
 
 def _firmware_for(machine: str) -> str:
-    """The remedy that is right for every model. A wheel can put a model into a Pico's firmware only."""
+    """Return the remedy that is right for every model.
+
+    A wheel can put a model into a Pico's firmware only.
+    """
     board = rp2.board_of(machine)
     return ("flash a firmware with its kernels: picotorch firmware "
             f"--board {board or 'NAME'} --models MODEL"
             + ("" if board or selective.has_sources() else ", in picotorch's repository"))
 
 
-def choose(facts: dict[str, Any], found: Installed, wanted: Wanted, board: str) -> Module:
-    """The module for a board with these facts (session.facts_of, of a heap without picotorch): the
-    first that the heap has room for, of these: that with all kernels, if it is built and has the
-    features and operators; one with the kernels for the operators, and for those that the board's
-    has; then the small ones of both kinds. The last of them if the heap has room for none.
+def choose(facts: dict[str, Any], found: Installed, needs: Needs, board: str) -> Module:
+    """Return the module for a board with these facts (device_run.facts_of), measured without picotorch.
+
+    It is the first that the heap has room for. The order: all kernels, if built with the features and
+    operators; the kernels for the operators and those of the board's module; then the small modules of
+    both kinds. The last one if none fits.
 
     Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
     and for features and extra operators that the module with all kernels lacks, NotFound where none is
@@ -170,36 +178,38 @@ def choose(facts: dict[str, Any], found: Installed, wanted: Wanted, board: str) 
     """
     arches = arches_of(facts, board)
     kept = found.features if found.features and selective.has_sources() else frozenset()
-    features = wanted.features | kept
-    operators = {*wanted.operators, *(found.operators if selective.has_sources() else ())}
-    runs = [arch for arch in arches if arch in wanted.arches]
-    if arches and not runs and not wanted.small:
+    features = needs.features | kept
+    operators = {*needs.operators, *(found.operators if selective.has_sources() else ())}
+    runs = [arch for arch in arches if arch in needs.arches]
+    if arches and not runs and not needs.small:
         raise fail(NOT_SUPPORTED, f"the model is an image without the weights that {arches[0]} needs",
                    board, remedy="compile it with --optimize size, or for its core")
     module = None
-    small = wanted.small and "images" not in kept
+    small = needs.small and "images" not in kept
     for module in _modules(arches, runs, operators, features, small):
-        if _heap_for(module, wanted) <= facts["heap_free"]:
+        if _heap_for(module, needs) <= facts["heap_free"]:
             break
     if module is None:
         raise _not_built(facts, runs or arches, operators, features, board)
     return module
 
 
-def _heap_for(module: Module, wanted: Wanted) -> int:
-    return module.heap + max(native_module.HEAP_BESIDE - native_module.RUNTIME, wanted.heap)
+def _heap_for(module: Module, needs: Needs) -> int:
+    return module.heap + max(native_module.HEAP_BESIDE - native_module.RUNTIME, needs.heap)
 
 
-def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[list[str], Module]:
-    """Copies what the board lacks, under other names first: where something breaks it stays as it was.
-    The files' paths there, which can be imported after a soft reset, and the module. Nothing may have
-    imported picotorch in this conversation: the heap has to be empty.
+def install(link: Link, found: Installed, needs: Needs, tell: Tell) -> tuple[list[str], Module]:
+    """Install the parts that the board lacks; if it fails, the board stays as it was.
 
-    Raises what choose raises, MemoryAllocationFailed where heap or file system have too little room.
+    The files are written under other names first. Returns their paths, which can be imported after a
+    soft reset, and the module. Nothing may have imported picotorch in this conversation: the heap has
+    to be empty.
+
+    Raises the errors of choose, MemoryAllocationFailed if heap or file system have too little room.
     """
     facts = facts_of(link)
-    module = choose(facts, found, wanted, link.name)
-    _check("heap", _heap_for(module, wanted), facts["heap_free"], _more_heap(found, facts["machine"]))
+    module = choose(facts, found, needs, link.name)
+    _check("heap", _heap_for(module, needs), facts["heap_free"], _more_heap(found, facts["machine"]))
     folder = found.folder if found.path else link.ask("reading sys.path", _LIBRARY, str)
     do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
@@ -215,7 +225,7 @@ def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[l
 
 
 def _more_heap(found: Installed, machine: str) -> str:
-    """The remedy where the heap is too small for the module."""
+    """Return the remedy where the heap is too small for the module."""
     if found.operators and selective.has_sources():
         return (f"remove {found.path}, and deploy makes one for this model alone; or "
                 + native_module.FIRMWARE)
@@ -235,8 +245,10 @@ def architecture(facts: dict[str, Any]) -> int:
 
 
 def arches_of(facts: dict[str, Any], board: str) -> list[str]:
-    """The architectures of the native modules that a board with these facts loads, the fastest first.
-    Raises NotSupported or NotFound where it loads none."""
+    """Return the architectures of the native modules that a board loads, the fastest first.
+
+    Raises NotSupported or NotFound if it loads none.
+    """
     mpy = facts["mpy"]
     if mpy is None or mpy & 0x3FF != native_module.MPY:
         version, ours = ((number & 0xFF, number >> 8 & 3) for number in (mpy or 0, native_module.MPY))
@@ -272,12 +284,12 @@ def _modules(arches: Sequence[str], runs: list[str], operators: set[str], featur
 
 
 def _built(arches: Sequence[str], kind: native_module.Kind) -> list[Path]:
-    """The modules with all kernels, fast or small."""
+    """Return the modules with all kernels, fast or small."""
     return [path for arch in arches if (path := BUILD / kind.folder(arch) / MODULE).is_file()]
 
 
 def _lacking(built: Path, operators: set[str], features: frozenset[str]) -> list[str]:
-    """Name what a module with all kernels lacks of these."""
+    """Return the name what a module with all kernels lacks of these."""
     return in_words(operators - common_operators(), features - native_module.features_of_file(built))
 
 

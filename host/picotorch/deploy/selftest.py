@@ -1,4 +1,4 @@
-"""picotorch selftest: models, failures and parity on a connected board, with a report to send in."""
+"""Test models, failures and parity on a connected board, and write a report: picotorch selftest."""
 
 import dataclasses
 import functools
@@ -46,9 +46,12 @@ class LeftOut(Exception):
 
 def selftest(port: str, tell: Callable[[dict[str, Any]], None],
              timeout: float | None = None) -> dict[str, Any]:
-    """Return the report as plain data; call `tell` with each step when it is done. "passed" of a step
-    is None where it was left out. The report has passed if a step has, and none failed. Raises the
-    Error that explains why there is no board to test."""
+    """Run the steps on a board and return the report as plain data.
+
+    tell: receives each step when it is done. "passed" of a step is None if it was left out. The report
+    has passed if a step passed and none failed. Raises the Error that explains why there is no board to
+    test.
+    """
     port = resolve(port)
     with Link(port, timeout) as link:
         device_run.begin(link)
@@ -91,8 +94,10 @@ def _done(name: str, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _is_full(error: Error) -> bool:
-    """Return whether the heap has too little for a step. A method pool that is too small is a failure:
-    its size comes from the twin."""
+    """Return whether the heap has too little for a step.
+
+    A method pool that is too small is a failure: its size comes from the twin.
+    """
     return error.code == MEMORY_ALLOCATION_FAILED and error.subject == "heap"
 
 
@@ -113,7 +118,7 @@ def _named_model(run: _Run, name: str) -> dict[str, Any]:
 
 
 def _model(run: _Run, request: Request, reference: parity.Reference) -> dict[str, Any]:
-    """Return what a run took, which agrees with the twin's."""
+    """Return the times of a run that agrees with the twin's."""
     result = _passing(run(request))
     if not parity.agree(run_anywhere(request, HOST), result, reference):
         return {"passed": False, "message": "the board and the twin DO NOT AGREE"}
@@ -141,7 +146,7 @@ def _small_pool(run: _Run) -> dict[str, Any]:
 
 
 def _damaged(run: _Run) -> dict[str, Any]:
-    """Leave out the last quarter of the file, of which only the board learns."""
+    """Leave out the last quarter of the file, without the knowledge of the host's checks."""
     request, _ = _no_kernels()
     request.pool_size = request.temp_size = 1024
     request.model = request.model[: len(request.model) * 3 // 4]
@@ -157,6 +162,7 @@ def _has_failed(result: Result, code: int, text: str) -> dict[str, Any]:
 
 
 def write(report: dict[str, Any], path: Path) -> None:
+    """Write the report as JSON. Raises AccessFailed."""
     files.write(path, json.dumps(report, indent=1) + "\n")
 
 

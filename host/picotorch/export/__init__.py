@@ -32,15 +32,15 @@ CORES = chips.CORES
 
 @dataclasses.dataclass
 class Exported:
-    """A program, and what is known of it.
+    """A program and its report.
 
     buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
     buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
     "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
     "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
-    module, as picotorch advise gives; "time", an estimate for the core; "float32", the
-    "bytes" and "time" of the same module in float32, None unless this program is int8.
+    module, as picotorch advise returns; "time", an estimate for the core; "float32", the "bytes" and
+    "time" of the same module in float32, None unless this program is int8.
     """
 
     buffer: bytes
@@ -52,12 +52,14 @@ class Exported:
         return str(self.report["verdict"])
 
     def save(self, path: str | Path) -> None:
-        """Writes the program whole or not at all. Raises AccessFailed; NotSupported for a FIFO or a
-        device."""
+        """Write the program whole or not at all.
+
+        Raises AccessFailed; NotSupported for a FIFO or a device.
+        """
         write(path, self.buffer)
 
     def show(self) -> None:
-        """Prints what picotorch export prints in the end."""
+        """Print what picotorch export prints in the end."""
         report.show_text({"output": "program", **self.report})
 
     def __repr__(self) -> str:
@@ -68,20 +70,19 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
            evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
            keep_float: Iterable[str] = (), dynamic_shapes: Any = None,
            tell: Callable[[str], None] | None = None) -> Exported:
-    """The program of an nn.Module, for inputs of these shapes.
+    """Export an nn.Module as a program, for inputs of these shapes.
 
     inputs: the arguments of forward, a tuple, or a tensor. quantize: samples to quantize to int8 by,
-    for a core of CORES; float32 without. evaluate: samples to compare with PyTorch on, those of
-    quantize by default; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
+    for a core of CORES; float32 without. evaluate: samples to compare with PyTorch on, by default the
+    ones of quantize; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
     (samples, *sizes), and perhaps labels), such arrays by name, or an iterable of arguments of forward.
     int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
-    for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float:
-    layers that an int8 program computes in float, each the path of a module, "blocks.0.attention" say,
-    or the name of a value, as the report has them. tell: gets what is
-    done, piece by piece.
+    for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float: layers
+    that an int8 program computes in float, each the path of a module, "blocks.0.attention" for example,
+    or the name of a value, as the report has them. tell: receives each step as text.
 
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
-    does not take, NotSupported for what torch.export or ExecuTorch cannot export.
+    rejects, NotSupported for modules that torch.export or ExecuTorch cannot export.
     """
     core = chips.core_of(core) or core
     if core not in CORES:
@@ -103,7 +104,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
 
 
 def _arrays(samples: Any, name: str) -> dict[str, np.ndarray] | None:
-    """Arrays in0, in1 ... of samples in any of their forms."""
+    """Return arrays in0, in1 ... of samples of any type."""
     if samples is None:
         return None
     if isinstance(samples, str | Path):

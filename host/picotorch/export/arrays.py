@@ -1,7 +1,7 @@
-"""Between tensors of torch and the arrays of an export.
+"""Convert between tensors of torch and the arrays of an export.
 
-Arguments and samples are arrays of the same dtype, of ml_dtypes where numpy has none. What is compared
-are real numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
+Arguments and samples are arrays of the same dtype, of ml_dtypes if numpy has none. Compared are real
+numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
 """
 
 from types import ModuleType
@@ -25,8 +25,11 @@ def argument(value: Any) -> Any:
 
 
 def tensor(torch: ModuleType, value: Any) -> Any:
-    """Return an array as a tensor of its own, with the strides that torch gives new tensors; anything
-    but an array as it is. numpy's strides may be negative, and 0 in dims of one element."""
+    """Return an array as a tensor with its own memory and the default strides of torch.
+
+    Anything but an array is returned as it is. numpy's strides may be negative, and 0 in dims of one
+    element.
+    """
     if not isinstance(value, np.ndarray):
         return value
     flat = np.array(value, order="C").reshape(-1)

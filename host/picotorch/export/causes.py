@@ -29,10 +29,10 @@ _CARRIERS = {*masks.CARRIERS, *masks.CHOICES, _ATEN.lift_fresh_copy.default, _AT
 
 
 class Cause(NamedTuple):
-    """The cause of a poor layer, and what to do.
+    """The cause of a poor layer, and the remedy.
 
-    what: a clause. layers: the layers to keep in float, if that helps. remedy: what helps besides, ""
-    for nothing.
+    what: a clause. layers: the layers to keep in float, if that helps. remedy: a further remedy, "" for
+    none.
     """
 
     what: str
@@ -90,10 +90,11 @@ class _Trial:
         found: dict[torch.fx.Node, torch.Tensor] = {}
         for node in self.graph.graph.nodes:
             same = named.get(node.name)
-            for k, given in enumerate(node.args):
-                if (_is(given, "dequantize") and not _is(given.args[0], "quantize") and same is not None
-                        and k < len(same.args) and getattr(same.args[k], "op", "") == "get_attr"):
-                    found[given] = graph_edits.constant(reference, same.args[k]).detach()
+            for k, argument in enumerate(node.args):
+                if (_is(argument, "dequantize") and not _is(argument.args[0], "quantize")
+                        and same is not None and k < len(same.args)
+                        and getattr(same.args[k], "op", "") == "get_attr"):
+                    found[argument] = graph_edits.constant(reference, same.args[k]).detach()
         return found
 
     def _sites(self) -> list[_Site]:
@@ -116,11 +117,11 @@ class _Trial:
             return (math.nan, math.nan, math.nan)
         return ((minimum - zero_point) * step, (maximum - zero_point) * step, step)
 
-    def _run(self, known: dict[torch.fx.Node, Any],
+    def _run(self, values: dict[torch.fx.Node, Any],
              on: frozenset[torch.fx.Node]) -> dict[torch.fx.Node, Any]:
         one = _Interpreter(self, on)
         with torch.no_grad():
-            one.run(*self.arguments, initial_env=dict(known))
+            one.run(*self.arguments, initial_env=dict(values))
         env: dict[torch.fx.Node, Any] = one.env
         return env
 
@@ -147,10 +148,10 @@ class _Trial:
             if not stale.isdisjoint(one.all_input_nodes):
                 stale.add(one)
         own = next((site.dequantizers[0] for site in sites if site.value is node), node)
-        known = {one: value for one, value in self.floats.items() if one not in stale}
-        wanted = self.ancestors(own)
-        known |= {one: None for one in self.graph.graph.nodes if one in stale and one not in wanted}
-        error = (self._run(known, on)[own].double() - self.floats[node].double()).nan_to_num()
+        values = {one: value for one, value in self.floats.items() if one not in stale}
+        ancestors = self.ancestors(own)
+        values |= {one: None for one in self.graph.graph.nodes if one in stale and one not in ancestors}
+        error = (self._run(values, on)[own].double() - self.floats[node].double()).nan_to_num()
         return float((error**2).sum())
 
 
@@ -221,7 +222,7 @@ def _to_keep(trial: _Trial, node: torch.fx.Node, loudest: list[_Site], count: in
 
 
 def _int8_layers(trial: _Trial, sites: list[_Site], node: torch.fx.Node) -> tuple[str, ...]:
-    """Return the layers to keep in float, so that none of these roundings is left."""
+    """Return the layers to keep in float, so that these roundings disappear."""
     leading = trial.ancestors(node)
     found: dict[torch.fx.Node, None] = {}
     for site in sites:
@@ -259,7 +260,7 @@ def _of_weights(trial: _Trial, site: _Site) -> str:
 
 def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
               calibration: list[list[Any]]) -> Cause:
-    """Name what makes the step of a value coarse, or cuts the value off."""
+    """Return the name what makes the step of a value coarse, or cuts the value off."""
     assert site.value is not None  # but weights
     value, node = trial.floats[site.value].double(), site.value
     label, (lowest, highest, step) = _label(trial, node), site.limits
@@ -287,7 +288,7 @@ def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
 
 
 def _is_wide(trial: _Trial, site: _Site) -> bool:
-    """Return True if the scale of a value is far wider than the value, as none of softmax is."""
+    """Return True if the scale of a value is far wider than the value; never for softmax."""
     lowest, highest, _ = site.limits
     return (site.value is not None and site.value.target not in masks.SOFTMAXES
             and highest - lowest > _WIDER * _width(trial.floats[site.value].double()))
@@ -322,8 +323,8 @@ def _has_constant(trial: _Trial, node: torch.fx.Node, extreme: float) -> bool:
                 and float(tensor.abs().max()) >= abs(extreme) / 2):
             return True
         if one.target in masks.WITH_NUMBERS and any(
-                isinstance(given, int | float) and abs(given) >= abs(extreme) / 2
-                for given in one.args):
+                isinstance(argument, int | float) and abs(argument) >= abs(extreme) / 2
+                for argument in one.args):
             return True
         if one.target in _CARRIERS or _is(one, "quantize") or _is(one, "dequantize"):
             waiting += one.all_input_nodes
@@ -338,8 +339,10 @@ def _is_constant(node: torch.fx.Node, tensor: torch.Tensor) -> bool:
 
 
 def _shared(trial: _Trial, site: _Site, what: str, layers: tuple[str, ...]) -> Cause:
-    """Word a scale that is far wider than its value: another value has the same, or the samples of the
-    calibration were wider."""
+    """Word a scale that is far wider than its value.
+
+    The scale is shared with another value, or the samples of the calibration were wider.
+    """
     for other in trial.sites:
         if other.limits == site.limits and other.value not in (None, site.value):
             value = trial.floats[other.value].double()

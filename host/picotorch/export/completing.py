@@ -1,5 +1,8 @@
-"""Complete what is known of an exported program by what needs no torch: advice, the share of int8, the
-time, and how an int8 program compares with the float32 program of the same module."""
+"""Complete the report of an exported program without torch.
+
+The report gets advice, the share of int8, the time, and the comparison of an int8 program with the
+float32 program of the same module.
+"""
 
 from typing import Any
 
@@ -11,9 +14,9 @@ from .pipeline import Built
 def complete(built: Built, core: str) -> dict[str, Any]:
     """Return the entry of a program with "advice", "int8", "time" on this core and "float32".
 
-    "float32" has the "bytes" and the "time" of the same module in float32; it is None where there is no
-    such program to compare with. The remedies of warnings and advice do not contradict each other, nor
-    what keep_float requested.
+    "float32" has the "bytes" and the "time" of the same module in float32; it is None without a program
+    to compare. The remedies of warnings and advice do not contradict each other, nor the request of
+    keep_float.
     """
     program, float_program = built.program, built.float_program
     entry = built.entry | {"int8": advising.int8_share(program),

@@ -1,7 +1,7 @@
 """Measure the difference of a program from PyTorch, layer by layer, as the twin runs it.
 
-The program is stepped through; after each instruction its output is read where it lies and compared
-with the value of the float graph that it stands for.
+The program is stepped through; after each instruction its output is read in place and compared with the
+corresponding value of the float graph.
 """
 
 import math
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The arrays of these names that a graph computes of the arguments of forward
 ValuesOf: TypeAlias = Callable[[list[Any], set[str]], dict[str, np.ndarray]]
 
-_SILENT = 300.0  # dB: what stands for no difference at all, which JSON cannot say
+_SILENT = 300.0  # dB: stands for no difference, since JSON has no infinity
 
 
 class Difference:
@@ -38,6 +38,7 @@ class Difference:
         self.signal = self.noise = self.largest = self.magnitude = 0.0
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        """Add the difference of two arrays of the same size."""
         expected, found = expected.astype(np.float64), found.astype(np.float64)
         counted = np.isfinite(expected) | ~np.isclose(expected, found, equal_nan=True)
         expected = expected[counted]
@@ -49,6 +50,7 @@ class Difference:
         self.magnitude = max(self.magnitude, float(np.abs(expected).max(initial=0)))
 
     def entry(self) -> dict[str, Any]:
+        """Return {"sqnr", "largest", "magnitude"}."""
         return {"sqnr": self._sqnr(), "largest": self.largest, "magnitude": self.magnitude}
 
     def _sqnr(self) -> float | None:
@@ -60,19 +62,23 @@ class Difference:
 
 
 class Equality(Difference):
-    """The difference of integers or booleans, with "equal", the share of those that are as expected: an
-    index or a class that is another one may differ by any number."""
+    """The difference of integers or booleans; "equal" is the share of equal elements.
+
+    An index or a class that is another one may differ by any number.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.equal = self.count = 0
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        """Add the difference of two arrays of the same size."""
         super().add(expected, found)
         self.equal += int((expected == found).sum())
         self.count += expected.size
 
     def entry(self) -> dict[str, Any]:
+        """Return the entry of a Difference, and "equal"."""
         return {**super().entry(), "equal": self.equal / self.count if self.count else 1.0}
 
 
@@ -87,7 +93,7 @@ class Stepper:
         self.has_jumps = any(one.destination is not None for one in self.instructions)
 
     def run(self, inputs: list[Any]) -> list[np.ndarray]:
-        """The outputs for these inputs, as numbers that can be compared."""
+        """Return the outputs for these inputs, as numbers that can be compared."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         self.method.execute()
         return [as_numbers(array, self._scalar_type(i))
@@ -97,14 +103,16 @@ class Stepper:
         is_tensor = self.meta.output_tag(output) == TENSOR
         return self.meta.output_tensor_meta(output).scalar_type() if is_tensor else None
 
-    def step(self, inputs: list[Any], wanted: set[int],
+    def step(self, inputs: list[Any], selected: set[int],
              found: Callable[[int, int, np.ndarray], None]) -> None:
-        """Call found(index, k, array) with output k of each instruction whose index is wanted, those in
-        a list of tensors one by one. The method must have no jumps."""
+        """Call found(index, k, array) with output k of each selected instruction.
+
+        The tensors of a list are passed one by one. The method must have no jumps.
+        """
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         for instruction in self.instructions:
             self.method.step()
-            if instruction.index not in wanted:
+            if instruction.index not in selected:
                 continue
             for k, tensor in enumerate(self._outputs(instruction)):
                 array = self._read(tensor)
@@ -118,7 +126,7 @@ class Stepper:
         return torch_name(self.values.tensor(tensor).scalar_type())
 
     def _outputs(self, instruction: Instruction) -> list[int]:
-        """Return the tensors that an instruction computes, those of a list one by one."""
+        """Return the tensors that an instruction computes, the items of a list one by one."""
         return [i for output in instruction.outputs for i in self.values.tensors(output)]
 
     def _read(self, tensor: int) -> np.ndarray | None:
@@ -132,10 +140,11 @@ class Stepper:
 
 def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[Any]],
            reference: ValuesOf, fake_quantized: ValuesOf | None = None) -> list[dict[str, Any]]:
-    """Return the difference of each layer, in the order of the program. Of several instructions that
-    compute one value, the last is taken.
+    """Return the difference of each layer, in the order of the program.
 
-    parts: lowering.Part by index of instruction. reference(sample, names) returns {name: array}, and
+    If several instructions compute one value, the last one counts.
+
+    parts: lower_float.Part by index of instruction. reference(sample, names) returns {name: array}, and
     fake_quantized(sample, names) the same of the graph whose values are rounded to integers.
     "fake_sqnr" is the SQNR of the latter, None for a program of floats.
     """
@@ -145,8 +154,8 @@ def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[A
     last = {value: (i, k) for i, part in parts.items()
             if not _is_copy(stepper.instructions[i].call)
             for k, value in enumerate(part.values) if value}
-    names = {place: value for value, place in last.items()}
-    found = {place: (Difference(), Difference()) for place in names}
+    names = {output: value for value, output in last.items()}
+    found = {output: (Difference(), Difference()) for output in names}
     for sample in samples:
         expected = reference(sample, set(last))
         rounded = fake_quantized(sample, set(last)) if fake_quantized else {}
@@ -154,15 +163,15 @@ def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[A
         def compare(i: int, k: int, array: np.ndarray, expected: dict[str, np.ndarray] = expected,
                     rounded: dict[str, np.ndarray] = rounded) -> None:
             part, name = parts[i], names.get((i, k), "")
-            want = expected.get(name)
+            target = expected.get(name)
             if part.scale is not None and array.dtype.kind == "i":
                 array = dequantize_array(array, part.scale, part.zero_point)
-            if want is None or want.size != array.size or array.dtype.kind != "f":
+            if target is None or target.size != array.size or array.dtype.kind != "f":
                 return
             program, fake = found[i, k]
-            program.add(want, array.reshape(want.shape))
+            program.add(target, array.reshape(target.shape))
             if name in rounded:
-                fake.add(want, _rounded(rounded[name], part))
+                fake.add(target, _rounded(rounded[name], part))
 
         stepper.step(sample, {i for i, _ in names}, compare)
     return [{"layer": parts[i].module or names[i, k], "value": names[i, k],
@@ -174,7 +183,7 @@ def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[A
 
 
 def _rounded(array: np.ndarray, part: "Part") -> np.ndarray:
-    """Return what is left of floats as integers of 8 bits with the part's scale, and dequantized."""
+    """Return floats after rounding to 8-bit integers with the part's scale."""
     if part.scale is None:
         return array
     integers = np.clip(np.round(array / part.scale) + part.zero_point, -128, 127)

@@ -1,5 +1,7 @@
-"""Changes of a float graph before the Cortex-M quantizer sees it: convolutions under the names that it
-knows, constants instead of the operators that make them, and the dim order that each operator takes.
+"""Edit a float graph before the Cortex-M quantizer reads it.
+
+Convolutions get the names that the quantizer matches, constants replace the operators that make them,
+and each operator gets the dim order that it requires.
 
 Importing it imports torch.
 """
@@ -12,19 +14,19 @@ import torch
 _ATEN = torch.ops.aten
 _IMAGE_DIMS = 4
 
-# Operators on images (batch, channels, height, width): the Cortex-M flow takes them channels last only
+# Operators on images (batch, channels, height, width), which the Cortex-M flow needs channels last
 _IMAGE_OPERATORS = (
     _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
     _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
 
 # Operators that need images to be contiguous: normalizations, linear layers, products of matrices, and
-# what makes tensors of another rank
+# operators whose results have another rank
 _CONTIGUOUS_OPERATORS = (
     _ATEN.linear.default, _ATEN.group_norm.default, _ATEN.instance_norm.default,
     _ATEN.layer_norm.default, _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
 ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
-# Operators that make another shape of elements in their order: of contiguous images
+# Operators that reshape elements in their order: they need contiguous images
 _VIEWS = (
     _ATEN.view.default, _ATEN.reshape.default, _ATEN.flatten.using_ints, _ATEN.unflatten.int,
     _ATEN.squeeze.default, _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.unsqueeze.default,
@@ -38,7 +40,7 @@ _PARTS = (
     _ATEN.tensor_split.sections, _ATEN.roll.default, _ATEN.expand.default, _ATEN.expand_as.default,
     _ATEN.stft.default, _ATEN.stft.center)
 
-# Operators that take several tensors of one dim order
+# Operators on several tensors of one dim order
 _JOINTS = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
     _ATEN.div.Tensor, _ATEN.cat.default, _ATEN.minimum.default, _ATEN.maximum.default)
@@ -65,8 +67,8 @@ def is_mode(node: torch.fx.Node) -> bool:
 
 
 def _inline(graph: torch.fx.GraphModule, node: torch.fx.Node, inner: torch.fx.GraphModule,
-            given: tuple[Any, ...]) -> None:
-    copies = dict(zip(inner.graph.find_nodes(op="placeholder"), given, strict=True))
+            arguments: tuple[Any, ...]) -> None:
+    copies = dict(zip(inner.graph.find_nodes(op="placeholder"), arguments, strict=True))
     with graph.graph.inserting_before(node):
         for one in inner.graph.nodes:
             if one.op == "get_attr":
@@ -101,8 +103,10 @@ def name_convolutions(graph: torch.fx.GraphModule) -> None:
 
 
 def replace_circular_pads(graph: torch.fx.GraphModule) -> None:
-    """Replace circular padding by slices that cat joins, which have int8 kernels. Slices of an image
-    are contiguous."""
+    """Replace circular padding by slices that cat joins, which have int8 kernels.
+
+    Slices of an image are contiguous.
+    """
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.pad.default):
         if len(node.args) > 2 and node.args[2] == "circular":
             dim = node.meta["val"].dim()
@@ -135,8 +139,8 @@ def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.Op
     """Insert a call before a node, for the same module."""
     with graph.graph.inserting_before(node):
         made = graph.graph.call_function(target, args, options)
-    given = torch.fx.node.map_arg(args, lambda one: one.meta["val"])
-    made.meta = {"val": target(*given, **options),
+    values = torch.fx.node.map_arg(args, lambda one: one.meta["val"])
+    made.meta = {"val": target(*values, **options),
                  "nn_module_stack": node.meta.get("nn_module_stack", {})}
     return made
 
@@ -145,18 +149,20 @@ def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.Op
 
 
 def fold_constants(graph: torch.fx.GraphModule) -> None:
-    """Compute what depends on parameters, buffers and numbers alone: weights of weight_norm, positions,
-    the first state of a recurrent layer. The quantizer takes constants; it leaves the results of
-    operators in float. Random values are computed in each run, and so is what would make much out of
-    little."""
+    """Compute the values that depend on parameters, buffers and numbers alone.
+
+    Examples are the weights of weight_norm, positions, and the first state of a recurrent layer. The
+    quantizer accepts constants; it leaves the results of operators in float. Random values, and large
+    results of small inputs, are still computed in each run.
+    """
     values: dict[torch.fx.Node, Any] = {}
     limits: dict[torch.fx.Node, int] = {}
     for node in graph.graph.nodes:
         if not _is_folded(node, values):
             continue
         with torch.no_grad():
-            value = node.target(*_given(graph, node.args, values),
-                                **_given(graph, node.kwargs, values))
+            value = node.target(*_values_of(graph, node.args, values),
+                                **_values_of(graph, node.kwargs, values))
         limit = sum(limits[one] if one in limits else constant(graph, one).nbytes
                     for one in node.all_input_nodes)
         if _nbytes(value) <= max(limit, _LARGEST_CONSTANT):
@@ -217,13 +223,13 @@ def _is_tensor(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
     return node.op == "get_attr" and isinstance(constant(graph.owning_module, node), torch.Tensor)
 
 
-def _given(graph: torch.fx.GraphModule, arguments: Any, values: dict[torch.fx.Node, Any]) -> Any:
+def _values_of(graph: torch.fx.GraphModule, arguments: Any, values: dict[torch.fx.Node, Any]) -> Any:
     return torch.fx.node.map_arg(
         arguments, lambda node: values[node] if node in values else constant(graph, node))
 
 
 def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor) -> str:
-    """Register a constant by this name, or by another where the name is taken. Return the name."""
+    """Register a constant by this name, or by another if the name exists; return the name."""
     while hasattr(graph, name):
         name += "_"
     graph.register_buffer(name, value)
@@ -260,7 +266,7 @@ def _is_random(node: torch.fx.Node) -> bool:
 
 
 def in_channels_last(value: Any) -> Any:
-    """A module or tensor with images (batch, channels, height, width) stored channels last."""
+    """Return a module or tensor with images (batch, channels, height, width) stored channels last."""
     with torch.no_grad():  # TorchScript's parameters are buffers with gradients
         if isinstance(value, torch.nn.Module):
             return value._apply(in_channels_last)  # to() refuses buffers of 5 dims
@@ -270,23 +276,24 @@ def in_channels_last(value: Any) -> Any:
 
 
 def takes_images(graph: torch.fx.GraphModule) -> bool:
-    """True for a graph with convolutions or pooling over height and width."""
+    """Return True for a graph with convolutions or pooling over height and width."""
     return any(node.target in _IMAGE_OPERATORS for node in graph.graph.nodes)
 
 
 def place_copies(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> None:
-    """Insert copies where an operator needs another dim order than its input has, as it runs with these
-    arguments: channels last for convolutions and pooling, contiguous for normalizations, linear layers,
-    products of matrices and stacks, and for a view, whose dim order a program could not state. Insert
-    views where the ranks of two tensors of as many elements differ."""
+    """Insert copies where an operator needs another dim order than its input has with these arguments.
+
+    Convolutions and pooling need channels last. Normalizations, linear layers, products of matrices,
+    stacks and views need contiguous inputs. A view is inserted where two tensors with as many elements
+    differ in rank.
+    """
     with torch.no_grad():
         _Copies(graph).run(*torch.utils._pytree.tree_leaves(arguments))
     graph.recompile()
 
 
 def _is_copied(node: torch.fx.Node) -> bool:
-    """Return True for a view of a part of a tensor, or in another order: a program copies it, to be
-    contiguous."""
+    """Return True for a view that a program copies to be contiguous: of a part, or in another order."""
     return node.target in _PERMUTATIONS or isinstance(node.target, torch._ops.OpOverload) and (
         node.target in _PARTS)
 
@@ -317,12 +324,14 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
             self._match_ranks(node)
         result = super().run_node(node)
         if node.target in _IMAGE_OPERATORS and isinstance(result, torch.Tensor) and result.shape[1] > 1:
-            return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels give it
+            return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels return it
         return _contiguous(result) if _is_copied(node) else result
 
     def _match_ranks(self, node: torch.fx.Node) -> None:
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.
-        Tensors that broadcast one another, as in an outer product, stay as they are."""
+
+        Tensors that broadcast one another, as in an outer product, stay as they are.
+        """
         values = [self.env.get(source) for source in node.args[:2]]
         if not all(isinstance(value, torch.Tensor) for value in values):
             return

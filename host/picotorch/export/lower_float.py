@@ -1,6 +1,6 @@
-"""Lower an exported program to the bytes of a float32 program, with functions that int8 shares.
+"""Lower an exported program to the bytes of a float32 program, with functions for int8, too.
 
-Importing it imports torch and executorch, which takes seconds.
+Importing it imports torch and executorch, which is slow.
 """
 
 import operator
@@ -21,13 +21,13 @@ from .passes import fold_batch_norms, fuse_recurrent, linalg_errors
 
 _ATEN = torch.ops.aten
 
-# Operators whose kernels take contiguous tensors only, or that are decomposed as if theirs were
+# Operators whose kernels need contiguous tensors, or that are decomposed as if they did
 _CONTIGUOUS_OPERATORS = (
     _ATEN.linear.default, _ATEN.layer_norm.default, _ATEN.group_norm.default, _ATEN.cdist.default,
     _ATEN.embedding.default, _ATEN.masked_scatter.default, _ATEN.pixel_shuffle.default,
     _ATEN.pixel_unshuffle.default, _ATEN._unique2.default, _ATEN.unique_consecutive.default)
 
-# Results of functions as max, of which ExecuTorch does not know how to write the types
+# Results of functions such as max, whose types ExecuTorch cannot write
 for _kind in torch.return_types.all_return_types:
     _pytree.SUPPORTED_SERIALIZED_TYPES[_kind] = _pytree.SUPPORTED_SERIALIZED_TYPES[_kind]._replace(
         serialized_type_name=f"torch.return_types.{_kind.__name__}")
@@ -35,7 +35,7 @@ for _kind in torch.return_types.all_return_types:
 # The order in memory of tensors that are channels last, by the number of dims
 _CHANNELS_LAST = {4: ((0, 2, 3, 1),), 5: ((0, 2, 3, 4, 1),)}
 
-# Never computed ahead of time, whatever they take: they make much out of little
+# Never computed ahead of time: their results are larger than their inputs
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
 
 Parameters: TypeAlias = tuple[float, int]  # scale and zero point
@@ -45,10 +45,9 @@ Quantized: TypeAlias = dict[str, set[Parameters]]  # by the name of a value, wha
 class Part(NamedTuple):
     """The values that an instruction computes.
 
-    module: path of the module that it comes from, "" for the outermost. values: by output, the name in
-    the float graph of the value that it stands for, as value_name gives it, "" for none. scale,
-    zero_point: of outputs of integers. node: name of the node of the float graph that it helps to
-    compute.
+    module: path of its module, "" for the outermost. values: by output, the name of the corresponding
+    value in the float graph, as value_name returns it, "" for none. scale, zero_point: of outputs of
+    integers. node: name of the node of the float graph that it helps to compute.
     """
 
     module: str
@@ -64,9 +63,12 @@ class Part(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """program: the bytes of a .pte. parts: by the index of the instruction. reference: the float graph
-    that `parts` names values of. fake_quantized: the same graph, in which quantized values are rounded
-    to integers and are floats again; None for a float32 program."""
+    """program: the bytes of a .pte.
+
+    parts: by the index of the instruction. reference: the float graph that `parts` names values of.
+    fake_quantized: the same graph, in which quantized values are rounded to integers and are floats
+    again; None for a float32 program.
+    """
 
     program: bytes
     parts: dict[int, Part]
@@ -80,9 +82,11 @@ class Lowered(NamedTuple):
 # Without gradients: else the copy of a new state to a buffer is refused
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) -> Lowered:
-    """Lower with ExecuTorch's portable operators, and if fuse_rnn with recurrent layers in one
-    instruction each. Linear layers stay linear layers, and results of constants alone become
-    constants."""
+    """Lower with ExecuTorch's portable operators.
+
+    fuse_rnn: recurrent layers are one instruction each. Linear layers stay linear layers, and results
+    of constants alone become constants.
+    """
     exported = _with_batch_norms_in_convolutions(with_plain_strides(exported))
     exported = linalg_errors.take_apart(exported)
     linalg_errors.into_operators(exported.graph_module)
@@ -96,9 +100,10 @@ def lower_float(exported: torch.export.ExportedProgram, fuse_rnn: bool = False) 
 
 
 def with_plain_strides(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Give all inputs, parameters, buffers and constants that are neither contiguous nor channels last
-    a contiguous copy; views have strides that ExecuTorch refuses. So have arrays of numpy, 0 in dims of
-    one element."""
+    """Copy inputs, parameters, buffers and constants that are neither contiguous nor channels last.
+
+    ExecuTorch rejects the strides of views, and strides of numpy's arrays: 0 in dims of one element.
+    """
     signature = exported.graph_signature
     names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
              **signature.inputs_to_lifted_tensor_constants}
@@ -122,7 +127,7 @@ def _has_plain_strides(value: torch.Tensor) -> bool:
 
 
 def _has_order(value: torch.Tensor, order: Sequence[int]) -> bool:
-    """True where the strides are those of new tensors with the dims in this order in memory."""
+    """Return True if the strides are the default ones with the dims in this order in memory."""
     stride = 1
     for dim in reversed(order):
         if not statically_known_true(value.stride(dim) == stride):
@@ -156,8 +161,10 @@ def _place_copies(module: torch.fx.GraphModule) -> None:
 
 
 def _permuted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """Return the nodes of tensors that are not contiguous in the program either. Its views are copies
-    and contiguous, as is what it computes of them."""
+    """Return the nodes of tensors that are not contiguous in the program either.
+
+    Its views are copies and contiguous, as is what it computes of them.
+    """
     found: set[torch.fx.Node] = set()
     for node in graph.nodes:
         value = node.meta.get("val")
@@ -170,7 +177,7 @@ def _permuted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def _makes_permuted(node: torch.fx.Node) -> bool:
-    """True for an operator whose results may be, whatever its inputs are."""
+    """Return True for an operator whose results may be, whatever its inputs are."""
     return "linalg" in str(node.target) or any(
         isinstance(one, torch.memory_format) for one in (*node.args, *node.kwargs.values()))
 
@@ -192,7 +199,7 @@ def _copy(graph: torch.fx.Graph, node: torch.fx.Node, source: torch.fx.Node) -> 
 
 
 def traced_from(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Lets the names in this program's graph be the ones that later graphs trace their nodes to."""
+    """Let the names in this program's graph be the ones that later graphs trace their nodes to."""
     for node in exported.graph.nodes:
         node.meta.pop("from_node", None)
     return exported
@@ -202,8 +209,7 @@ def traced_from(exported: torch.export.ExportedProgram) -> torch.export.Exported
 
 
 def value_name(node: torch.fx.Node) -> str:
-    """Return the name of a node's value: "topk[1]" for the second result of an operator, "add" of one
-    with a single result."""
+    """Return the name of a node's value: "topk[1]" for the second of several results, else "add"."""
     if node.target is operator.getitem:
         return f"{value_name(node.args[0])}[{node.args[1]}]"
     return str(node.name)
@@ -238,8 +244,10 @@ def float_values(graph: torch.fx.GraphModule, arguments: tuple[Any, ...],
 
 def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized: Quantized,
            fake_quantized: torch.fx.GraphModule | None = None) -> Lowered:
-    """Lower the edge program. quantized: {name of a value: {(scale, zero point)}}. fake_quantized: see
-    Lowered."""
+    """Lower the edge program.
+
+    quantized: {name of a value: {(scale, zero point)}}. fake_quantized: see Lowered.
+    """
     program = edge.exported_program()
     program = constant_prop_pass.constant_prop_pass(program, _too_large(program))
     edge._edge_programs["forward"] = program
@@ -257,8 +265,10 @@ def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized:
 
 
 def _keep_initial_values(program: torch.export.ExportedProgram) -> None:
-    """Mark the buffers that forward updates, so that ExecuTorch writes their values. Runtimes start a
-    buffer without one at zero."""
+    """Mark the buffers that forward updates, so that ExecuTorch writes their values.
+
+    Runtimes start a buffer without one at zero.
+    """
     signature = program.graph_signature
     updated = set(signature.buffers_to_mutate.values())
     values = dict(program.named_buffers())
@@ -269,17 +279,17 @@ def _keep_initial_values(program: torch.export.ExportedProgram) -> None:
 
 
 def _is_zero(tensor: torch.Tensor) -> bool:
-    """True where every bit is zero, which -0.0 is not."""
+    """Return True where every bit is zero, which -0.0 is not."""
     return not tensor.detach().contiguous().flatten().view(torch.uint8).any()
 
 
 def _too_large(program: torch.export.ExportedProgram) -> set[Any]:
-    """Targets whose results would take more of the program than what they come from."""
+    """Return the targets whose results would enlarge the program if they were folded."""
     skipped = set(_MAKERS) | set(constant_prop_pass._DEFAULT_SKIP_TARGETS)
     for node in program.graph.nodes:
         if node.op == "call_function" and node.target is not memory.alloc:
-            taken = sum(_nbytes(argument) for argument in node.all_input_nodes)
-            if _nbytes(node) > max(taken, 1024):
+            operands = sum(_nbytes(argument) for argument in node.all_input_nodes)
+            if _nbytes(node) > max(operands, 1024):
                 skipped.add(node.target)
     return skipped
 
@@ -292,7 +302,10 @@ def _nbytes(node: torch.fx.Node) -> int:
 
 
 def _part(node: torch.fx.Node, named: dict[str, torch.fx.Node], quantized: Quantized) -> Part:
-    """named: {name: node} of the float graph."""
+    """Return the Part of an instruction.
+
+    named: {name: node} of the float graph.
+    """
     module, values = path_of(node), _values(node, named)
     found = node.meta.get("output_qparams")
     if not found:
@@ -304,7 +317,7 @@ def _part(node: torch.fx.Node, named: dict[str, torch.fx.Node], quantized: Quant
 
 
 def _values(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> tuple[torch.fx.Node | None, ...]:
-    """Return the node of the float graph that each output stands for, None for those without."""
+    """Return the node of the float graph for each output, None without one."""
     if not isinstance(node.meta.get("val"), list | tuple):
         return (_value(node, named),)
     found: list[torch.fx.Node | None] = [None] * len(node.meta["val"])
@@ -315,13 +328,15 @@ def _values(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> tuple[torch
 
 
 def _value(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> torch.fx.Node | None:
-    """Return the node of the float graph that a node computes, or helps to compute; of an operator with
-    several results, the result that the users of the node take there, None if they take another or more
-    than one."""
+    """Return the node of the float graph that a node computes, or helps to compute.
+
+    Of an operator with several results it is the result that the users of the node use, None if they
+    use another or more than one.
+    """
     source = named.get(source_name(node))
     if source is None or not _has_results(source):
         return source
-    found = {result for user in node.users for result in _taken(node, user, source, named)}
+    found = {result for user in node.users for result in _used_results(node, user, source, named)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -329,8 +344,8 @@ def _has_results(node: torch.fx.Node) -> bool:
     return any(user.target is operator.getitem for user in node.users)
 
 
-def _taken(node: torch.fx.Node, user: torch.fx.Node, source: torch.fx.Node,
-           named: dict[str, torch.fx.Node]) -> set[torch.fx.Node]:
+def _used_results(node: torch.fx.Node, user: torch.fx.Node, source: torch.fx.Node,
+                  named: dict[str, torch.fx.Node]) -> set[torch.fx.Node]:
     """Return the results of `source`, of the float graph, that the node may be by this user of it."""
     name = source_name(user)
     if name == source.name:  # the node is a step of the operator
@@ -339,7 +354,7 @@ def _taken(node: torch.fx.Node, user: torch.fx.Node, source: torch.fx.Node,
         (one for one in named.values() if one.op == "output"), None)
     if same is None:  # a step of the lowering, a quantization for instance
         return {result for further in user.users
-                for result in _taken(user, further, source, named)}
+                for result in _used_results(user, further, source, named)}
     theirs, ours = _tensors_of(same), _tensors_of(user)
     if user.op == "output":  # states that the program keeps come before the outputs
         ours = ours[len(ours) - len(theirs):]
@@ -355,15 +370,14 @@ def _is_result(node: torch.fx.Node, source: torch.fx.Node) -> bool:
 
 
 def _tensors_of(node: torch.fx.Node) -> list[torch.fx.Node]:
-    """Return the nodes that a node takes, in order, one that it takes twice twice."""
+    """Return the input nodes of a node, in order; a repeated one is listed twice."""
     found: list[torch.fx.Node] = []
     torch.fx.node.map_arg((node.args, node.kwargs), found.append)
     return found
 
 
 def source_name(node: torch.fx.Node) -> str:
-    """Return the name of the node in the graph before lowering that a node computes, or helps to
-    compute."""
+    """Return the name in the graph before lowering of the node that a node computes, or helps to."""
     name: str = node.name
     sources = node.meta.get("from_node")
     while sources:
@@ -372,8 +386,10 @@ def source_name(node: torch.fx.Node) -> str:
 
 
 def _with_activation(node: torch.fx.Node | None, parameters: Parameters, quantized: Quantized) -> str:
-    """Return the name of the value from this one on that is quantized so: an activation that was fused
-    with it."""
+    """Return the name of the first value from this one on that has this quantization.
+
+    It is an activation that was fused with the value.
+    """
     while node is not None:
         if parameters in quantized.get(node.name, ()):
             return value_name(node)

@@ -1,6 +1,7 @@
-"""Lower an exported program to the bytes of an int8 program, by ExecuTorch's Cortex-M flow: its
-quantizer, its edge configuration, its passes. First, operators that the quantizer does not know are
-decomposed: cells of recurrent networks, attention.
+"""Lower an exported program to an int8 program by ExecuTorch's Cortex-M flow.
+
+The flow is its quantizer, its edge configuration and its passes. Operators that the quantizer does not
+support are decomposed first: cells of recurrent networks, attention.
 
 Importing it imports torch, executorch and tosa-tools.
 """
@@ -65,14 +66,14 @@ from .passes import (
 
 _ATEN = torch.ops.aten
 
-# What one operator of PyTorch computes in steps that the quantizer knows
+# Operators of PyTorch, in steps that the quantizer supports
 _COMPOSITES = (
     _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
     _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
     _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default,
     _ATEN.einsum.default)
 
-# What the quantizer knows under another name
+# Operators that the quantizer supports under another name
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
          _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
 
@@ -96,10 +97,12 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
                fuse_rnn: bool = False, keep_float: Iterable[str] = ()) -> Lowered:
-    """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say.
-    Weights and buffers of the exported module stay as they are. fuse_rnn: recurrent layers compute with
-    floats and int8 weights, an instruction each. keep_float: layers that stay in float, each the path
-    of a module, with all in it, or the name of a value, as the report has them.
+    """Quantize and lower a program by the ranges of samples (arguments of forward), for a core.
+
+    core: "cortex-m4" for instance. Weights and buffers of the exported module stay as they are.
+    fuse_rnn: recurrent layers compute with floats and int8 weights, an instruction each. keep_float:
+    layers that stay in float, each the path of a module, with all in it, or the name of a value, as the
+    report has them.
 
     Raises InvalidArgument for a name of no layer.
     """
@@ -125,7 +128,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     graph_edits.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     graph_edits.fold_constants(graph)
-    in_float: set[str] = set()  # names of nodes that no int8 program can hold
+    in_float: set[str] = set()  # names of nodes that no int8 program can compute
     first = None
     while True:
         try:
@@ -140,8 +143,10 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
 
 def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: str,
            keep_float: Iterable[str], in_float: set[str]) -> Lowered:
-    """Lower a prepared graph, with the nodes of the names in_float in float. Raise Refused for what the
-    flow, or the twin, refuses."""
+    """Lower a transformed graph, with the nodes of the names in_float in float.
+
+    Raises Refused for an operator that the flow, or the twin, rejects.
+    """
     prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float, in_float))
     with torch.no_grad():
         for arguments in samples:
@@ -170,15 +175,18 @@ def _named(graph: torch.fx.GraphModule, names: Iterable[str]) -> set[torch.fx.No
         layers = {node for node in nodes if name in (node.name, value_name(node))
                   or (name and f"{path_of(node)}.".startswith(f"{name}."))}
         if not layers:
-            known = ", ".join(dict.fromkeys(path_of(node) or node.name for node in nodes))
-            raise fail(INVALID_ARGUMENT, f"no layer {name!r}, there are {known}", "keep_float")
+            paths = ", ".join(dict.fromkeys(path_of(node) or node.name for node in nodes))
+            raise fail(INVALID_ARGUMENT, f"no layer {name!r}, there are {paths}", "keep_float")
         found |= layers
     return found
 
 
 def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Give results of their own to operators that change in place what others take, too, for
-    quantization copies it in between, and to those under torch.no_grad, which may change any view."""
+    """Give a separate result to operators that change in place a value with other users.
+
+    Quantization would copy the value in between. Operators under torch.no_grad, which may change any
+    view, get separate results too.
+    """
     shared = any(_changes_shared(node) or graph_edits.is_mode(node) for node in exported.graph.nodes)
     return exported.run_decompositions({}) if shared else exported
 
@@ -194,11 +202,11 @@ def _changes_shared(node: torch.fx.Node) -> bool:
 
 
 def _arguments(node: torch.fx.Node, is_write: bool) -> list[torch.fx.Node]:
-    """Return the arguments that an operator changes, or else those that its result is a view of."""
+    """Return the arguments that an operator changes, or else the ones that its result is a view of."""
     schema = getattr(node.target, "_schema", None)
-    return [given for argument, given in zip(schema.arguments, node.args, strict=False)
+    return [value for argument, value in zip(schema.arguments, node.args, strict=False)
             if argument.alias_info is not None and argument.alias_info.is_write == is_write
-            and isinstance(given, torch.fx.Node)] if schema else []
+            and isinstance(value, torch.fx.Node)] if schema else []
 
 
 def _drop_dropouts(graph: torch.fx.GraphModule) -> None:
@@ -219,7 +227,7 @@ def _multiply_by_reciprocals(graph: torch.fx.GraphModule) -> None:
 
 
 def _take_extremes(graph: torch.fx.GraphModule) -> None:
-    """x.max(1).values as x.amax([1]): ExecuTorch's pass gives amax a number, not a list of dims."""
+    """Replace x.max(1).values by x.amax([1]), since ExecuTorch's pass passes amax no list of dims."""
     for node in list(graph.graph.nodes):
         if (node.op == "call_function" and node.target is operator.getitem and node.args[1] == 0
                 and len(node.args[0].users) == 1 and node.args[0].target in _EXTREMES):
@@ -234,7 +242,7 @@ def _take_extremes(graph: torch.fx.GraphModule) -> None:
 
 
 def _take_apart(graph: torch.fx.GraphModule) -> None:
-    """Puts the steps of a composite operator in its place."""
+    """Put the steps of a composite operator in its place."""
     for node in list(graph.graph.nodes):
         if node.target in _COMPOSITES:
             _put_steps(graph, node)
@@ -273,26 +281,27 @@ class _Steps(torch.nn.Module):  # type: ignore[misc]
         self.node, self.tensors = node, tensors
 
     def forward(self, *values: torch.Tensor) -> Any:
-        given = dict(zip(self.tensors, values, strict=True))
-        args, kwargs = torch.fx.node.map_arg((self.node.args, self.node.kwargs), given.__getitem__)
+        inputs = dict(zip(self.tensors, values, strict=True))
+        args, kwargs = torch.fx.node.map_arg((self.node.args, self.node.kwargs), inputs.__getitem__)
         if self.node.target is _ATEN.scaled_dot_product_attention.default:
             return _attention(*args, **kwargs)
         return self.node.target(*args, **kwargs)
 
     def graph_module(self) -> torch.fx.GraphModule:
-        given = tuple(torch.zeros(node.meta["val"].shape, dtype=node.meta["val"].dtype)
-                      for node in self.tensors)
-        exported = torch.export.export(self, given, strict=False)
-        known = torch.export.default_decompositions()
-        table = {self.node.target: known[self.node.target]} if self.node.target in known else {}
+        examples = tuple(torch.zeros(node.meta["val"].shape, dtype=node.meta["val"].dtype)
+                         for node in self.tensors)
+        exported = torch.export.export(self, examples, strict=False)
+        decompositions = torch.export.default_decompositions()
+        target = self.node.target
+        table = {target: decompositions[target]} if target in decompositions else {}
         return exported.run_decompositions(table).module(check_guards=False)
 
 
 def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                mask: torch.Tensor | None = None, dropout: float = 0.0, is_causal: bool = False,
                scale: float | None = None, enable_gqa: bool = False) -> torch.Tensor:
-    """softmax(query * key^T * scale + mask) * value"""
-    if enable_gqa:  # as many heads of keys and values as there are of queries
+    """Compute softmax(query * key^T * scale + mask) * value."""
+    if enable_gqa:  # repeat keys and values to the number of heads of queries
         key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3)
                       for one in (key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
@@ -309,15 +318,21 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 
 class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
-    """Lets operators take what softmax gives with its scale, which is fixed. ExecuTorch's quantizes it
-    once more in between, and then refuses a product with integers on one side only.
+    """Quantize operators on the result of softmax with its scale, which is fixed.
 
-    Leaves in float what masks.in_float finds, by what samples lead to, and what is no mover of
-    integers: ExecuTorch's takes comparisons with numbers for such."""
+    ExecuTorch's quantizer quantizes it once more in between, and then rejects a product with integers
+    on one side only.
+
+    The nodes of masks.in_float stay in float, and so do operators that do not move integers:
+    ExecuTorch's quantizer treats comparisons with numbers as such.
+    """
 
     def __init__(self, samples: list[tuple[Any, ...]], keep_float: Iterable[str] = (),
                  refused: Iterable[str] = ()) -> None:
-        """keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float."""
+        """Create a quantizer.
+
+        keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float.
+        """
         super().__init__()
         self.samples, self.keep_float, self.refused = samples, keep_float, refused
         self.quantizers[-1] = SharedQspecQuantizer(list(data_movement.MOVERS))
@@ -376,8 +391,10 @@ def _takes_complex(node: torch.fx.Node) -> bool:
 
 
 def _copy_averages(graph: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:
-    """Copy the averages of pools that compute in float: an edge program states them as contiguous, and
-    int8 layers take images channels last."""
+    """Copy the averages of pools that compute in float.
+
+    An edge program states them as contiguous, and int8 layers require channels-last images.
+    """
     for node in list(graph.graph.nodes):
         if node.target not in _AVERAGES or node.meta["val"].shape[1] == 1 or not (
                 node in in_float or _has_other_windows(node)):
@@ -398,8 +415,10 @@ def _has_other_windows(node: torch.fx.Node) -> bool:
 
 
 class _WithConstants(ExportPass.ExportInterpreter):  # type: ignore[misc]
-    """Give passes a constant as the value of a node, as they get every other operand: a product with a
-    constant fails otherwise."""
+    """Pass a constant to passes as the value of a node, as every other operand is passed.
+
+    Without this a product with a constant fails.
+    """
 
     def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProxyValue:
         value, tracer = super().get_attr(target, args, kwargs), self.callback.tracer
@@ -414,7 +433,9 @@ def _is_converted(node: torch.fx.Node) -> bool:
 
 def _free_joints(graph: torch.fx.Graph) -> set[tuple[torch.fx.Node, torch.fx.Node]]:
     """Observe what cat makes of softmax and other tensors, which the scale of softmax would cut off.
-    Return the edges whose scale several tensors share."""
+
+    Return the edges whose scale several tensors share.
+    """
     # By the edge whose scale nodes share: the tensors that come to it from elsewhere
     sources: dict[tuple[torch.fx.Node, torch.fx.Node], set[torch.fx.Node]] = {}
     for node in graph.nodes:
@@ -452,7 +473,7 @@ def _without_observers(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _quantization(converted: torch.fx.GraphModule) -> Quantized:
-    """{name of a value: {(scale, zero point) with which it is quantized}}"""
+    """Return {name of a value: {(scale, zero point) with which it is quantized}}."""
     found: Quantized = {}
     for node in converted.graph.nodes:
         if str(node.target).startswith("quantized_decomposed.quantize_per_tensor"):
@@ -461,8 +482,11 @@ def _quantization(converted: torch.fx.GraphModule) -> Quantized:
 
 
 def _passes() -> list[type[ExportPass]]:
-    """The manager's own. Between two of them PyTorch would say that a linear layer with a bias of int32
-    gives int32, and refuse to multiply that by the int8 of another layer."""
+    """Return the passes of ExecuTorch's manager.
+
+    Between two of them PyTorch would infer int32 for a linear layer with a bias of int32, and reject
+    its product with the int8 of another layer.
+    """
     passes = list(CortexMPassManager.pass_list)
     passes.remove(DecomposeHardswishPass)
     passes[passes.index(RemoveGetItemPass)] = _DropIndices
@@ -484,8 +508,8 @@ def _function_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> Dia
     """Replace an operator that computes each element from one by a table of its 256 values."""
     if not (node.meta.get("input_qparams") and node.meta.get("output_qparams")):
         return None
-    given, made = node.meta["input_qparams"][0], node.meta["output_qparams"][0]
-    x = (torch.arange(-128, 128) - given.zp) * given.scale
+    source, made = node.meta["input_qparams"][0], node.meta["output_qparams"][0]
+    x = (torch.arange(-128, 128) - source.zp) * source.scale
     y = node.target._op(x, *node.args[1:], **node.kwargs).double() / made.scale
     table = (y.sign() * (y.abs() + 0.5).floor() + made.zp).clamp(-128, 127).to(torch.int8)
     first = next(one for one in node.graph.nodes if one.op == "placeholder")
@@ -496,31 +520,38 @@ def _function_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> Dia
 
 
 def _register_tables() -> None:
-    """Make hardswish and hardsigmoid tables of 256 values, as silu is. Hardswish's multiplication of x
-    by x + 3, and hardsigmoid as part of a layer, take a zero point that int8 cannot state where the
-    scale of x, or of the result, is small."""
-    known = AtenToCortexMPass._DIALECT_SUBSTITUTIONS
+    """Make hardswish and hardsigmoid tables of 256 values, as silu is.
+
+    Hardswish's multiplication of x by x + 3, and hardsigmoid as part of a layer, need a zero point that
+    int8 cannot state if the scale of x, or of the result, is small.
+    """
+    replacements = AtenToCortexMPass._DIALECT_SUBSTITUTIONS
     for name, function in (("hardswish", lambda x: x * min(max(x + 3, 0), 6) / 6),
                            ("hardsigmoid", lambda x: min(max(x + 3, 0), 6) / 6)):
         activation = getattr(exir_ops.edge.aten, name).default
-        if activation not in known:
+        if activation not in replacements:
             passes_utils._ACTIVATION_FNS[activation] = function
-            known[activation] = aten_to_cortex_m_pass._get_activation_replacement
+            replacements[activation] = aten_to_cortex_m_pass._get_activation_replacement
     for name in _FUNCTIONS:
-        known.setdefault(getattr(exir_ops.edge.aten, name).default, _function_table)
+        replacements.setdefault(getattr(exir_ops.edge.aten, name).default, _function_table)
 
 
 _register_tables()
 
 
 class _Tables(AtenToDialectPass):  # type: ignore[misc]
-    """Make tables of activations first. Between passes PyTorch would say that tanh gives floats, and
-    refuse to multiply what follows from them by the int8 of softmax."""
+    """Make tables of activations first.
+
+    Between passes PyTorch would infer floats for tanh, and reject the product of its results with the
+    int8 of softmax.
+    """
 
 
 class _DropIndices(ExportPass):  # type: ignore[misc]
-    """Replace a max pool with indices that nothing takes by one without. ExecuTorch's pass refuses the
-    others, for which there are kernels."""
+    """Replace a max pool whose indices have no user by one without indices.
+
+    ExecuTorch's pass rejects the others, for which there are kernels.
+    """
 
     def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
         for node in list(graph_module.graph.nodes):
@@ -536,9 +567,12 @@ class _DropIndices(ExportPass):  # type: ignore[misc]
 
 
 class _Convolutions(AtenToDialectPass):  # type: ignore[misc]
-    """Make convolutions int8 before the other operators. Those ask whether their input is channels
-    last, as the result of an int8 convolution always is; ExecuTorch would read that from the result of
-    PyTorch's, which is contiguous for some inputs of one channel."""
+    """Make convolutions int8 before the other operators.
+
+    Other operators check whether their input is channels last, as the result of an int8 convolution
+    always is; ExecuTorch would read that from the result of PyTorch's, which is contiguous for some
+    inputs of one channel.
+    """
 
 
 _Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.default)(
@@ -551,9 +585,12 @@ for _activation, _replacement in AtenToCortexMPass._DIALECT_SUBSTITUTIONS.items(
 
 
 class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]
-    """Fuse an activation also if its output can state more than the activation gives: the zero point of
-    a relu that shares its parameters with other operands of cat, a hardtanh whose range was rounded up.
-    ExecuTorch would leave the layer before it without parameters, in float with int8 weights."""
+    """Fuse an activation also if its output type has a wider range than the activation.
+
+    Examples are the zero point of a relu that shares its parameters with other operands of cat, and a
+    hardtanh whose range was rounded up. ExecuTorch would leave the layer before it without parameters,
+    in float with int8 weights.
+    """
 
     def _get_validated_qparams(self, node: torch.fx.Node,
                                input_node: torch.fx.Node) -> dict[str, Any] | None:
@@ -574,7 +611,7 @@ class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]
 
 
 class _Biases(ExportPass):  # type: ignore[misc]
-    """Says that the biases of linear layers are of a dtype."""
+    """Set the dtype of the biases of linear layers."""
 
     dtype: torch.dtype
 

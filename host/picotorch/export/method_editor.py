@@ -1,11 +1,11 @@
-"""Rewriting a program: less memory, and integers for inputs and outputs where it is quantized.
+"""Rewrite a program: less memory, and integer inputs and outputs if it is quantized.
 
-Values that nothing names are dropped, and the memory is planned again. Where the operators that
-quantize inputs and dequantize outputs are taken off, the float tensors need no memory any more. Scale
-and zero point are kept as constant methods, under the names that ExecuTorch's own quantize_io_pass
-gives them ("input0_scale", "output0_zp" ..., behind the name of a method that is not called forward).
+Unused values are dropped, and the memory is planned again. If the operators that quantize inputs and
+dequantize outputs are removed, the float tensors need no memory. Scale and zero point are stored as
+constant methods, under the names of ExecuTorch's own quantize_io_pass ("input0_scale", "output0_zp"
+..., behind the name of a method that is not called forward).
 
-All works on the classes of executorch.exir.schema, in place.
+It edits the classes of executorch.exir.schema in place.
 """
 
 import math
@@ -17,7 +17,7 @@ import _picotorch
 
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
-from ..host.operators import OUTPUTS, known_operators
+from ..host.operators import OUTPUTS, supported_operators
 from . import planning
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ _DEQUANTIZE = ("cortex_m::dequantize_per_tensor.out",
 _PARAMETERS = ("scale", "zp", "quant_min", "quant_max", "dtype")  # arguments 1 to 5 of all four
 _BYTE, _FLOAT = 0, 6
 _LISTS = ("TensorList", "OptionalTensorList")
-_ALIGNMENT = 16  # ExecuTorch's own, where its user says nothing
+_ALIGNMENT = 16  # ExecuTorch's default
 
 
 @dataclass
 class Quantization:
-    """Holds the values of _PARAMETERS of an input or output: `kind` and `index`."""
+    """The values of _PARAMETERS of an input or output: `kind` and `index`."""
 
     kind: str
     index: int
     parameters: dict[str, int | float]
 
     def methods(self, prefix: str) -> dict[str, int | float]:
-        """The numbers that the constant methods return, by name."""
+        """Return the numbers that the constant methods return, by name."""
         return {f"{prefix}{self.kind}{self.index}_{key}": value
                 for key, value in self.parameters.items()}
 
@@ -51,9 +51,9 @@ class MethodEditor:
 
     def __init__(self, plan: "schema.ExecutionPlan") -> None:
         self.plan = plan
-        self.known = known_operators()
+        self.supported = supported_operators()
         self.instructions = [one for chain in plan.chains for one in chain.instructions]
-        # What is to be taken off, by the index of the input and of the output
+        # Calls to remove, by the index of the input and of the output
         self.quantizes: dict[int, schema.KernelCall] = {}
         self.dequantizes: dict[int, schema.KernelCall] = {}
         for one in self.instructions:
@@ -69,7 +69,7 @@ class MethodEditor:
         if kind == "DelegateCall":
             raise fail(NOT_SUPPORTED, "delegates", self.plan.name,
                        remedy="export without a delegate")
-        if kind == "KernelCall" and self._operator(call) not in self.known:
+        if kind == "KernelCall" and self._operator(call) not in self.supported:
             raise fail(OPERATOR_MISSING, f"no kernel for {self._operator(call)}", self.plan.name,
                        remedy="change the model; picotorch inspect shows all that are missing")
 
@@ -90,19 +90,22 @@ class MethodEditor:
         return self._is_tensor(index) and self._value(index).scalar_type == _FLOAT
 
     def _tensors(self, index: int) -> list[int]:
-        """The tensors that an argument is or lists."""
+        """Return the tensors that an argument is or lists."""
         if index >= 0 and type(self._value(index)).__name__ in _LISTS:
             return [item for item in self._value(index).items if self._is_tensor(item)]
         return [index] if self._is_tensor(index) else []
 
     def _arguments(self, call: "schema.InstructionArguments") -> tuple[list[int], list[int]]:
-        """(tensors that it reads, tensors that it writes). A program may name the outputs twice."""
+        """Return (tensors that it reads, tensors that it writes).
+
+        A program may name the outputs twice.
+        """
         kind = type(call).__name__
         if kind == "MoveCall":
             return self._tensors(call.move_from), self._tensors(call.move_to)
         if kind != "KernelCall":
             return [], []
-        signature = self.known[self._operator(call)].signature
+        signature = self.supported[self._operator(call)].signature
         first_output = len(signature.rstrip(OUTPUTS))
         reads, writes = [], []
         for i, (letter, index) in enumerate(zip(signature, call.args, strict=False)):
@@ -113,17 +116,17 @@ class MethodEditor:
         return reads, writes
 
     def _uses(self, value: int) -> "list[schema.InstructionArguments]":
-        """The calls that read or write a value, once for each argument that names it."""
+        """Return the calls that read or write a value, once for each argument that names it."""
         found = []
         for one in self.instructions:
             reads, writes = self._arguments(one.instr_args)
             found += [one.instr_args] * (reads + writes).count(value)
         return found
 
-    # ---- the ends
+    # ---- inputs and outputs
 
-    def find_ends(self) -> list[Quantization]:
-        """Finds what quantizes inputs and dequantizes outputs, and nothing else."""
+    def find_io(self) -> list[Quantization]:
+        """Find what quantizes inputs and dequantizes outputs, and nothing else."""
         for i, value in enumerate(self.plan.inputs):
             call = self._only_use(value, _QUANTIZE)
             if call and value not in self.plan.outputs:
@@ -136,7 +139,7 @@ class MethodEditor:
                 + [self._quantization("output", i, call) for i, call in self.dequantizes.items()])
 
     def _only_use(self, value: int, operators: tuple[str, ...]) -> "schema.KernelCall | None":
-        """The call that alone uses a float tensor, if it is of one of the operators."""
+        """Return the call that alone uses a float tensor, if it is of one of the operators."""
         uses = self._uses(value)
         alone = self._is_float(value) and len(uses) == 1
         return uses[0] if alone and self._operator(uses[0]) in operators else None
@@ -145,32 +148,33 @@ class MethodEditor:
         numbers = [next(iter(vars(self._value(argument)).values())) for argument in call.args[1:6]]
         return Quantization(kind, index, dict(zip(_PARAMETERS, numbers, strict=True)))
 
-    def take_off_ends(self) -> None:
+    def remove_float_io(self) -> None:
+        """Remove the quantizers; their integers become the inputs and outputs."""
         for i, call in self.quantizes.items():
             self.plan.inputs[i] = call.args[6]
         for i, call in self.dequantizes.items():
             self.plan.outputs[i] = call.args[0]
-        gone = {id(call) for call in self._ends()}
+        gone = {id(call) for call in self._io_calls()}
         for chain in self.plan.chains:
             chain.instructions = [one for one in chain.instructions if id(one.instr_args) not in gone]
         self.instructions = [one for one in self.instructions if id(one.instr_args) not in gone]
 
-    def _ends(self) -> "list[schema.KernelCall]":
+    def _io_calls(self) -> "list[schema.KernelCall]":
         return [*self.quantizes.values(), *self.dequantizes.values()]
 
-    # ---- memory, before the ends are taken off
+    # ---- memory, before float inputs and outputs are removed
 
     def _nbytes(self, index: int) -> int:
         tensor = self._value(index)
         return int(math.prod(tensor.sizes) * _picotorch.element_size(int(tensor.scalar_type)))
 
     def _keeps_contents(self, index: int) -> bool:
-        """True of a buffer of the model that changes: its contents outlive an execution."""
+        """Return True of a buffer of the model that changes: its contents outlive an execution."""
         tensor = self._value(index)
         return tensor.extra_tensor_info is not None or tensor.data_buffer_idx > 0
 
     def _steps(self) -> list[planning.Step]:
-        """The instructions as the planner sees them, with all tensors."""
+        """Return the instructions as the planner sees them, with all tensors."""
         arguments = [(one.instr_args, *self._arguments(one.instr_args)) for one in self.instructions]
         written = {value for _, _, writes in arguments for value in writes}
         steps = []
@@ -185,7 +189,7 @@ class MethodEditor:
         return steps
 
     def _allocations(self) -> "dict[int, dict[int, schema.AllocationDetails]]":
-        """Memory -> value -> allocation, of what stays."""
+        """Return {memory: {value: allocation}} of the values that stay."""
         gone = {call.args[0] for call in self.quantizes.values()}
         gone |= {self._arguments(call)[1][0] for call in self.dequantizes.values()}
         found: dict[int, dict[int, schema.AllocationDetails]] = {}
@@ -196,17 +200,17 @@ class MethodEditor:
         return found
 
     def plan_memory(self) -> list[int]:
-        """Plan each planned buffer again; return the least bytes that any plan of each needs."""
+        """Plan each planned buffer again; return the minimum bytes of any plan for each."""
         steps, bounds = self._steps(), []
         for memory, allocations in sorted(self._allocations().items()):
-            places = {value: (allocation.memory_offset, self._nbytes(value))
-                      for value, allocation in allocations.items()}
+            extents = {value: (allocation.memory_offset, self._nbytes(value))
+                       for value, allocation in allocations.items()}
             try:
-                blocks = self._blocks(places, steps)
+                blocks = self._blocks(extents, steps)
             except ValueError:
                 raise fail(NOT_SUPPORTED, "an input or output shares memory with other values",
                            self.plan.name, remedy="use the program as it is") from None
-            offsets, size = planning.plan(places, blocks, _ALIGNMENT)
+            offsets, size = planning.plan(extents, blocks, _ALIGNMENT)
             bounds.append(planning.minimum(blocks, _ALIGNMENT))
             for value, offset in offsets.items():
                 allocations[value].memory_offset_low = offset & 0xFFFFFFFF
@@ -214,18 +218,20 @@ class MethodEditor:
             self.plan.non_const_buffer_sizes[memory] = size
         return bounds
 
-    def _blocks(self, places: dict[int, planning.Place],
+    def _blocks(self, extents: dict[int, planning.Extent],
                 steps: list[planning.Step]) -> list[planning.Block]:
-        """Make the blocks of one memory's values. Integer inputs live from the start, outputs to the
-        end."""
+        """Make the blocks of one memory's values.
+
+        Integer inputs live from the start, outputs to the end.
+        """
         def here(values: Iterable[int]) -> list[int]:
-            return [value for value in values if value in places]
+            return [value for value in values if value in extents]
 
         return planning.find_blocks(
-            places, here(self.plan.inputs),
+            extents, here(self.plan.inputs),
             [planning.Step(here(step.reads), here(step.writes), here(step.scratch)) for step in steps],
             here(value for index in self.plan.outputs for value in self._tensors(index)),
-            always=[value for value in places if self._keeps_contents(value)],
+            always=[value for value in extents if self._keeps_contents(value)],
             early=here(call.args[6] for call in self.quantizes.values()),
             late=here(call.args[0] for call in self.dequantizes.values()))
 
@@ -251,7 +257,7 @@ class MethodEditor:
             _renumber(call, new_index)
 
     def _named_values(self, calls: "list[schema.InstructionArguments]") -> set[int]:
-        """Inputs, outputs, arguments, items of lists, and tensors that have a name."""
+        """Return the inputs, outputs, arguments, items of lists, and tensors that have a name."""
         kept = {*self.plan.inputs, *self.plan.outputs}
         for call in calls:
             kept.update(_named(call))
@@ -286,7 +292,7 @@ def _is_external(tensor: "schema.Tensor") -> bool:
 
 
 def drop_unused_constants(program: "schema.Program") -> None:
-    """Drops the constants that no value refers to; number 0 is reserved."""
+    """Drop the constants that no value refers to; number 0 is reserved."""
     tensors = [value.val for plan in program.execution_plan for value in plan.values
                if type(value.val).__name__ == "Tensor" and not value.val.allocation_info
                and not _is_external(value.val)]
@@ -300,31 +306,32 @@ def drop_unused_constants(program: "schema.Program") -> None:
 
 def rewrite(program: "schema.Program",
             constant_plan: "Callable[[str, int | float], schema.ExecutionPlan]",
-            quantized_ends: bool) -> list[dict[str, Any]]:
-    """Drops from all methods of an executorch Program what no instruction names, and plans their memory
-    again; quantized_ends: after taking the float ends off. What was done, by method.
+            quantized_io: bool) -> list[dict[str, Any]]:
+    """Drop unused values from all methods of an executorch Program, and plan their memory again.
+
+    quantized_io: remove the float inputs and outputs first. Returns a report by method.
 
     constant_plan(name, number) makes the execution plan of a constant method. Raises InvalidArgument
-    where there are no ends to take off, NotSupported for control flow, delegates, and inputs or outputs
-    that share memory with other values.
+    without float inputs and outputs to remove, NotSupported for control flow, delegates, and inputs or
+    outputs that share memory with other values.
     """
     done: list[dict[str, Any]] = []
     added: dict[str, int | float] = {}
     for plan in program.execution_plan:
         editor = MethodEditor(plan)
-        ends = editor.find_ends() if quantized_ends else []
-        if not (ends or (editor.instructions and not quantized_ends)):
+        quantized = editor.find_io() if quantized_io else []
+        if not (quantized or (editor.instructions and not quantized_io)):
             continue
         before = plan.non_const_buffer_sizes[1:]
         bounds = editor.plan_memory()
-        editor.take_off_ends()
+        editor.remove_float_io()
         editor.drop_unused()
-        for end in ends:
-            added |= end.methods("" if plan.name == "forward" else f"{plan.name}_")
+        for one in quantized:
+            added |= one.methods("" if plan.name == "forward" else f"{plan.name}_")
         done.append({"method": plan.name, "planned_before": before,
                      "planned": plan.non_const_buffer_sizes[1:], "min_planned": bounds,
-                     "quantized": [f"{end.kind} {end.index}" for end in ends]})
-    if quantized_ends and not done:
+                     "quantized": [f"{one.kind} {one.index}" for one in quantized]})
+    if quantized_io and not done:
         raise fail(INVALID_ARGUMENT, "no input goes into a quantize operator alone, and no output "
                    "comes from a dequantize operator", "program",
                    remedy="export it quantized, with float inputs and outputs")

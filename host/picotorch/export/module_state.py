@@ -1,4 +1,4 @@
-"""The state of an nn.Module: its buffers, the modes of its layers, and attributes of Python."""
+"""Observe and restore the state of an nn.Module: buffers, modes of layers, Python's attributes."""
 
 import collections
 import contextlib
@@ -21,8 +21,10 @@ _DEPTH = 8  # of objects in objects, that are compared
 
 @contextlib.contextmanager
 def unchanged(torch: ModuleType, module: object) -> Iterator[None]:
-    """Leave a module with the buffers that it has, and its layers in training, or not, as they are: an
-    export is for inference, and runs forward. Anything but an nn.Module is ignored."""
+    """Restore the buffers and training modes of a module after the block.
+
+    An export is for inference and runs forward. Anything but an nn.Module is ignored.
+    """
     layers = list(module.modules()) if isinstance(module, torch.nn.Module) else []
     modes = [(layer, layer.training) for layer in layers]
     buffers = [(layer, name, buffer, buffer.untyped_storage().clone()) for layer in layers
@@ -40,8 +42,10 @@ def unchanged(torch: ModuleType, module: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def assigned_in_place(module: "nn.Module") -> Iterator[None]:
-    """Copy what the layers of a module assign to their buffers (self.h = h) into these buffers.
-    torch.export does so for the module itself; of its layers, it ignores such assignments."""
+    """Copy the assignments of layers to their buffers (self.h = h) into these buffers.
+
+    torch.export does so for the module itself; it ignores such assignments of its layers.
+    """
     hooks = []
     for layer in list(module.modules())[1:]:
         names = [name for name, _ in layer.named_buffers(recurse=False)]
@@ -69,7 +73,7 @@ def assigned_in_place(module: "nn.Module") -> Iterator[None]:
 
 
 def copy_of(module: _M) -> _M:
-    """Return a copy of a module, for what may change attributes of it; itself where it has no copy."""
+    """Return a copy of a module, whose attributes may change; the module itself without a copy."""
     try:
         return copy.deepcopy(module)
     except Exception:  # of a tensor that autograd computed, of a lock, of a file
@@ -79,30 +83,32 @@ def copy_of(module: _M) -> _M:
 def hidden_state(torch: ModuleType, module: "nn.Module",
                  run: "Callable[[nn.Module, tuple[Any, ...]], list[Any]]",
                  arguments: tuple[Any, ...]) -> list[str]:
-    """Return the paths of attributes that forward changes where its outputs change with them: of these
-    an export would keep the first value. Where the outputs change with none of these, but with a global
-    of Python or an iterator, return a description instead. run(module, arguments) returns the outputs.
-    It runs a copy of the module, three times; random numbers are the same each time."""
+    """Return the paths of attributes that forward changes and on which its outputs depend.
+
+    An export would store their first values. If the outputs depend instead on a global of Python or an
+    iterator, return a description of it. run(module, arguments) returns the outputs. It runs a copy of
+    the module, three times, with the same random numbers.
+    """
     used = copy_of(module)
     generator = torch.Generator().manual_seed(0)
 
-    def outputs(given: tuple[Any, ...]) -> "list[Tensor]":
+    def outputs(inputs: tuple[Any, ...]) -> "list[Tensor]":
         with unchanged(torch, used), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             # forward may change its inputs
-            given = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in given)
-            return [torch.as_tensor(one).clone() for one in run(used, given)
+            inputs = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in inputs)
+            return [torch.as_tensor(one).clone() for one in run(used, inputs)
                     if isinstance(one, bool | int | float) or hasattr(one, "shape")]
 
-    def noise(given: Any) -> Any:
-        if not isinstance(given, torch.Tensor) or not given.is_floating_point():
-            return given
-        return torch.randn(given.shape, generator=generator).to(given.dtype)
+    def noise(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return torch.randn(value.shape, generator=generator).to(value.dtype)
 
     first = outputs(arguments)
     if used is module:
         return []
-    with contextlib.suppress(Exception):  # forward may not take any values
+    with contextlib.suppress(Exception):  # forward may reject some values
         outputs(tuple(map(noise, arguments)))
     last = outputs(arguments)
     if _are_equal(torch, last, first):
@@ -145,7 +151,7 @@ def _are_equal(torch: ModuleType, one: Any, other: Any, depth: int = _DEPTH) -> 
 
 
 def _bytes_of(torch: ModuleType, tensor: "Tensor") -> tuple[Any, ...] | None:
-    """Return what a tensor holds, in any layout; nothing of one without numbers in memory."""
+    """Return the bytes of a tensor, in any layout; b"" for one without numbers in memory."""
     if tensor.is_meta or tensor.is_quantized or isinstance(tensor, torch.nn.Parameter):
         return None
     tensor = tensor.detach()

@@ -1,4 +1,4 @@
-"""Modules of Python code, and exported programs (.pt2), as sources of an export."""
+"""Read modules of Python code, and exported programs (.pt2), as sources of an export."""
 
 import ast
 import functools
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def is_function(text: str) -> bool:
-    """True for module:function and file.py:function."""
+    """Return True for module:function and file.py:function."""
     return re.fullmatch(r"(.+\.py|[\w.]+):[A-Za-z_]\w*", text) is not None and not Path(text).exists()
 
 
@@ -49,7 +49,7 @@ def source_file(text: str) -> Path | None:
 
 
 def check_function(path: Path) -> None:
-    """Raise InvalidArgument for a file of Python code, of which one function has to be named."""
+    """Raise InvalidArgument for a file of Python code without the name of a function."""
     if path.suffix == ".py":
         names = _functions(path)
         raise fail(INVALID_ARGUMENT, "is Python code, and no function is named", str(path),
@@ -59,8 +59,7 @@ def check_function(path: Path) -> None:
 
 
 def _functions(path: Path) -> list[str]:
-    """The names of a file's functions that can be called without arguments, of which some may return
-    a module."""
+    """Return the names of a file's functions without required arguments; one may return a module."""
     try:
         nodes = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
@@ -73,8 +72,10 @@ def _functions(path: Path) -> list[str]:
 
 
 def call_function(text: str) -> tuple[Any, ...]:
-    """(module, example inputs) that the user's function returns. Raises NotFound where there is no such
-    function, InvalidArgument for what it returns or raises otherwise."""
+    """Return (module, example inputs) of the user's function.
+
+    Raises NotFound without such a function, InvalidArgument for another result and for an exception.
+    """
     file, _, name = text.rpartition(":")
     try:
         found = getattr(_import(file), name, None)
@@ -113,7 +114,7 @@ def _import(file: str) -> ModuleType:
     if not path.is_file():
         raise fail(ACCESS_FAILED, "No such file", file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None  # of each name that ends in .py
+    assert spec is not None and spec.loader is not None  # every .py file has them
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what the file imports from its own folder
     sys.modules[path.stem] = module
@@ -125,7 +126,7 @@ def _import(file: str) -> ModuleType:
 
 
 def _line_of(error: BaseException, file: str) -> str:
-    """" (line 3)" where the user's file raised it."""
+    """Return " (line 3)" for the line of the user's file that raised the exception."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
              if frame.filename.endswith(file)]
     return f" (line {lines[-1]})" if lines else ""
@@ -134,8 +135,10 @@ def _line_of(error: BaseException, file: str) -> str:
 def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, steps: Steps,
                      dynamic_shapes: Any = None) -> Source:
     """Export an nn.Module with example inputs (a tensor, or a tuple of the arguments of forward).
-    Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot
-    export, and for names that the code of torch cannot contain."""
+
+    Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot export,
+    and for names that the code of torch cannot contain.
+    """
     if not isinstance(module, torch.nn.Module):
         raise fail(INVALID_ARGUMENT, f"is {type(module).__name__}, not an nn.Module", name)
     _check_names([path for named in (module.named_modules, module.named_parameters,
@@ -169,7 +172,7 @@ def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, ste
 
 def source_of_pt2(torch: ModuleType, data: bytes, name: str, inputs: Sequence[Any] | None,
                   steps: Steps) -> Source:
-    """Read a file of torch.export.save; inputs: arguments of forward instead of those in the file."""
+    """Read a file of torch.export.save; inputs: arguments of forward instead of the file's."""
     with steps.step("reading the exported program"):
         try:
             exported = torch.export.load(io.BytesIO(data))
@@ -196,8 +199,10 @@ def _check_names(paths: Iterable[str], name: str) -> None:
 
 
 def _is_writable(name: str) -> bool:
-    """Return whether Python reads the attribute of this name from the code of torch.fx, which has
-    .name, or getattr(..., "name") if it is no identifier."""
+    """Return whether the code of torch.fx can name this attribute.
+
+    The code is .name, or getattr(..., "name") for a name that is no identifier.
+    """
     if not name.isprintable():
         return False
     if name.isidentifier():
@@ -216,7 +221,7 @@ def _arguments(torch: ModuleType, inputs: Any, name: str) -> tuple[Any, ...]:
 
 
 def _runner(torch: ModuleType) -> "Callable[[nn.Module, tuple[Any, ...]], list[Any]]":
-    """run(module, arguments): the outputs of a module as a flat list of arrays and numbers."""
+    """Return run(module, arguments), which returns the outputs as a flat list of arrays and numbers."""
     def run(module: "nn.Module", arguments: tuple[Any, ...]) -> list[Any]:
         with torch.no_grad(), quiet():
             outputs = module(*arguments)

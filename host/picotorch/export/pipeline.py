@@ -1,7 +1,8 @@
-"""Build a .pte from a program that torch exported, and its report: bytes, memory, and the difference
-from PyTorch.
+"""Build a .pte from a program that torch exported, and its report.
 
-The module lowering does the work; it imports torch, and so is only imported when it is needed.
+The report has the bytes, the memory, and the difference from PyTorch.
+
+The lower_* modules do the work; they import torch, and so are imported when they are needed.
 """
 
 import importlib
@@ -42,10 +43,13 @@ _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 
 
 class ExportOptions(NamedTuple):
-    """Options of the program. quantize: arrays of samples to quantize to int8 by, None for float32.
-    evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
-    where it is None. fuse_rnn: recurrent layers are operators of picotorch, an instruction each.
-    keep_float: layers that an int8 program computes in float, by module or value."""
+    """Options of the program.
+
+    quantize: arrays of samples to quantize to int8 by, None for float32. evaluate: arrays of samples to
+    compare with PyTorch on; if None, the ones of quantize, or the example inputs. fuse_rnn: recurrent
+    layers are operators of picotorch, an instruction each. keep_float: layers that an int8 program
+    computes in float, by module or value.
+    """
 
     quantize: dict[str, np.ndarray] | None = None
     core: str = CORE
@@ -56,8 +60,7 @@ class ExportOptions(NamedTuple):
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
-    """The error that a user sees for what torch or ExecuTorch raised while it lowered a program, to
-    int8 or not."""
+    """Return the error for the user when torch or ExecuTorch failed to lower a program."""
     text = str(error)
     if "Missing out variants" in text:
         missing = ", ".join(sorted(set(re.findall(r"'([\w:.]+)'", text))))
@@ -73,9 +76,11 @@ def _remedy(part: str, quantized: bool) -> str:
 
 
 class Source(NamedTuple):
-    """A module to export. run(arguments) gives the module's own outputs, as a flat list. before: bytes
-    of the file, or of the module's parameters and buffers. explain(error, quantized) makes an Error
-    of an exception of the lowering."""
+    """A module to export. run(arguments) returns the module's own outputs, as a flat list.
+
+    before: bytes of the file, or of the module's parameters and buffers. explain(error, quantized)
+    makes an Error of an exception of the lowering.
+    """
 
     name: str
     exported: "ExportedProgram"
@@ -86,8 +91,11 @@ class Source(NamedTuple):
 
 
 class Built(NamedTuple):
-    """program: the bytes of a .pte. entry: what is known of it. float_program: the same module in
-    float32, to compare an int8 program with; None for any other, and where it cannot be lowered."""
+    """A program that was built.
+
+    program: the bytes of a .pte. entry: its report. float_program: the same module in float32, to
+    compare an int8 program with; None for any other, and if it cannot be lowered.
+    """
 
     program: bytes
     entry: dict[str, Any]
@@ -95,7 +103,7 @@ class Built(NamedTuple):
 
 
 def imported(steps: Steps) -> ModuleType:
-    """lowering, which imports torch and executorch. Raises NotFound without the extra."""
+    """Import lower_float, lower_int8, torch and executorch. Raises NotFound without the extra."""
     try:
         with steps.step("importing torch and executorch"):
             return importlib.import_module(".lower_float", __package__)
@@ -114,9 +122,11 @@ def _quantizing() -> ModuleType:
 
 
 def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
-    """Lower a program, and compare it with its module. Raises InvalidArgument for samples of other
-    sizes than the inputs, NotSupported for what a program cannot hold, and for int8 of inputs with
-    dynamic sizes."""
+    """Lower a program, and compare it with its module.
+
+    Raises InvalidArgument for samples of other sizes than the inputs, NotSupported for operators and
+    inputs that a program cannot have, and for int8 of inputs with dynamic sizes.
+    """
     if options.quantize is not None and _has_dynamic_inputs(source.exported):
         raise fail(NOT_SUPPORTED, "int8 programs have inputs of fixed sizes, dynamic ones are given",
                    source.name, remedy="export it without dynamic_shapes, or without quantize")
@@ -175,8 +185,10 @@ def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
 
 def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quantize: Samples | None,
             below: list[dict[str, Any]], poor: list[dict[str, Any]]) -> "dict[str, Cause]":
-    """Return the causes of layers, which report.layer_warnings words; none of a float32 program, whose
-    layers are not quantized."""
+    """Return the causes of poor layers, which report.layer_warnings words.
+
+    Empty for a float32 program, whose layers are not quantized.
+    """
     if lowered.fake_quantized is None or quantize is None:
         return {}
     causes = importlib.import_module(".causes", __package__)
@@ -207,7 +219,7 @@ def _warnings(quantize: Samples | None, evaluated: Samples) -> list[str]:
 
 
 def _dtypes(program: bytes) -> str:
-    """Return the dtypes of a program's tensors of floats, or of all tensors where it has none."""
+    """Return the dtypes of a program's float tensors, or of all tensors if it has none."""
     meta = open_program(program).method_meta("forward")
     values = Values(meta.program, meta.plan)
     found = {torch_name(values.tensor(i).scalar_type()) for i in range(len(values))
@@ -217,7 +229,7 @@ def _dtypes(program: bytes) -> str:
 
 
 def _check_dtypes(source: Source, options: ExportOptions) -> None:
-    """Raises NotSupported for int8 of inputs and parameters that are not float32."""
+    """Raise NotSupported for int8 of inputs and parameters that are not float32."""
     signature = source.exported.graph_signature
     names = {*signature.user_inputs, *signature.inputs_to_parameters}
     dtypes = sorted({str(value.dtype).removeprefix("torch.") for node, value in _inputs(source.exported)
@@ -229,7 +241,7 @@ def _check_dtypes(source: Source, options: ExportOptions) -> None:
 
 
 def _check_written(source: Source, options: ExportOptions) -> None:
-    """Raises NotSupported for inputs and parameters that forward changes in place."""
+    """Raise NotSupported for inputs and parameters that forward changes in place."""
     signature = source.exported.graph_signature
     changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
     inputs = [name for name in changed if name in signature.user_inputs]
@@ -244,7 +256,7 @@ def _check_written(source: Source, options: ExportOptions) -> None:
 
 
 def _inputs(exported: "ExportedProgram") -> "list[tuple[Node, Tensor]]":
-    """The placeholders that are tensors, and their values."""
+    """Return the placeholders that are tensors, and their values."""
     return [(node, node.meta["val"]) for node in exported.graph.find_nodes(op="placeholder")
             if hasattr(node.meta.get("val"), "is_floating_point")]
 
@@ -274,26 +286,26 @@ def _is_written(node: "Node") -> bool:
         schema = getattr(user.target, "_schema", None)
         if schema is None:
             continue
-        for argument, given in zip(schema.arguments, user.args, strict=False):
+        for argument, value in zip(schema.arguments, user.args, strict=False):
             alias = argument.alias_info
-            if given is node and alias is not None and (
+            if value is node and alias is not None and (
                     alias.is_write or (schema.returns and _is_written(user))):
                 return True
     return False
 
 
-def _samples(given: dict[str, np.ndarray] | None, examples: list[Any],
+def _samples(arrays: dict[str, np.ndarray] | None, examples: list[Any],
              source: Source) -> Samples | None:
-    if given is None:
+    if arrays is None:
         return None
     try:
-        return samples_of(given, examples, _classes(source.exported))
+        return samples_of(arrays, examples, _classes(source.exported))
     except Unfit as error:
         raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
 
 
 def _classes(exported: "ExportedProgram") -> int | None:
-    """The elements of the first output, None where they are not fixed."""
+    """Return the elements of the first output, None where they are not fixed."""
     (outputs,) = exported.graph.output_node().args
     kinds = exported.graph_signature.output_specs
     first = next((node for node, spec in zip(outputs, kinds, strict=True)
@@ -328,8 +340,10 @@ def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
 
 
 def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> dict[str, Any]:
-    """Load a program on the twin, and return its memory. If the twin refuses an instruction, the error
-    names the layer."""
+    """Load a program on the twin, and return its memory.
+
+    If the twin refuses an instruction, the error names the layer.
+    """
     try:
         return _memory(program)
     except Error as error:
@@ -361,8 +375,8 @@ def _unknown(reason: str) -> dict[str, Any]:
 def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
               evaluated: Samples) -> dict[str, Any]:
     def values_of(graph: "GraphModule") -> differences.ValuesOf:
-        return lambda sample, wanted: lowering.float_values(
-            graph, _tensors(lowering.torch, sample), wanted)
+        return lambda sample, names: lowering.float_values(
+            graph, _tensors(lowering.torch, sample), names)
 
     try:
         with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
@@ -391,21 +405,21 @@ def _sizes(outputs: list[Any]) -> str:
 
 def _outputs(torch: ModuleType, source: Source, program: bytes,
              evaluated: Samples) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
-    """The difference of each output, and of how many samples the class is right."""
+    """Return the difference of each output, and of how many samples the class is right."""
     stepper = differences.Stepper(program)
     found: dict[int, differences.Difference] = {}
     right = [0, 0]
     for k, sample in enumerate(evaluated.inputs):
-        wanted = source.run(_tensors(torch, sample))
-        given = stepper.run(sample)
-        if [np.shape(value) for value in wanted] != [np.shape(value) for value in given]:
-            raise _OtherSizes(f"{_sizes(given)} instead of {_sizes(wanted)}")
-        for i, (want, have) in enumerate(zip(wanted, given, strict=True)):
-            if isinstance(want, np.ndarray):
-                kind = differences.Difference if want.dtype.kind == "f" else differences.Equality
-                found.setdefault(i, kind()).add(want, np.asarray(have))
+        expected = source.run(_tensors(torch, sample))
+        computed = stepper.run(sample)
+        if [np.shape(value) for value in expected] != [np.shape(value) for value in computed]:
+            raise _OtherSizes(f"{_sizes(computed)} instead of {_sizes(expected)}")
+        for i, (target, have) in enumerate(zip(expected, computed, strict=True)):
+            if isinstance(target, np.ndarray):
+                kind = differences.Difference if target.dtype.kind == "f" else differences.Equality
+                found.setdefault(i, kind()).add(target, np.asarray(have))
         if evaluated.labels is not None:
-            for side, outputs in enumerate((wanted, given)):
+            for side, outputs in enumerate((expected, computed)):
                 right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
     count = len(evaluated.inputs)
     accuracy = None if evaluated.labels is None else {

@@ -1,8 +1,8 @@
-"""Plan a method's memory again: where each tensor lies in one planned buffer, by how long it lives.
+"""Plan a method's memory again: the offset of each tensor in one planned buffer, by its lifetime.
 
-The old plan says which values are meant to share memory: a value that is read before it was written
-sees bytes that others wrote there (a view, a piece of a concatenation). Such values keep their places
-relative to one another and move as one block. Nothing else of the old plan is kept.
+The old plan shows which values share memory on purpose: a value that is read before it was written sees
+bytes of others (a view, a piece of a concatenation). Such values keep their relative offsets and move
+as one block. Nothing else of the old plan is kept.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-Place = tuple[int, int]  # offset and bytes of a value
+Extent = tuple[int, int]  # offset and bytes of a value
 
 
 @dataclass
@@ -37,24 +37,25 @@ class Block:
 
     @property
     def size(self) -> int:
+        """Return the bytes of the block."""
         return self.high - self.low
 
 
 class _Lives:
     """Blocks of values, grown while the steps are followed in the old plan."""
 
-    def __init__(self, places: dict[int, Place]) -> None:
-        self.places = places
+    def __init__(self, extents: dict[int, Extent]) -> None:
+        self.extents = extents
         self.block: dict[int, Block] = {}
-        extent = max((offset + size for offset, size in places.values()), default=0)
+        extent = max((offset + size for offset, size in extents.values()), default=0)
         self.owner = np.full(extent, -1, np.int64)  # the value that wrote a byte last
 
     def _bytes(self, value: int) -> np.ndarray:
-        offset, size = self.places[value]
+        offset, size = self.extents[value]
         return self.owner[offset : offset + size]
 
     def touch(self, value: int, step: int) -> Block:
-        offset, size = self.places[value]
+        offset, size = self.extents[value]
         if value not in self.block:
             self.block[value] = Block([value], offset, offset + size, step, step)
         block = self.block[value]
@@ -62,7 +63,7 @@ class _Lives:
         return block
 
     def join(self, one: int, other: int) -> None:
-        """Makes one block of the blocks of two values."""
+        """Make one block of the blocks of two values."""
         kept, gone = self.block[one], self.block[other]
         if kept is not gone:
             kept.values += gone.values
@@ -85,7 +86,7 @@ class _Lives:
             self.join(value, owner)
 
     def overlaps(self, one: int, other: int) -> bool:
-        (low, size), (start, length) = self.places[one], self.places[other]
+        (low, size), (start, length) = self.extents[one], self.extents[other]
         return low < start + length and start < low + size
 
 
@@ -109,7 +110,7 @@ def _last(steps: list[Step], value: int) -> int:
 
 
 def _check_alone(lives: _Lives, value: int, steps: list[Step]) -> None:
-    """Raises ValueError where one of the steps writes to the bytes of a value of the same block."""
+    """Raise ValueError if a step writes to the bytes of a value of the same block."""
     together = set(lives.block[value].values)
     for step in steps:
         for other in together.intersection([*step.writes, *step.scratch]):
@@ -117,17 +118,19 @@ def _check_alone(lives: _Lives, value: int, steps: list[Step]) -> None:
                 raise ValueError(f"value {value} shares memory with value {other}")
 
 
-def find_blocks(places: dict[int, Place], inputs: Iterable[int], steps: list[Step],
+def find_blocks(extents: dict[int, Extent], inputs: Iterable[int], steps: list[Step],
                 outputs: Iterable[int], always: Iterable[int] = (),
                 early: Iterable[int] = (), late: Iterable[int] = ()) -> list[Block]:
-    """The blocks of a method. `places` is the old plan of one buffer; the values in `always` keep their
-    contents from one execution to the next.
+    """Find the blocks of a method.
 
-    `early` and `late` are values that shall live longer than the old plan lets them: from the start
-    although a step writes them, to the end although a step was the last to read them. Raises ValueError
-    where others of the same block would overwrite them.
+    `extents` is the old plan of one buffer; the values in `always` keep their contents from one
+    execution to the next.
+
+    `early` and `late` are values that live longer than in the old plan: from the start although a step
+    writes them, to the end although a step was the last to read them. Raises ValueError if others of
+    the same block would overwrite them.
     """
-    lives, last, inputs, outputs = _Lives(places), len(steps), list(inputs), list(outputs)
+    lives, last, inputs, outputs = _Lives(extents), len(steps), list(inputs), list(outputs)
     for value in always:
         lives.write(value, -1)
         lives.touch(value, last)
@@ -148,17 +151,17 @@ def find_blocks(places: dict[int, Place], inputs: Iterable[int], steps: list[Ste
 
 
 def _place(blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
-    """({index of a block: its offset}, bytes in all), each block as low as it goes, in this order."""
+    """Return ({index of a block: offset}, bytes in all); each block is as low as possible."""
     placed: list[tuple[int, Block]] = []
     extent = 0
     for block in blocks:
         offset = 0
-        for taken, other in sorted(placed, key=lambda row: row[0]):
+        for start, other in sorted(placed, key=lambda row: row[0]):
             if other.start > block.end or other.end < block.start:
                 continue
-            if taken >= offset + block.size:
+            if start >= offset + block.size:
                 break
-            offset = max(offset, -(-(taken + other.size) // alignment) * alignment)
+            offset = max(offset, -(-(start + other.size) // alignment) * alignment)
         placed.append((offset, block))
         extent = max(extent, offset + block.size)
     return {id(block): offset for offset, block in placed}, extent
@@ -172,17 +175,20 @@ _ORDERS: tuple[Callable[[Block], tuple[int, int]], ...] = (
 )
 
 
-def plan(places: dict[int, Place], blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
-    """({value: offset}, bytes of the buffer). Blocks that are needed at a common step share no byte."""
+def plan(extents: dict[int, Extent], blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
+    """Return ({value: offset}, bytes of the buffer).
+
+    Blocks that are needed at a common step share no byte.
+    """
     best, extent = min((_place(sorted(blocks, key=order), alignment) for order in _ORDERS),
                        key=lambda placed: placed[1])
-    offsets = {value: best[id(block)] + places[value][0] - block.low
+    offsets = {value: best[id(block)] + extents[value][0] - block.low
                for block in blocks for value in block.values}
     return offsets, -(-extent // alignment) * alignment
 
 
 def minimum(blocks: list[Block], alignment: int) -> int:
-    """Bytes that live at the same time: no plan needs fewer."""
+    """Return the bytes that live at the same time: no plan needs fewer."""
     steps = range(-1, 1 + max((block.end for block in blocks), default=0))
     return max((sum(-(-block.size // alignment) * alignment for block in blocks
                     if block.start <= step <= block.end) for step in steps), default=0)

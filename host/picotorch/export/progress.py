@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 
 
 class Steps:
-    """tell(text) gets each step: the text as it begins, then how long it took, which ends the line.
-    subject: what the text begins with, one file of several for instance."""
+    """Report each step to tell(text): the text as it begins, then its time, which ends the line.
+
+    subject: start of the text, one file of several for instance.
+    """
 
     def __init__(self, tell: Callable[[str], None] | None = None, subject: str = "") -> None:
         self.tell = tell or (lambda text: None)
@@ -18,6 +20,7 @@ class Steps:
 
     @contextlib.contextmanager
     def step(self, text: str) -> Iterator[None]:
+        """Report a step of the block, and its time when it ends."""
         start = time.monotonic()
         self.tell(f"{self.subject}{text} ... ")
         try:
@@ -31,7 +34,7 @@ class Steps:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the logs and warnings of torch and the exporter, and what they print."""
+    """Silence torch and the exporter: logs, warnings and output."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

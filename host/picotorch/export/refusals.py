@@ -1,5 +1,6 @@
-"""Find the operator of a float graph that ExecuTorch's Cortex-M flow, or the twin, refuses in int8, so
-that it can compute in float instead.
+"""Find the operator of a float graph that the Cortex-M flow or the twin rejects in int8.
+
+The operator then computes in float.
 
 Importing it imports torch.
 """
@@ -28,8 +29,10 @@ class Refused(Exception):  # noqa: N818
 
 @contextlib.contextmanager
 def of_nodes(graph: torch.fx.GraphModule) -> Iterator[None]:
-    """Raise Refused, in place of another exception, with the node of this float graph that was being
-    lowered. Without such a node the exception stays as it is."""
+    """Replace an exception by Refused, with the node of this float graph that was being lowered.
+
+    Without such a node the exception stays as it is.
+    """
     try:
         yield
     except MemoryError:
@@ -43,8 +46,11 @@ def of_nodes(graph: torch.fx.GraphModule) -> Iterator[None]:
 
 
 def check(lowered: Lowered) -> None:
-    """Load a program on the twin. Raise Refused with what an instruction computes that cannot be
-    loaded. Other errors are those of the program, whatever its dtypes."""
+    """Load a program on the twin.
+
+    Raises Refused with the value of an instruction that cannot be loaded. Other errors are the
+    program's, whatever its dtypes.
+    """
     try:
         meta = open_program(lowered.program).method_meta("forward")
         if not meta.missing_operators():
@@ -61,8 +67,7 @@ def _calls(graph: torch.fx.GraphModule) -> set[str]:
 
 
 def _nodes_at_work(error: BaseException | None) -> Iterator[torch.fx.Node]:
-    """Yield the nodes that the functions had in hand that an exception came through, the last called
-    first."""
+    """Yield the nodes in the frames of an exception's traceback, the innermost frame first."""
     while error is not None:
         for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
             for name in ("node", "n", "target_node"):

@@ -1,4 +1,4 @@
-"""picotorch export: a program with a smaller memory plan, and integers for inputs and outputs.
+"""Replan the memory of a program, and make its inputs and outputs integers: picotorch export.
 
 Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
 """
@@ -25,7 +25,7 @@ _TEMP_SIZE = 1 << 20
 
 
 def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
+    """Return the bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
     exporter = _Exporter()
     if data[4:6] != b"ET":
         raise fail(INVALID_PROGRAM, "is no program (.pte): its identifier is not ET12", name)
@@ -58,7 +58,7 @@ class _Exporter:
         self.serialize_pte_binary = _program.serialize_pte_binary
 
     def constant_plan(self, name: str, number: int | float) -> "ExecutionPlan":
-        """A method that returns a number, as the exporter writes it."""
+        """Return a method that returns a number, as the exporter writes it."""
         schema = self.schema
         value = schema.Double(number) if isinstance(number, float) else schema.Int(number)
         return schema.ExecutionPlan(
@@ -70,13 +70,13 @@ class _Exporter:
 
 def _signature(data: bytes, method: str) -> dict[str, Any]:
     meta = twin.open_program(data).method_meta(method)
-    return {"inputs": [_end(meta.input_tensor_meta(i), found) for i in range(meta.num_inputs())
+    return {"inputs": [_io_entry(meta.input_tensor_meta(i), found) for i in range(meta.num_inputs())
                        if (found := meta.input_quantization(i))],
-            "outputs": [_end(meta.output_tensor_meta(i), found) for i in range(meta.num_outputs())
+            "outputs": [_io_entry(meta.output_tensor_meta(i), found) for i in range(meta.num_outputs())
                         if (found := meta.output_quantization(i))]}
 
 
-def _end(info: TensorInfo, quantization: tuple[float, int]) -> dict[str, Any]:
+def _io_entry(info: TensorInfo, quantization: tuple[float, int]) -> dict[str, Any]:
     scale, zero_point = quantization
     return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
             "scale": scale, "zero_point": zero_point}
@@ -86,20 +86,20 @@ def _end(info: TensorInfo, quantization: tuple[float, int]) -> dict[str, Any]:
 
 
 def _check(old: bytes, new: bytes, name: str, entry: dict[str, Any]) -> str:
-    """Runs both with the same random inputs: "same outputs", or why they could not run.
+    """Run both with the same random inputs: "same outputs", or why they could not run.
 
     Raises Internal when they differ.
     """
     method, changed = entry["method"], entry["quantized"]
     try:
         meta = twin.open_program(new).method_meta(method)
-        given = inputs.random_inputs(meta)
+        integers = inputs.random_inputs(meta)
     except Error as error:
         return f"not run: {error.message}"
     floats = [_dequantized(value, meta.input_quantization(i)) if f"input {i}" in changed else value
-              for i, value in enumerate(given)]
+              for i, value in enumerate(integers)]
     was, now = (twin.run(Request(data, name, values, method, temp_size=_TEMP_SIZE))
-                for data, values in ((old, floats), (new, given)))
+                for data, values in ((old, floats), (new, integers)))
     if was.code or now.code:
         return f"not run: {was.message or now.message}"
     for i, (one, other) in enumerate(zip(was.outputs, now.outputs, strict=True)):
@@ -112,7 +112,7 @@ def _check(old: bytes, new: bytes, name: str, entry: dict[str, Any]) -> str:
 
 
 def _dequantized(array: np.ndarray, quantization: tuple[float, int] | None) -> np.ndarray:
-    """Return the floats of an input or output whose float end was taken off."""
+    """Return the floats of an input or output whose float operator was removed."""
     assert quantization is not None  # rewriting keeps it as constant methods
     return inputs.dequantize_array(array, *quantization)
 
@@ -125,11 +125,11 @@ def show_text(entry: dict[str, Any]) -> None:
               f"{show.size(entry['bytes'])}")
     for method in entry["methods"]:
         show.heading(f"Method {method['method']}")
-        ends = [*method["inputs"], *method["outputs"]]
+        tensors = [*method["inputs"], *method["outputs"]]
         if method["quantized"]:
             show.table(["", "type", "scale", "zero point>"], [
-                [name, show.tensor(end), f"{end['scale']:.9g}", end["zero_point"]]
-                for name, end in zip(method["quantized"], ends, strict=True)])
+                [name, show.tensor(tensor), f"{tensor['scale']:.9g}", tensor["zero_point"]]
+                for name, tensor in zip(method["quantized"], tensors, strict=True)])
             click.echo()
         show.table(["memory", "before>", "now>", "least>"], [
             [f"planned buffer {i}", *row] for i, row in enumerate(zip(

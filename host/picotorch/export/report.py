@@ -49,10 +49,12 @@ def poor_layers(layers: list[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 
 def layer_warnings(layers: list[Entry], find_causes: FindCauses) -> list[Advice]:
-    """Return warnings of layers far below plain fake quantization, and of other layers that are
-    poor: one for each cause among the first of them in the order of the program.
+    """Return warnings for layers far below plain fake quantization, and for other poor layers.
 
-    find_causes(below, poor), of layers, returns {name of a value: causes.Cause}."""
+    There is one warning for each cause among the first of them in the order of the program.
+
+    find_causes(below, poor), of layers, returns {name of a value: causes.Cause}.
+    """
     below, poor = poor_layers(layers)
     named = below[:NAMED], poor[:NAMED]
     causes = find_causes(*named) if below or poor else {}
@@ -71,11 +73,11 @@ def layer_warnings(layers: list[Entry], find_causes: FindCauses) -> list[Advice]
             text = ", ".join(f"{_label(layer, layers)} ({_sqnrs(layer, every is below)})"
                              for layer in group)
             found.append(Advice(f"{head}{text}{more * (i == len(groups))}: {what}",
-                                *_ways_out(all_kept, remedy)))
+                                *_remedy_with_layers(all_kept, remedy)))
     return found
 
 
-def _ways_out(kept: Collection[str], remedy: str) -> tuple[str, Stance]:
+def _remedy_with_layers(kept: Collection[str], remedy: str) -> tuple[str, Stance]:
     """Return the remedy with the layers to keep in float, and its stance."""
     keep = ("keep it in float with " + " ".join(f"--keep-float {layer}" for layer in kept)
             if len(kept) <= _KEPT else WITHOUT_INT8)
@@ -176,7 +178,7 @@ def _show_layers(entry: Entry) -> None:
 
 
 def _label(layer: Entry, layers: list[Entry]) -> str:
-    """The module's path; of one module with several, with the value."""
+    """Return the module's path; of one module with several, with the value."""
     same = [other for other in layers if other["layer"] == layer["layer"]]
     return layer["layer"] if len(same) == 1 else f"{layer['layer']} {layer['value']}"
 
@@ -227,7 +229,7 @@ def _numbers(outputs: list[Entry]) -> str:
 
 
 def is_far(output: Entry) -> bool:
-    """True for an output that is too far from PyTorch's to be of use, or not finite where that is."""
+    """Return True for an output too far from PyTorch's to be of use, or not finite by itself."""
     if output.get("equal") is not None:
         return bool(output["equal"] < _EQUAL)
     return output["sqnr"] is None or bool(output["sqnr"] < _FAR)

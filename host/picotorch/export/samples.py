@@ -1,4 +1,4 @@
-"""Samples of a module's inputs: to quantize by, and to compare with PyTorch on."""
+"""Read samples of a module's inputs: to quantize by, and to compare with PyTorch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,8 +26,11 @@ class Unfit(ValueError):
 
 
 class Samples(NamedTuple):
-    """inputs: of each sample the arguments of forward, arrays or numbers. labels: the class that each
-    is of, None where nobody said. warnings: sentences on values that are unlikely to be meant."""
+    """Samples of a module's inputs.
+
+    inputs: of each sample the arguments of forward, arrays or numbers. labels: the class of each, None
+    without labels. warnings: sentences on values that are likely mistakes.
+    """
 
     inputs: list[list[Any]]
     labels: list[int] | None = None
@@ -35,8 +38,10 @@ class Samples(NamedTuple):
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays in0, in1 ... of an .npz file, whose first dim counts the samples, and perhaps labels.
-    Raises AccessFailed, InvalidArgument."""
+    """Read the arrays in0, in1 ... and perhaps labels of an .npz file.
+
+    The first dim counts the samples. Raises AccessFailed, InvalidArgument.
+    """
     arrays = read_named_npz(path, LIMIT)
     names = {f"in{i}" for i in range(len(arrays) - (LABELS in arrays))}
     if not names or set(arrays) - {LABELS} != names:
@@ -47,15 +52,17 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def samples_of(arrays: dict[str, np.ndarray], examples: Sequence[Any],
                classes: int | None = None) -> Samples:
-    """The samples of arrays in0, in1 ..., one for each example that is a tensor, and perhaps labels. An
-    array has the sizes of its example behind a dim that counts the samples, which may also be the
-    example's first. classes: how many there are, None where nobody knows. Raises Unfit."""
+    """Return the Samples of arrays in0, in1 ... (one for each tensor example), and perhaps labels.
+
+    An array has the sizes of its example behind a dim that counts the samples, which may also be the
+    example's first. classes: the number of classes, None if unknown. Raises Unfit.
+    """
     tensors = [i for i, example in enumerate(examples) if np.ndim(example)]
-    given = [arrays[name] for name in sorted(set(arrays) - {LABELS}, key=lambda name: int(name[2:]))]
-    if len(given) != len(tensors):
-        raise Unfit(f"{len(given)} arrays given, the module takes {len(tensors)} tensors")
+    columns = [arrays[name] for name in sorted(set(arrays) - {LABELS}, key=lambda name: int(name[2:]))]
+    if len(columns) != len(tensors):
+        raise Unfit(f"{len(columns)} arrays given, the module takes {len(tensors)} tensors")
     parts, warnings = {}, []
-    for k, (i, array) in enumerate(zip(tensors, given, strict=True)):
+    for k, (i, array) in enumerate(zip(tensors, columns, strict=True)):
         array = _checked(np.asarray(array), f"in{k}")
         parts[i] = _parts(array, np.shape(examples[i]), f"in{k}")
         warnings += _warnings(array, f"in{k}", examples[i])
@@ -69,8 +76,11 @@ def samples_of(arrays: dict[str, np.ndarray], examples: Sequence[Any],
 
 
 def example_samples(examples: Sequence[Any]) -> Samples:
-    """The example inputs as the only sample. What is not finite there is a warning: it may be meant,
-    as in a mask, and does no harm to the program."""
+    """Return the example inputs as the only sample.
+
+    What is not finite there is a warning: it may be meant, as in a mask, and does no harm to the
+    program.
+    """
     warnings = []
     for k, example in enumerate(example for example in examples if np.ndim(example)):
         bad = _not_finite(_plain(example))
@@ -103,8 +113,11 @@ def _parts(array: np.ndarray, sizes: tuple[int, ...], name: str) -> np.ndarray:
 
 
 def _converted(part: np.ndarray, name: str, example: Any) -> np.ndarray:
-    """Convert samples to the dtype of their example. Raises Unfit for NaN, infinity, and what the
-    dtype cannot hold. A mask, to be added to scores, may have infinities."""
+    """Convert samples to the dtype of their example.
+
+    Raises Unfit for NaN, infinity, and values outside the dtype's range. A mask, to be added to scores,
+    may have infinities.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         converted = part.astype(example.dtype)
     if _is_mask(part) and _is_float(converted):
@@ -113,10 +126,10 @@ def _converted(part: np.ndarray, name: str, example: Any) -> np.ndarray:
         bad = _not_finite(part[k])
         if bad is not None:
             raise Unfit(f"{name} has {_name_of(bad)} in sample {k}", _BAD)
-        is_held = (np.isfinite(_plain(converted[k])) if _is_float(converted)
-                   else converted[k] == part[k])
-        if not is_held.all():
-            value = part[k][~is_held].flat[0]
+        is_valid = (np.isfinite(_plain(converted[k])) if _is_float(converted)
+                    else converted[k] == part[k])
+        if not is_valid.all():
+            value = part[k][~is_valid].flat[0]
             raise Unfit(f"{name} has {value} in sample {k}, which {converted.dtype} cannot hold",
                         f"give arrays of {converted.dtype}")
     return converted
@@ -132,7 +145,7 @@ def _is_mask(array: np.ndarray) -> bool:
 
 
 def _not_finite(array: np.ndarray) -> float | None:
-    """The first value that is not finite, None where all are."""
+    """Return the first value that is not finite, None where all are."""
     if array.dtype.kind != "f":
         return None
     bad = array[~np.isfinite(array)]
@@ -168,7 +181,7 @@ def _labels(labels: Any, count: int, classes: int | None) -> list[int] | None:
     found = [int(label) for label in labels.ravel()]
     for k, label in enumerate(found):
         if label < 0 or classes is not None and label >= classes:
-            known = "" if classes is None else f", the module gives {classes} classes"
-            raise Unfit(f"labels has {label} for sample {k}{known}",
+            limit = "" if classes is None else f", the module gives {classes} classes"
+            raise Unfit(f"labels has {label} for sample {k}{limit}",
                         "count the classes from 0 to one less than their number")
     return found

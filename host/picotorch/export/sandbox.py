@@ -1,17 +1,18 @@
-"""Run a command that changes files in one folder only:
+"""Run a command that can change files in one folder only.
 
-    python -I confined.py FOLDER COMMAND ...
+    python -I sandbox.py FOLDER COMMAND ...
 
-Landlock, which Linux has since 5.13, denies it and all that it starts to write, make, rename or remove
-anything elsewhere; where the kernel is new enough also TCP connections (6.7) and signals to others
-(6.12). On x86-64 and AArch64 a seccomp filter denies it the system calls of _DENIED: sockets of all
-kinds, changes of the owner, mode, times and attributes of files, other processes and their memory,
-shared memory, message queues and namespaces. It reads what its user may read. Without Landlock the
-command does not start. Without seccomp it does: gaps() is what nothing denies it then.
+Landlock, in Linux since 5.13, denies the command and its children all changes of files elsewhere:
+writes, new names, removals. Newer kernels also deny TCP connections (6.7) and signals to other
+processes (6.12). On x86-64 and AArch64 a seccomp filter denies the system calls of _DENIED: sockets of
+all kinds, changes of the owner, mode, times and attributes of files, other processes and their memory,
+shared memory, message queues and namespaces. The command reads what its user may read. Without Landlock
+the command does not start. Without seccomp it starts, and gaps() lists what is not denied.
 
-The standard library is enough for this file, and it begins no thread: those would stay as they are.
-Source: Linux, Documentation/userspace-api/landlock.rst and seccomp_filter.rst, include/uapi/linux/
-landlock.h, seccomp.h and filter.h, arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl.
+The standard library is enough for this file, and it starts no thread, since a thread would not be
+confined. Source: Linux, Documentation/userspace-api/landlock.rst and seccomp_filter.rst,
+include/uapi/linux/landlock.h, seccomp.h and filter.h, arch/x86/entry/syscalls/syscall_64.tbl and
+scripts/syscall.tbl.
 """
 
 import ctypes
@@ -39,12 +40,12 @@ _KILL, _ERROR, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000  # what a filter retu
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what a filter reads
 
-_UNKNOWN = 463  # the first system call that this file does not know; also x32's are above
+_UNKNOWN = 463  # the first system call without an entry here; x32's are above, too
 _NAMESPACES = 0x7E020000  # flags of clone
-_TERMINAL = 0x5400  # ioctls of files, pipes and terminals; those of file systems set flags of files
+_TERMINAL = 0x5400  # ioctls of files, pipes and terminals; ioctls of file systems set flags of files
 _TERMINAL_INPUT, _TERMINAL_LINUX = 0x5412, 0x541C  # of these, what types for the user
 
-# System calls: their numbers on x86-64, on AArch64; None where there is none
+# System calls: their numbers on x86-64 and AArch64, or None
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE, _CLONE3, _IOCTL = (56, 220), (435, 435), (16, 29)
 _LIMITS, _TIMES = (302, 261), (280, 88)  # prlimit64, utimensat
@@ -106,7 +107,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of Landlock that this computer has, 0 where there is none."""
+    """Return the version of Landlock on this computer, 0 without Landlock."""
     if sys.platform != "linux":
         return 0
     try:
@@ -116,7 +117,7 @@ def version() -> int:
 
 
 def command(folder: str, words: list[str]) -> list[str]:
-    """The command that runs another one, which can change files in folder only."""
+    """Return the command that runs another one, which can change files in folder only."""
     return [sys.executable, "-I", os.path.abspath(__file__), folder, *words]
 
 
@@ -130,8 +131,11 @@ def _call(number: int, *arguments: Any) -> int:
 
 
 def denied() -> dict[str, int]:
-    """The numbers of the system calls that this computer's filter denies, by name; {} where there is no
-    filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or without seccomp."""
+    """Return {name: number} of the system calls that this computer's filter denies.
+
+    {} without a filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or without
+    seccomp.
+    """
     column, _ = _machine()
     return {} if column is None or not _has_filters() else {
         name: number for name, numbers in _DENIED.items() if (number := numbers[column]) is not None}
@@ -147,8 +151,10 @@ def _has_filters() -> bool:
 
 
 def gaps() -> list[str]:
-    """Return what a confined command can still do, where a newer kernel or a seccomp filter would deny
-    it. [] without Landlock, since no command is confined then."""
+    """List what a confined command can still do that a newer kernel or a seccomp filter would deny.
+
+    [] without Landlock, since no command is confined then.
+    """
     landlock, has_filter = version(), bool(denied())
     found = {
         "reach Unix sockets by path, UDP and netlink": not has_filter,
@@ -162,13 +168,13 @@ def gaps() -> list[str]:
 
 
 def _machine() -> tuple[int, int] | tuple[None, None]:
-    """The column of system calls' numbers, and how a filter sees the architecture; None for others."""
+    """Return the column of system call numbers and the filter's architecture; None without."""
     is_wide = ctypes.sizeof(ctypes.c_void_p) == 8
     return _MACHINES.get(platform.machine(), (None, None)) if is_wide else (None, None)
 
 
 def _filter() -> list[_Instruction]:
-    """The instructions of the filter, in which a jump names how many to skip if true, if not."""
+    """Return the instructions of the filter, in which a jump names how many to skip if true, if not."""
     column, architecture = _machine()
     assert column is not None and architecture is not None  # denied() has calls for these alone
     refuse = [(_RETURN, 0, 0, _ERROR | errno.EPERM)]
@@ -200,7 +206,7 @@ def _filter() -> list[_Instruction]:
 
 
 def _deny_calls(libc: ctypes.CDLL) -> None:
-    """Deny this thread system calls, for good. OSError where that cannot be."""
+    """Deny this thread system calls, for good. Raises OSError if that fails."""
     if not denied():
         return
     found = _filter()
@@ -211,7 +217,7 @@ def _deny_calls(libc: ctypes.CDLL) -> None:
 
 
 def _writes(found: int) -> int:
-    """Return all rights to change files that a version knows."""
+    """Return all rights to change files in a version of Landlock."""
     return (_WRITE_FILE | _REMOVE_AND_MAKE | (_REFER if found >= 2 else 0)
             | (_TRUNCATE if found >= 3 else 0) | (_IOCTL_DEV if found >= 5 else 0))
 
@@ -226,7 +232,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def restrict(folder: str) -> None:
-    """Confine this thread, and what it starts from now on. OSError where that cannot be."""
+    """Confine this thread and its later children. Raises OSError if that fails."""
     found = version()
     if not found:
         raise OSError("this computer has no Landlock")

@@ -1,10 +1,10 @@
-"""The export of a file of torch in a process of its own, which cannot change the user's files.
+"""Export a file of torch in a process of its own, which cannot change the user's files.
 
 Reading such a file and running its module runs operators that the file names, and some of these write
-files. So they run confined; see confined. The request goes to the process's stdin as an .npz file;
-what it prints are messages, each a line of JSON: {"tell": text} for a step, and in the end {"error":
-code, "message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. Nothing
-of what comes back is taken on trust: it is text, numbers, and the bytes of programs.
+files. So they run confined, see sandbox. The request goes to the process's stdin as an .npz file; it
+prints messages, each a line of JSON: {"tell": text} for a step, and in the end {"error": code,
+"message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. No message is
+trusted: it is text, numbers, and the bytes of programs.
 """
 
 import base64
@@ -33,23 +33,24 @@ from .progress import Steps
 _LONGEST = 4 * LIMIT  # bytes of a message
 
 
-def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, options: ExportOptions,
+def export_file(data: bytes, kind: str, name: str, examples: list[Any] | None, options: ExportOptions,
                 tell: Callable[[str], None] | None = None, unconfined: bool = False) -> Built:
-    """Do what building.build does, for the file's module, in a process that can write only to its own
-    temporary folder. given: the example inputs, arrays, None for those of the file. Print what else it
-    can do on this computer, if anything.
+    """Export the module of a file as pipeline.build does, in a process that is confined.
 
-    Raises NotSupported where this computer has nothing to confine it with, unless it may run so.
+    The process can write to a temporary folder only. examples: the example inputs, arrays, None for
+    those of the file. Prints what else the process can do on this computer, if anything.
+
+    Raises NotSupported if this computer cannot confine the process, unless it may run so.
     """
     if not unconfined:
         _check_confinement(name)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         message = {"name": name, "kind": kind, "core": options.core, "int8_io": options.int8_io,
                    "fuse_rnn": options.fuse_rnn, "keep_float": options.keep_float,
-                   "given": given is not None}
+                   "given": examples is not None}
         words = [sys.executable, "-P", "-m", __name__, json.dumps(message)]
         answer = _ask(words if unconfined else sandbox.command(folder, words), folder,
-                      _request(data, given or [], options), tell or (lambda text: None))
+                      _request(data, examples or [], options), tell or (lambda text: None))
     try:
         return _read_answer(answer, name)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -57,7 +58,7 @@ def export_file(data: bytes, kind: str, name: str, given: list[Any] | None, opti
 
 
 def _check_confinement(name: str) -> None:
-    """Print what a confined process can do. Raise NotSupported where none can be confined."""
+    """Print what a confined process can do. Raises NotSupported if none can be confined."""
     has_filter = bool(sandbox.denied())
     if sandbox.version():
         why = _fault()
@@ -88,8 +89,8 @@ def _fault() -> str | None:
     return f"a confined process does not start ({''.join(text[-1:]) or f'status {done.returncode}'})"
 
 
-def _request(data: bytes, given: list[Any], options: ExportOptions) -> bytes:
-    arrays: dict[str, Any] = {f"given/{i}": storable(array) for i, array in enumerate(given)}
+def _request(data: bytes, examples: list[Any], options: ExportOptions) -> bytes:
+    arrays: dict[str, Any] = {f"given/{i}": storable(array) for i, array in enumerate(examples)}
     for field in ("quantize", "evaluate"):
         arrays |= {f"{field}/{name}": array for name, array in (getattr(options, field) or {}).items()}
     request = io.BytesIO()
@@ -98,7 +99,7 @@ def _request(data: bytes, given: list[Any], options: ExportOptions) -> bytes:
 
 
 def _ask(words: list[str], folder: str, request: bytes, tell: Callable[[str], None]) -> Any:
-    """The last message of the process, None where it gave none. Ends it in any case."""
+    """Return the last message of the process, None without one. Ends the process in any case."""
     folders = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
     with child.started(words, child.kill_group, cwd=folder, env=os.environ | folders,
                        start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -123,12 +124,12 @@ def _last_message(lines: IO[bytes], tell: Callable[[str], None]) -> Any:
 
 
 def _printable(text: object) -> str:
-    """A step's text, which may end its line."""
+    """Return a step's text, which may end its line."""
     return show.printable(str(text).rstrip("\n")) + ("\n" if str(text).endswith("\n") else "")
 
 
 def _read_answer(answer: Any, name: str) -> Built:
-    """Return what was built. Raise the Error that it reports; TypeError and such for anything else."""
+    """Return the built program. Raises the reported Error; TypeError and the like for other answers."""
     if "error" in answer:
         raise fail(int(answer["error"]), str(answer["message"]))
     program, float_program = (answer[key] and base64.b64decode(answer[key])
@@ -151,11 +152,11 @@ _ENTRY = {  # the entry of building.build
 
 
 def _checked(value: Any, kind: Any) -> Any:
-    """A value of JSON as this kind describes it; None stays None."""
+    """Return a value of JSON as this kind describes it; None stays None."""
     if value is None:
         return None
     if isinstance(kind, dict):
-        return {key: _checked(value[key], wanted) for key, wanted in kind.items()}
+        return {key: _checked(value[key], one) for key, one in kind.items()}
     if isinstance(kind, list):
         return [_checked(item, kind[0]) for item in list(value)]
     return kind(value)
@@ -165,7 +166,7 @@ def _checked(value: Any, kind: Any) -> Any:
 
 
 def main() -> None:
-    """Answers the request on stdin. What torch and the module print goes nowhere."""
+    """Answer the request on stdin. What torch and the module print goes nowhere."""
     out = os.fdopen(os.dup(1), "w")
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -194,13 +195,13 @@ def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Step
                 if key.startswith(prefix)} or None
 
     data, name = request["model"].tobytes(), message["name"]
-    given = [np.array(None) if array.dtype.kind == "V" else array
-             for array in (part("given/") or {}).values()]
+    examples = [np.array(None) if array.dtype.kind == "V" else array
+                for array in (part("given/") or {}).values()]
     torch = pipeline.imported(steps).torch
     if message["kind"] == torchscript.PT2:
-        source = modules.source_of_pt2(torch, data, name, given if message["given"] else None, steps)
+        source = modules.source_of_pt2(torch, data, name, examples if message["given"] else None, steps)
     else:
-        source = torchscript.source(torch, data, name, given, steps)
+        source = torchscript.source(torch, data, name, examples, steps)
     options = ExportOptions(part("quantize/"), message["core"], part("evaluate/"), message["int8_io"],
                             message["fuse_rnn"], tuple(message["keep_float"]))
     return pipeline.build(source, options, steps)

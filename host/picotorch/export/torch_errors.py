@@ -19,8 +19,10 @@ _LOWERING = [  # of ExecuTorch: pattern, what is wrong ("" for its own words), r
 
 
 def cause(error: BaseException) -> str:
-    """Return the line that says what is wrong, of the error that led to this one: the first, or of
-    dynamic shapes the first constraint that is violated."""
+    """Return the line that states the fault, of the first error in the chain.
+
+    For dynamic shapes this is the first violated constraint.
+    """
     lines = _lines(error)
     if not lines:
         return type(error).__name__
@@ -31,7 +33,7 @@ def cause(error: BaseException) -> str:
 
 
 def export_remedy(error: BaseException) -> str:
-    """Return what to do where torch.export failed. Fixes that torch suggests are part of it."""
+    """Return the remedy for an error of torch.export, with the fixes that torch suggests."""
     lines = _lines(error)
     text = "\n".join(lines)
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)), _DATA)
@@ -42,8 +44,10 @@ def export_remedy(error: BaseException) -> str:
 
 
 def lowering_words(error: BaseException, remedy: str) -> tuple[str, str]:
-    """Return what is wrong where ExecuTorch failed, and what to do: remedy, unless something better is
-    known."""
+    """Return the cause of ExecuTorch's failure, and the remedy.
+
+    The remedy is `remedy`, unless there is a better one.
+    """
     text = "\n".join(_lines(error))
     for pattern, what, better in _LOWERING:
         if re.search(pattern, text):

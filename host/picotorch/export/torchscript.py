@@ -1,4 +1,4 @@
-"""TorchScript files as sources of an export, by torch.export's converter; which file is one."""
+"""Read TorchScript files as sources of an export, by torch.export's converter; detect them."""
 
 import io
 import re
@@ -63,8 +63,10 @@ def _check_foreign(data: bytes, path: Path) -> None:
 
 
 def kind_of(data: bytes, path: Path) -> str:
-    """TORCHSCRIPT for what torch.jit.save wrote, PT2 for what torch.export.save wrote, else PTE. Raises
-    InvalidProgram for another archive or format, and names it."""
+    """Return the kind of a file: TORCHSCRIPT (torch.jit.save), PT2 (torch.export.save), else PTE.
+
+    Raises InvalidProgram for another archive or format, and names it.
+    """
     _check_foreign(data, path)
     if data[:4] != b"PK\3\4" and path.suffix not in _SUFFIXES:
         return PTE
@@ -90,7 +92,10 @@ def kind_of(data: bytes, path: Path) -> str:
 
 
 def parse_shape(text: str) -> np.ndarray:
-    """The array of "1,3,224,224" or "1,16:int64": random floats, or zeros. ValueError says why not."""
+    """Return the array of "1,3,224,224" or "1,16:int64": random floats, or zeros.
+
+    Raises ValueError with the reason.
+    """
     sizes, colon, dtype = text.partition(":")
     dtype = dtype if colon else "float32"
     if dtype not in _DTYPES:
@@ -105,20 +110,20 @@ def parse_shape(text: str) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def _example_inputs(torch: ModuleType, module: "ScriptModule", given: list[Any],
+def _example_inputs(torch: ModuleType, module: "ScriptModule", examples: list[Any],
                     name: str) -> tuple[Any, ...]:
-    """The arguments of forward. Raises InvalidArgument."""
+    """Return the arguments of forward. Raises InvalidArgument."""
     arguments = module.forward.schema.arguments[1:]
     needed = sum(not argument.has_default_value() for argument in arguments)
-    if not needed <= len(given) <= len(arguments):
+    if not needed <= len(examples) <= len(arguments):
         signature = ", ".join(f"{argument.type} {argument.name}" for argument in arguments)
         raise fail(INVALID_ARGUMENT, f"forward({signature}) takes {needed} example inputs, "
-                   f"{len(given)} given", name,
+                   f"{len(examples)} given", name,
                    remedy="give --shape 1,3,224,224 for each tensor, or --inputs in.npz with arrays "
                    "in0, in1 ...")
     numbers = {"int": int, "float": float, "bool": bool}
     inputs = []
-    for argument, array in zip(arguments, given, strict=False):
+    for argument, array in zip(arguments, examples, strict=False):
         number = numbers.get(str(argument.type))
         if number is not None and np.ndim(array) == 0:
             inputs.append(number(array))
@@ -130,17 +135,17 @@ def _example_inputs(torch: ModuleType, module: "ScriptModule", given: list[Any],
 # ---- export
 
 
-def source(torch: ModuleType, data: bytes, name: str, given: list[Any], steps: Steps) -> Source:
-    """The module of a TorchScript file, with example inputs, arrays, whose shapes the program is for.
+def source(torch: ModuleType, data: bytes, name: str, examples: list[Any], steps: Steps) -> Source:
+    """Read the module of a TorchScript file, for the shapes of example inputs, which are arrays.
 
-    Raises InvalidProgram for a file that torch cannot read, InvalidArgument for other inputs than
-    forward takes, NotSupported for what cannot be converted.
+    Raises InvalidProgram for a file that torch cannot read, InvalidArgument for inputs that forward
+    rejects, NotSupported for modules that cannot be converted.
     """
     from torch._export import converter
 
     with steps.step("reading TorchScript"):
         module = _loaded(torch, data, name)
-    inputs = _example_inputs(torch, module, given, name)
+    inputs = _example_inputs(torch, module, examples, name)
 
     def run(arguments: tuple[Any, ...]) -> list[Any]:
         with torch.no_grad(), quiet():
@@ -171,9 +176,11 @@ def _try(run: Callable[[tuple[Any, ...]], list[Any]], inputs: tuple[Any, ...], n
 
 def _convert(converter: ModuleType, module: "ScriptModule",
              inputs: tuple[Any, ...]) -> "ExportedProgram":
-    """The exported program, for just the sizes of the inputs: the converter makes all dims dynamic,
-    through this function of its module."""
-    import unittest.mock  # with asyncio: it takes longer than most of picotorch
+    """Convert a module to an exported program with just the sizes of the inputs.
+
+    The converter makes all dims dynamic, through this function of its module.
+    """
+    import unittest.mock  # imports asyncio: slower than most of picotorch
 
     with unittest.mock.patch.object(converter, "_tree_map_with_path", lambda *arguments: None):
         return converter.TS2EPConverter(module, inputs).convert()
@@ -204,18 +211,18 @@ def _flat(value: Any) -> list[Any]:
 
 def _explained(error: Exception, module: "ScriptModule", converter: ModuleType, inputs: tuple[Any, ...],
                quantized: bool, name: str) -> Error:
-    """The error that a user sees for what the converter or the exporter raised."""
+    """Return the error that a user sees for what the converter or the exporter raised."""
     text = str(error)
     graph = _inlined(module)
     branches = _nodes(graph, "prim::If")
     if branches and re.search(r"branch|\bcond\b", text):
         return _different_branches(text, branches, name)
     if _nodes(graph, "prim::Print"):
-        return fail(NOT_SUPPORTED, "a print" + _place(_nodes(graph, "prim::Print")), name,
+        return fail(NOT_SUPPORTED, "a print" + _location(_nodes(graph, "prim::Print")), name,
                     remedy="take it out: programs have no text")
     if _nodes(graph, "prim::Loop") and "Loop" in text:
         return fail(NOT_SUPPORTED, "a loop whose number of rounds its values decide"
-                    + _place(_nodes(graph, "prim::Loop")), name,
+                    + _location(_nodes(graph, "prim::Loop")), name,
                     remedy="give the loop a fixed number of rounds, or run it around the program: "
                     "export the body and call execute for each round")
     if "Missing out variants" in text:
@@ -236,7 +243,7 @@ def _different_branches(text: str, branches: "list[Node]", name: str) -> Error:
         what = f"of {differ} {found[2]} and {found[3]}"
     return fail(
         NOT_SUPPORTED,
-        f"the branches of an if{_place(branches)} give tensors {what}: a program (.pte) states the "
+        f"the branches of an if{_location(branches)} give tensors {what}: a program (.pte) states the "
         "rank, the dtype and the largest sizes of every value, so both branches have to give the same",
         name,
         remedy="let both branches give the same shape and dtype (expand the smaller one, convert), or "
@@ -254,7 +261,7 @@ def _nodes(graph: "Graph", kind: str) -> "list[Node]":
     return list(graph.findAllNodes(kind, True))
 
 
-def _place(nodes: "list[Node]") -> str:
+def _location(nodes: "list[Node]") -> str:
     """Describe the line in the module's source of the first of some nodes."""
     lines = [line.strip() for line in nodes[0].sourceRange().splitlines()]
     file = re.search(r'File "([^"]*)", line (\d+)', nodes[0].sourceRange())
@@ -265,7 +272,7 @@ def _place(nodes: "list[Node]") -> str:
 
 
 def _unsupported(module: "ScriptModule", converter: ModuleType, inputs: tuple[Any, ...]) -> list[str]:
-    """The nodes that the converter does not know, as it tells."""
+    """Return the nodes that the converter does not support, by its report."""
     try:
         with quiet():
             text = converter.TS2EPConverter(module, inputs).explain(print_output=False)
@@ -279,7 +286,7 @@ def _first_line(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """The line of an error of torch that says what is wrong."""
+    """Return the line with the cause in an error of torch."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in reversed(lines):
         if re.match(r"(\w+)?(Error|Exception): ", line):

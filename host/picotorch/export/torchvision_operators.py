@@ -1,5 +1,6 @@
-"""Adds to torchvision's operators nms and roi_align what exporters need: forms with outputs, and a
-bound of the boxes that nms keeps, without which no memory is planned.
+"""Add to torchvision's operators nms and roi_align what exporters need.
+
+These are variants with outputs, and for nms a bound of the boxes: without it no memory is planned.
 """
 
 from collections.abc import Callable
@@ -18,8 +19,7 @@ _OPERATORS = {
 
 
 def register(torch: ModuleType) -> None:
-    """Registers it for those operators that something has defined, as torchvision does if it is
-    imported, once."""
+    """Register the variants of operators that are defined, as an import of torchvision does, once."""
     for name, schema in _OPERATORS.items():
         operator = getattr(torch.ops.torchvision, name, None)
         if operator is not None and "out" not in operator.overloads():

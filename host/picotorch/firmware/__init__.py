@@ -1,1 +1,1 @@
-"""Firmware with the kernels that models need: selective, native modules, MicroPython's own ports."""
+"""Build firmware with the kernels that models need: selective, native modules, upstream ports."""

@@ -1,12 +1,14 @@
-"""picotorch natmod --flash: kernels and models in the flash that a stock firmware leaves free, as UF2
-files, and a native module that calls the kernels there: of the heap it takes what the binding needs.
+"""Put kernels and models into the flash that a stock firmware leaves free: picotorch natmod --flash.
 
-The module knows size and checksum of its image and looks at them before its first call; the models'
-are in picotorch_models.py. What no check on the board can see is a firmware that kernels.uf2 has
-damaged, so the firmware's file is compared here.
+The results are UF2 files, and a native module that calls the kernels there. The heap has only the
+binding.
 
-A checkout builds kernels and module. A wheel brings those of nearly all operators, and only the models
-are added, without a compiler.
+The module stores size and checksum of its kernels in flash and checks them before its first call; those
+of the models are in picotorch_models.py. No check on the board can detect a firmware that kernels.uf2
+has damaged, so the firmware's file is compared here.
+
+A checkout builds kernels and module. A wheel contains those of nearly all operators, and only the
+models are added, without a compiler.
 """
 
 import re
@@ -32,9 +34,9 @@ from ..host.operators import (
     FEATURES,
     common_operators,
     in_words,
-    known_operators,
     needed_features,
     needed_operators,
+    supported_operators,
 )
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
@@ -63,22 +65,27 @@ def _at(address, size, crc):
 
 
 @dataclass(frozen=True)
-class Room:
-    """Flash of a board that its stock firmware leaves free: behind its own 324 KB (1.25), and before
-    the file system."""
+class FlashRegion:
+    """The flash of a board that its stock firmware leaves free.
+
+    It lies behind the firmware (324 KB in 1.25) and before the file system.
+    """
 
     arch: str
     start: int
     end: int
 
 
-BOARDS = {"RPI_PICO": Room("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 << 10))}
+BOARDS = {"RPI_PICO": FlashRegion("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 << 10))}
 
 
 @dataclass(frozen=True)
 class KernelsInFlash(Report):
-    """Files that were written. module: bytes of heap that the native module takes. kernels, free: bytes
-    of flash. frozen: bytes of the models there, by name."""
+    """Files that were written.
+
+    module: bytes of heap for the native module. kernels, free: bytes of flash. frozen: bytes of the
+    models there, by name.
+    """
 
     output: str
     board: str
@@ -94,52 +101,51 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
           firmware: Path | None, output: Path, optimize: Optimize = BALANCED) -> KernelsInFlash:
     """Write the files for a board into the folder output.
 
-    programs: those whose kernels are wanted, where there are none all but extra ones. models: for the
-    flash, by name. firmware: the UF2 file that is on the board. optimize: selects the
-    variants of convolutions.
+    programs: include only their kernels; without programs all but extra ones. models: for the flash, by
+    name. firmware: the UF2 file that is on the board. optimize: selects the variants of convolutions.
 
     Raises InvalidArgument for two models of one name, a file that is not a firmware of the board or a
-    file in the folder that would be replaced and is not ours,
-    MemoryAllocationFailed where the firmware, kernels and models do not fit, what native_module.make
-    raises, NotSupported for an image that the module would refuse, and without sources OperatorMissing
-    or NotSupported for a model that needs an extra kernel.
+    file in the folder that would be replaced and is not ours, MemoryAllocationFailed if the firmware,
+    kernels and models do not fit, the errors of native_module.make, NotSupported for a .ptm file that
+    the module would reject, and without sources OperatorMissing or NotSupported for a model that needs
+    an extra kernel.
     """
-    room, family = BOARDS[board], rp2.BOARDS[board].family
+    region, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
     _check_output(output, board)
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     opened = {name: open_program(data) for name, data in models}
-    native_module.check_ptms((room.arch,), programs | opened)
+    native_module.check_ptms((region.arch,), programs | opened)
     get = _make if selective.has_sources() else _prebuilt
     names, module, kernels = get(board, programs, opened, optimize)
-    start = room.start + _whole(len(kernels), SECTOR)
+    start = region.start + _whole(len(kernels), SECTOR)
     laid_out = _lay_out(models, start)
     end = max((address + len(data) for _, address, data in laid_out), default=start)
-    if end > room.end:
+    if end > region.end:
         remedy = (_in_firmware(board) if programs or not selective.has_sources() else
                   "name the models with --models: their kernels only are taken")
         raise fail(MEMORY_ALLOCATION_FAILED, "too large for the free flash", board,
-                   requested=end - room.start, available=room.end - room.start, remedy=remedy)
-    module_path = output / room.arch / native_module.MODULE
+                   requested=end - region.start, available=region.end - region.start, remedy=remedy)
+    module_path = output / region.arch / native_module.MODULE
     module_path.parent.mkdir(parents=True, exist_ok=True)
     write(module_path, module)
-    write(output / KERNELS, uf2.write({room.start: kernels}, family))
+    write(output / KERNELS, uf2.write({region.start: kernels}, family))
     extra = _write_models(laid_out, family, output)
-    free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
-    native_module.write_package(output, [room.arch], extra, {"file system": free})
+    free = rp2.FLASH + rp2.BOARDS[board].flash - region.end
+    native_module.write_package(output, [region.arch], extra, {"file system": free})
     return KernelsInFlash(str(output), board, list(programs), sorted(names),
                           native_module.heap_of(module_path), len(kernels),
-                          {name: len(data) for name, _, data in laid_out}, room.end - end)
+                          {name: len(data) for name, _, data in laid_out}, region.end - end)
 
 
 def _check_output(output: Path, board: str) -> None:
-    """Raises InvalidArgument for a file in the folder that build would replace, but did not write."""
+    """Raise InvalidArgument for a file in the folder that build would replace, but did not write."""
     native_module.check_package(output)
-    room = BOARDS[board]
-    native_module.check_ours(output / KERNELS, lambda data: _address(data, board) == room.start)
+    region = BOARDS[board]
+    native_module.check_ours(output / KERNELS, lambda data: _address(data, board) == region.start)
     native_module.check_ours(output / MODELS,
-                             lambda data: room.start < _address(data, board) < room.end)
+                             lambda data: region.start < _address(data, board) < region.end)
     head = _MODELS.partition("\n\n")[0].encode()
     native_module.check_ours(output / NAMES, lambda data: data.startswith(head))
 
@@ -155,7 +161,7 @@ def _address(file: bytes, board: str) -> int:
 
 def _make(board: str, programs: dict[str, Program],
           models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
-    """The names of the operators, the module and the kernels: it is built."""
+    """Return the names of the operators, the module and the kernels: it is built."""
     if programs:
         names, features = {*needed_operators(programs)}, needed_features(programs)
     else:
@@ -169,7 +175,7 @@ def _make(board: str, programs: dict[str, Program],
 
 def _prebuilt(board: str, programs: dict[str, Program],
               models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
-    """The same of a wheel, if it has all that programs and models need."""
+    """Return the wheel's names, module and kernels, if they suffice for the programs and models."""
     folder = native_module.BUILD / board
     if optimize.left_out or not (folder / KERNELS).is_file():
         selective.check_sources(board, "native module")
@@ -190,14 +196,17 @@ def _in_firmware(board: str) -> str:
 
 
 def operators_in_flash() -> set[str]:
-    """List all but those of kernels/extra, random numbers, bags of embeddings, histograms, unique
-    elements, nonzero_static, antialiased resizes and grid_sampler, which have no room."""
+    """List the operators whose kernels fit in flash.
+
+    Left out are those of kernels/extra, random numbers, bags of embeddings, histograms, unique
+    elements, nonzero_static, antialiased resizes and grid_sampler.
+    """
     too_large = re.compile("::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler")
     return {name for name in common_operators() if not too_large.search(name)}
 
 
 def check_firmware(file: bytes, board: str) -> None:
-    """Refuses a UF2 file of a firmware that reaches to where the kernels begin."""
+    """Refuse a UF2 file of a firmware that reaches to where the kernels begin."""
     blocks = list(uf2.read(file))
     if blocks[0].family != rp2.BOARDS[board].family or blocks[0].address != rp2.FLASH:
         raise fail(INVALID_ARGUMENT, f"is not a firmware for {board}", "--firmware")
@@ -214,7 +223,7 @@ def _whole(size: int, unit: int) -> int:
 
 
 def _lay_out(models: list[tuple[str, bytes]], address: int) -> list[tuple[str, int, bytes]]:
-    """(name, address, bytes) of each model."""
+    """Return (name, address, bytes) of each model."""
     laid_out = []
     for name, data in models:
         laid_out.append((name, address, data))
@@ -223,7 +232,7 @@ def _lay_out(models: list[tuple[str, bytes]], address: int) -> list[tuple[str, i
 
 
 def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: Path) -> list[str]:
-    """models.uf2 and picotorch_models.py; the names of what is to be copied into the file system."""
+    """Write models.uf2 and picotorch_models.py; return the names of the files for the file system."""
     flash, names = output / MODELS, output / NAMES
     if not laid_out:
         for path in (flash, names):
@@ -233,7 +242,7 @@ def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: P
     blob = bytearray()
     for _, address, data in laid_out:
         blob += bytes(address - start - len(blob)) + data
-    # Given names all at once: a model may be called like a function of the file
+    # Named all at once: a model may have the name of a function of the file
     names_of = "".join(f"{name}, " for name, _, _ in laid_out)
     lines = [f"{names_of.rstrip()} = (\n", *(
         f"    _at({address:#x}, {len(data)}, {zlib.crc32(data):#x}),\n"
@@ -245,7 +254,7 @@ def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: P
 
 def show_text(entry: KernelsInFlash) -> None:
     show.line(f"{entry.output}: for {rp2.BOARDS[entry.board].title}, kernels of "
-              f"{len(entry.operators)} of {len(known_operators())} operators")
+              f"{len(entry.operators)} of {len(supported_operators())} operators")
     show.table(["", "bytes>"], [
         ["kernels.uf2: in flash", entry.kernels],
         *([f"models.uf2: {name}", size] for name, size in entry.frozen.items()),

@@ -1,4 +1,4 @@
-"""Scripts for a board whose firmware has no compiler."""
+"""Compile scripts for a board whose firmware has no compiler."""
 
 import subprocess
 import tempfile

@@ -1,5 +1,7 @@
-"""picotorch natmod: the native module for stock MicroPython, with all kernels or those of some models,
-and beside it the runtime as bytecode and what mip and install.py need: a folder to copy to a board.
+"""Build the native module for stock MicroPython: picotorch natmod.
+
+The module has all kernels or those of some models. Beside it are the runtime as bytecode, package.json
+for mip and install.py: a folder to copy to a board.
 """
 
 import hashlib
@@ -24,9 +26,9 @@ from ..host.operators import (
     CONV_VARIANTS,
     FEATURES,
     common_operators,
-    known_operators,
     needed_features,
     needed_operators,
+    supported_operators,
 )
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
@@ -48,7 +50,7 @@ _UNSUPPORTED = {1: "32-bit x86", 3: "Armv6", 9: "Xtensa (ESP8266)", 10: "Xtensa 
 # .mpy 6.3, as sys.implementation._mpy has it. MicroPython loads native modules of its own version and
 # sub-version only; 1.23 was the first with these.
 MPY = 6 | 3 << 8
-RUNTIME = 34 * 1024  # bytes of heap that the runtime takes from a file system, all of it imported
+RUNTIME = 34 * 1024  # bytes of heap for the runtime, all of it imported from a file system
 HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
 # By what is in the path of an object in the linker's map; the first that fits.
 PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
@@ -58,21 +60,23 @@ PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization,
 TEXTS = "texts"
 FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit
 TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
-# Instructions of int8 ds_cnn in a small module, those in a fast one being 1, on a Cortex-M4F.
+# Instructions of int8 ds_cnn in a small module, relative to a fast one, on a Cortex-M4F.
 SMALL_TAKES = 3.7
-_TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
+_TEXTS_SIZE = 4  # bytes at the end of a module with the size of its texts
 
 
 def arches_for(number: int) -> list[str]:
-    """The architectures whose code runs on a core of that number, the fastest first."""
+    """Return the architectures whose code runs on a core of that number, the fastest first."""
     numbers = range(number, _THUMB.start - 1, -1) if number in _THUMB else (number,)
     return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.__getitem__,
                   reverse=True)
 
 
 def unsupported(number: int) -> str | None:
-    """Return the name of an architecture of that number for which neither a native module nor a
-    firmware with picotorch can be built, None for any other. 0 is a MicroPython without native code."""
+    """Return the name of an architecture for which nothing can be built, None for any other.
+
+    Neither a native module nor a firmware can be built for it. 0 is a MicroPython without native code.
+    """
     if not number or arches_for(number):
         return None
     return _UNSUPPORTED.get(number, f"number {number}")
@@ -80,30 +84,33 @@ def unsupported(number: int) -> str | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """The features of a module, of operators.FEATURES, and its size. small: errors have no texts, there
-    is no EventTracer, and the inner loops of int8 kernels are plain C."""
+    """The features of a module, of operators.FEATURES, and its size.
+
+    small: errors have no texts, there is no EventTracer, and the inner loops of int8 kernels are plain
+    C.
+    """
 
     features: frozenset[str] = frozenset({"programs"})
     small: bool = False
 
     @property
     def programs(self) -> bool:
-        """True if it takes .pte files."""
+        """Return True if it runs .pte files."""
         return "programs" in self.features
 
     @property
     def options(self) -> list[str]:
-        """The options of this kind for setup_picotorch.py."""
+        """Return the options of this kind for setup_picotorch.py."""
         return [*([] if self.programs else ["--images"]),
                 "--optimize", "size" if self.small else "speed"]
 
     def folder(self, arch: str) -> str:
-        """The name of the folder that the module of an architecture is built in."""
+        """Return the name of the folder that the module of an architecture is built in."""
         return arch if self.small else f"{arch}-fast"
 
 
 def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
-    """The module that takes what these are; .pte files where there are none."""
+    """Return the module that runs these programs; .pte files without programs."""
     features = needed_features(programs) - CONV_VARIANTS.keys()  # more code and temp memory: RAM, both
     if selective.only_ptms(programs):
         features -= {"programs"}
@@ -122,7 +129,7 @@ def _runs(program: Program, arch: str | None, small: bool) -> bool:
 
 
 def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:
-    """The architectures that run all of them. NotSupported for an image that none runs."""
+    """Return the architectures that run all programs. Raises NotSupported if none does."""
     found = tuple(arch for arch in ARCHES if runs(programs, arch, small))
     if not found:
         check_ptms(tuple(ARCHES), programs, small)
@@ -130,25 +137,28 @@ def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, .
 
 
 def runs(programs: dict[str, Program], arch: str | None, small: bool = False) -> bool:
-    """Tell if the module of an architecture runs all programs."""
+    """Return whether the module of an architecture runs all programs."""
     return all(_runs(program, arch, small) for program in programs.values())
 
 
 def runs_small(programs: dict[str, Program]) -> bool:
-    """Tell if a small module runs all programs."""
+    """Return whether a small module runs all programs."""
     return runs(programs, None, True)
 
 
 def is_small(programs: dict[str, Program], optimize: Optimize = BALANCED) -> bool:
-    """Return whether the module for these programs is small. If optimize leaves it open, it is with all
-    kernels, and for images that a small module runs: those have no weights packed for faster loops."""
+    """Return whether the module for these programs is small.
+
+    If optimize leaves it open, it is with all kernels, and for .ptm files that a small module runs:
+    they have no weights packed for faster loops.
+    """
     if optimize.small_module is not None:
         return optimize.small_module
     return not programs or selective.only_ptms(programs) and runs_small(programs)
 
 
 def check_ptms(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
-    """Raises NotSupported for an image that a module would refuse to run."""
+    """Raise NotSupported for a .ptm file that a module would reject."""
     for name, program in programs.items():
         wrong = [arch for arch in arches if not _runs(program, arch, small)]
         if wrong:
@@ -159,9 +169,11 @@ def check_ptms(arches: tuple[str, ...], programs: dict[str, Program], small: boo
 
 @dataclass(frozen=True)
 class NativeModule(Report):
-    """Modules that were built. takes: endings of the files that they run. modules, heap, parts: bytes
-    of the file, of the heap and of each part, by architecture. runtime: bytes of the runtime's
-    files."""
+    """Modules that were built.
+
+    takes: suffixes of the files that they run. modules, heap, parts: bytes of the file, of the heap and
+    of each part, by architecture. runtime: bytes of the runtime's files.
+    """
 
     output: str
     models: list[str]
@@ -178,11 +190,10 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
           small: bool = False) -> NativeModule:
     """Build the module for each architecture into OUTPUT/ARCH.
 
-    programs: link only the kernels that these need, and what reads files of their formats; all but
-    those of kernels/extra, for .pte files, where there are none. small: see Kind. Raises NotSupported
-    for an image that the module would refuse, InvalidArgument for an install.py in the folder that is
-    not ours, NotFound outside of picotorch's repository, OperatorMissing, Internal when the build
-    fails.
+    programs: link only the kernels that these need, and the readers of their formats; without programs
+    all but those of kernels/extra, for .pte files. small: see Kind. Raises NotSupported for a .ptm file
+    that the module would reject, InvalidArgument for an install.py in the folder that is not ours,
+    NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
     """
     check_ptms(arches, programs, small)
     check_package(output)
@@ -210,37 +221,43 @@ def _remedy(kind: Kind, is_selective: bool) -> str:
 
 
 def heap_of(module: Path) -> int:
-    """Bytes that MicroPython reads of a module, and so has in its heap: all but the texts of errors."""
+    """Return the bytes of a module that MicroPython loads into its heap: all but texts of errors."""
     data = module.read_bytes()
     return len(data) - int.from_bytes(data[-_TEXTS_SIZE:], "little")
 
 
 def features_of(behind: bytes) -> frozenset[str]:
-    """Read from `behind` which of operators.FEATURES a module has. These are its first bytes that
-    MicroPython does not read: link_mpy.py lists there the features that were left out."""
+    """Read from `behind` which of operators.FEATURES a module has.
+
+    These are its first bytes that MicroPython does not read: link_mpy.py lists there the features that
+    were left out.
+    """
     left_out = behind.partition(b"\0")[0].split()
     return frozenset(name for name, switch in FEATURES.items()
                      if switch.removeprefix("PT_NO_").encode() not in left_out)
 
 
 def features_of_file(module: Path) -> frozenset[str]:
+    """Read the features of a native module's file, see features_of."""
     return features_of(module.read_bytes()[heap_of(module):])
 
 
 def left_out(kind: Kind) -> set[str]:
-    """The runtime's files that such a module has no use for."""
+    """Return the runtime's files that such a module has no use for."""
     return {*(() if kind.programs else ("data", "delegates")), *(("tracer",) if kind.small else ())}
 
 
 def link(arch: str, names: Collection[str] | None, kind: Kind = Kind()) -> Path:
-    """The module of one architecture, with the kernels of these operators or with all; beside it
-    build/natmod/picotorch is made. Raises as make does."""
+    """Link the module of one architecture, with the kernels of these operators or with all.
+
+    build/natmod/picotorch is made beside it. Raises the errors of make.
+    """
     folder = kind.folder(arch)
     return make(arch, BUILD / folder if names is None else select(names, folder, kind), *kind.options)
 
 
 def select(names: Collection[str], name: str, kind: Kind) -> Path:
-    """A folder of that name for make, with a list of these operators, see selective.operator_file."""
+    """Return a folder of that name for make with a list of operators, see selective.operator_file."""
     text = selective.operator_file(names, kind.features)
     folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
     selective.write_changed(folder, {"operators.def": text})
@@ -248,8 +265,11 @@ def select(names: Collection[str], name: str, kind: Kind) -> Path:
 
 
 def make(arch: str, folder: Path, *options: str) -> Path:
-    """Builds the module into a folder of select, or where it is built with all kernels. options: of
-    setup_picotorch.py. NotFound outside of picotorch's repository, Internal when the build fails."""
+    """Build the module into a folder of select, or into the default one with all kernels.
+
+    options: of setup_picotorch.py. Raises NotFound outside of picotorch's repository, Internal when the
+    build fails.
+    """
     selective.check_sources(None, "native module", "call this in picotorch's repository; for a "
                             "Raspberry Pi Pico it is not needed: --flash RPI_PICO --frozen-model MODEL")
     with selective.locked(BUILD):
@@ -259,7 +279,7 @@ def make(arch: str, folder: Path, *options: str) -> Path:
 
 
 def _parts(map_file: Path) -> dict[str, int]:
-    """Bytes of machine code and constants by what they belong to, and of texts, as the linker says."""
+    """Return the bytes of machine code and constants by part, and of texts, from the linker."""
     found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
     for section, size, path in sections(map_file):
         part = next(part for folder, part in PARTS.items() if folder in path)
@@ -270,10 +290,12 @@ def _parts(map_file: Path) -> dict[str, int]:
 def write_package(output: Path, arches: Collection[str], extra: Iterable[str] = (),
                   flash: dict[str, int] | None = None, left_out: Iterable[str] = (),
                   remedy: str = FIRMWARE) -> None:
-    """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
-    with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
-    told of kernels in flash; left_out: modules of the runtime that the native module has no use for;
-    remedy: what install.py says where a board has no room."""
+    """Write the runtime, package.json of each architecture, and install.py beside the modules.
+
+    install.py has the sizes of what it copies. extra: files that go with the runtime; flash: the entry
+    of install.py for kernels in flash; left_out: modules of the runtime that the native module does not
+    use; remedy: the text of install.py for a board without room.
+    """
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
     for path in sorted((BUILD / "picotorch").glob("*.mpy")):
         if path.stem in left_out:
@@ -287,13 +309,13 @@ def write_package(output: Path, arches: Collection[str], extra: Iterable[str] = 
 
 
 def check_package(output: Path) -> None:
-    """Raises InvalidArgument for an install.py in the folder that write_package did not write."""
+    """Raise InvalidArgument for an install.py in the folder that write_package did not write."""
     title = INSTALL.read_bytes().splitlines()[0]
     check_ours(output / "install.py", lambda data: data.startswith(title))
 
 
 def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
-    """Raises InvalidArgument for a file that is there and is not ours, by its content."""
+    """Raise InvalidArgument for a file that is there and is not ours, by its content."""
     if path.exists() and not is_ours(read_file(path)):
         raise fail(INVALID_ARGUMENT, "is not a file that picotorch natmod wrote: it is not replaced",
                    str(path), remedy="move it, or name another folder with --output")
@@ -331,13 +353,13 @@ def _package(runtime: Iterable[str]) -> str:
 
 
 def _json_like(value: Mapping[Any, object]) -> str:
-    """A table as Python writes it, an entry a line."""
+    """Return a table as Python writes it, an entry a line."""
     lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
     return "{\n" + "".join(lines) + "}"
 
 
 def show_text(entry: NativeModule) -> None:
-    show.line(f"{entry.output}: kernels of {len(entry.operators)} of {len(known_operators())} "
+    show.line(f"{entry.output}: kernels of {len(entry.operators)} of {len(supported_operators())} "
               f"operators, for {' and '.join(entry.takes)} files")
     parts = entry.parts
     kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]

@@ -1,7 +1,7 @@
-"""picotorch firmware --board PYBV11: MicroPython's own firmware of a board with picotorch inside.
+"""Build MicroPython's own firmware of a board with picotorch: picotorch firmware --board PYBV11.
 
-The boards are those of port/upstream/boards.toml. What is built lies in build/upstream/BOARD/<digest of
-what is in it>, with the log of the port's make.
+The boards are those of port/upstream/boards.toml. Builds lie in build/upstream/BOARD/<digest of their
+content>, with the log of the port's make.
 """
 
 import functools
@@ -23,7 +23,7 @@ from ..host import child, quoting, show
 from ..host.elf import flash_bytes
 from ..host.files import write
 from ..host.frozen_models import MODULE, c_source
-from ..host.operators import known_operators, needed_operators
+from ..host.operators import needed_operators, supported_operators
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
 from ..host.sources import ROOT
@@ -43,7 +43,7 @@ _VERSION = "v1.25.0"
 
 @dataclass(frozen=True)
 class PortBoard:
-    """An entry of boards.toml, which says what is what."""
+    """An entry of boards.toml, which documents its keys."""
 
     name: str
     core: str
@@ -70,9 +70,10 @@ def _fields(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def tree_of(board: PortBoard) -> Path:
-    """The MicroPython tree from which it is built: MICROPYTHON_DIR, or get_micropython.py's.
+    """Return the MicroPython tree from which it is built: MICROPYTHON_DIR, or get_micropython.py's.
 
-    Raises NotFound where the submodules are not there that the board needs."""
+    Raises NotFound where the submodules are not there that the board needs.
+    """
     named = os.environ.get("MICROPYTHON_DIR")
     if board.submodules and not named:
         raise fail(NOT_FOUND, f"needs a MicroPython tree with its submodules ({_list(board)})",
@@ -95,7 +96,7 @@ def _list(board: PortBoard) -> str:
 
 
 def _how_to_get(board: PortBoard, tree: Path | None = None) -> str:
-    """tree: one that lacks something, which can be fetched if it is git's and has the port."""
+    """Return the remedy for an incomplete tree; it can be fetched if it is git's and has the port."""
     clone, folder = "", str(tree)
     if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
         folder = f"micropython-{_VERSION}"
@@ -146,7 +147,7 @@ def _have_mpy_cross(tree: Path, log: Path) -> None:
 
 
 def _run(command: Sequence[str], log: Path) -> bool:
-    """Runs it with its output in the log. True for success."""
+    """Run it with its output in the log. True for success."""
     with log.open("a") as file:
         return child.run(command, stdout=file, stderr=subprocess.STDOUT,
                          env=environment()).returncode == 0
@@ -169,8 +170,11 @@ def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
 
 @dataclass(frozen=True)
 class PortFirmware(Report):
-    """A firmware of MicroPython's port that was built. frozen: bytes of the models in its flash, by
-    name. flash: bytes that it takes; available: that there are, None if that is not known."""
+    """A firmware of MicroPython's port that was built.
+
+    frozen: bytes of the models in its flash, by name. flash: its bytes; available: the flash for it in
+    bytes, None if unknown.
+    """
 
     board: str
     port: str
@@ -188,12 +192,12 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
           arguments: tuple[str, ...] = ()) -> PortFirmware:
     """Build the firmware.
 
-    programs: link only the kernels that these need, by file name; all where there are none.
-    frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
-    those that the programs need. optimize: selects the variants of convolutions. arguments: for make,
-    besides those of boards.toml.
+    programs: link only the kernels that these need, by file name; all without programs. frozen: models
+    for its flash, by name. parts: those of picotorch.PARTS besides files, module and those that the
+    programs need. optimize: selects the variants of convolutions. arguments: for make, besides those of
+    boards.toml.
 
-    Raises NotFound without the sources or the tree, MemoryAllocationFailed where it does not fit,
+    Raises NotFound without the sources or the tree, MemoryAllocationFailed if it does not fit,
     OperatorMissing, Internal when the build fails.
     """
     selective.check_sources(name)
@@ -219,7 +223,7 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
     missing = ", ".join(path.name for path in outputs if not path.is_file())
     if missing:
         raise fail(INTERNAL, f"the port's make built no {missing}", name, remedy=f"see {log}")
-    names = needed_operators(programs) if programs else sorted(known_operators())
+    names = needed_operators(programs) if programs else sorted(supported_operators())
     return PortFirmware(name, board.port, list(programs), names, sorted(selected),
                         {name: len(data) for name, data in frozen}, [str(path) for path in outputs],
                         _flash(outputs[0]), board.flash and board.flash * 1024)
@@ -233,29 +237,29 @@ def _flash(path: Path) -> int:
 
 
 def _failure(board: PortBoard, log: Path, is_selective: bool) -> Error:
-    """The error that the log tells of."""
+    """Return the error that the log reports."""
     text = log.read_text(errors="replace")
     overflows = {region: int(count) for region, count in _OVERFLOW.findall(text)}
     if overflows:
-        told = " and ".join(f"{region} by {show.size(count)}" for region, count in overflows.items())
+        excess = " and ".join(f"{region} by {show.size(count)}" for region, count in overflows.items())
         remedy = ("fewer models, or a board with more flash" if is_selective else
                   "with --models only the kernels that some models need are linked")
-        return fail(MEMORY_ALLOCATION_FAILED, f"does not fit: overflows {told}", board.name,
+        return fail(MEMORY_ALLOCATION_FAILED, f"does not fit: overflows {excess}", board.name,
                     remedy=remedy)
     tail = " | ".join(text.splitlines()[-LOG_TAIL:])
     return fail(INTERNAL, f"make failed: {tail}", board.name, remedy=f"see {log}")
 
 
 def check(name: str, bare: bool, output: Path | None) -> None:
-    """Raises InvalidArgument for options that are of our own firmware only."""
-    for option, given in (("--bare", bare), ("--output", output is not None)):
-        if given:
+    """Raise InvalidArgument for options that are of our own firmware only."""
+    for option, is_passed in (("--bare", bare), ("--output", output is not None)):
+        if is_passed:
             raise fail(INVALID_ARGUMENT, f"{option} is not for MicroPython's own boards", name)
 
 
 def show_text(entry: PortFirmware) -> None:
     show.line(f"{entry.board}: MicroPython's port {entry.port}, kernels of "
-              f"{len(entry.operators)} of {len(known_operators())} operators")
+              f"{len(entry.operators)} of {len(supported_operators())} operators")
     available = f" of {show.size(entry.available)}" if entry.available else ""
     show.line(f"Flash: {show.size(entry.flash)}{available}")
     for name, size in entry.frozen.items():

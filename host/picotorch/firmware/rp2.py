@@ -1,5 +1,7 @@
-"""picotorch firmware --board RPI_PICO: MicroPython's port rp2 with picotorch inside, and models in the
-flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2).
+"""Build MicroPython's port rp2 with picotorch and models: picotorch firmware --board RPI_PICO.
+
+The models are in the flash behind the firmware. The result is a UF2 file, which the board's boot loader
+accepts (port/upstream/rp2).
 
 A checkout builds it with the kernels of the models. A wheel brings it with all kernels, and only the
 models are added, without a compiler.
@@ -19,7 +21,7 @@ from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUP
 
 from ..host import romfs, show, twin
 from ..host.files import check_output, write
-from ..host.operators import known_operators, needed_operators
+from ..host.operators import needed_operators, supported_operators
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
 from ..host.sources import ROOT
@@ -28,13 +30,15 @@ from . import selective, uf2
 PORT = ROOT / "port" / "upstream" / "rp2"
 BUILD = ROOT / "build" / "rp2"
 FLASH = 0x10000000
-PARTS = ("files", "module", "tracer")  # of the runtime that scripts may want, whatever the models need
+PARTS = ("files", "module", "tracer")  # of the runtime, included for scripts
 
 
 @dataclass(frozen=True)
 class Chip:
-    """Facts that the board's files lack: machine is MicroPython's name of the board, family that of
-    UF2 files, flash the bytes there are."""
+    """Facts that the board's files lack.
+
+    machine: MicroPython's name of the board. family: number of its UF2 files. flash: size in bytes.
+    """
 
     title: str
     machine: str
@@ -52,7 +56,7 @@ BOARDS = {
 
 
 def board_of(machine: str) -> str | None:
-    """The board that MicroPython calls so; None for others, such as a Pico W."""
+    """Return the board that MicroPython calls so; None for others, such as a Pico W."""
     return next((name for name, chip in BOARDS.items() if chip.machine == machine), None)
 
 
@@ -75,8 +79,10 @@ def layout(board: str) -> Layout:
 
 @dataclass(frozen=True)
 class PicoFirmware(Report):
-    """A firmware that was written, with the bytes of flash that its parts have, and those that there
-    are for them. replaced: there was a file of the default name."""
+    """A firmware that was written, with the bytes of flash that each part uses and has.
+
+    replaced: there was a file of the default name.
+    """
 
     board: str
     models: list[str]
@@ -93,6 +99,7 @@ class PicoFirmware(Report):
 
 
 def default_output(board: str, models: Collection[Any]) -> Path:
+    """Return the default path of a board's firmware."""
     if not selective.has_sources():
         return Path(f"{board}.uf2")
     return BUILD / f"{board}{'-selected' if models else ''}.uf2"
@@ -101,14 +108,15 @@ def default_output(board: str, models: Collection[Any]) -> Path:
 def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
           output: Path | None = None, parts: tuple[str, ...] = (),
           optimize: Optimize = BALANCED) -> PicoFirmware:
-    """Write the firmware of a board: with the kernels and parts of the runtime that the programs need,
-    all of them where there are none and where there are no sources, and their files as /rom/<name>.
-    Both have the same keys, paths. output: by default default_output. optimize: selects the variants of
-    convolutions.
+    """Write the firmware of a board, with the programs as /rom/<name>.
 
-    Raises NotSupported for an image that the board would refuse, NotFound where there are neither
-    sources nor a firmware, what selective.make raises, OperatorMissing, and
-    MemoryAllocationFailed where the flash is too small.
+    It has the kernels and parts of the runtime that the programs need; all of them without programs or
+    without sources. `programs` and `files` have the same keys, paths. output: by default
+    default_output. optimize: selects the variants of convolutions.
+
+    Raises NotSupported for a .ptm file that the board would reject, NotFound without sources and
+    without a firmware, the errors of selective.make, OperatorMissing, and MemoryAllocationFailed if the
+    flash is too small.
     """
     if optimize.left_out:
         selective.check_sources(board)
@@ -123,21 +131,21 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
     if programs and has_sources:
         names, selected = needed, {*selective.needed_parts(programs), *PARTS, *parts}
     else:
-        names, selected = sorted(known_operators()), {name for name, _ in ALL_PARTS}
+        names, selected = sorted(supported_operators()), {name for name, _ in ALL_PARTS}
     firmware = (_make(board, programs, selected, optimize, output.with_suffix(".elf")) if has_sources
                 else _prebuilt(board))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     write(output, pack(board, firmware, files))
-    places = layout(board)
+    division = layout(board)
     return PicoFirmware(board, list(programs), str(output), names, sorted(selected), sorted(files),
-                        len(firmware), places.firmware, len(romfs.build(files)), places.romfs,
-                        places.filesystem, is_replaced)
+                        len(firmware), division.firmware, len(romfs.build(files)), division.romfs,
+                        division.filesystem, is_replaced)
 
 
 def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: Optimize,
           elf: Path) -> bytes:
-    """Builds the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
+    """Build the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
     check_output(elf, make_folder=True)
     folder = BUILD / board / ("selected" if programs else "")
     with selective.locked(BUILD / board):
@@ -151,7 +159,7 @@ def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: O
 
 
 def _prebuilt(board: str) -> bytes:
-    """The firmware with all kernels that a wheel brings."""
+    """Return the firmware with all kernels that a wheel brings."""
     path = BUILD / board / "firmware.bin"
     if not path.is_file():
         selective.check_sources(board)
@@ -159,7 +167,10 @@ def _prebuilt(board: str) -> bytes:
 
 
 def _on_board(models: dict[str, bytes]) -> dict[str, bytes]:
-    """The models by the names that they have on the board. InvalidArgument where two have the same."""
+    """Return the models by the names that they have on the board.
+
+    InvalidArgument where two have the same.
+    """
     files = {Path(path).name: file for path, file in models.items()}
     if len(files) < len(models):
         raise fail(INVALID_ARGUMENT, "two models have the same file name", ", ".join(models),
@@ -168,7 +179,7 @@ def _on_board(models: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def check_ptms(board: str, models: dict[str, bytes]) -> None:
-    """Raises NotSupported for an image without the weights that the board's kernels take."""
+    """Raise NotSupported for a .ptm file without the weights that the board's kernels need."""
     core = BOARDS[board].core
     for name, data in models.items():
         if not twin.runs_on(data, CORES[core]):
@@ -177,8 +188,10 @@ def check_ptms(board: str, models: dict[str, bytes]) -> None:
 
 
 def pack(board: str, firmware: bytes, files: dict[str, bytes]) -> bytes:
-    """Return the UF2 file of a firmware, and of files in the ROMFS partition. Raises
-    MemoryAllocationFailed where the flash is too small."""
+    """Return the UF2 file of a firmware, and of files in the ROMFS partition.
+
+    Raises MemoryAllocationFailed where the flash is too small.
+    """
     parts = layout(board)
     image = romfs.build(files)
     _check_fits("the firmware", len(firmware), parts.firmware, board,
@@ -197,13 +210,13 @@ def _check_fits(what: str, size: int, available: int, board: str, remedy: str) -
 
 def show_text(entry: PicoFirmware) -> None:
     show.line(f"{entry.firmware}: {BOARDS[entry.board].title}, kernels of "
-              f"{len(entry.operators)} of {len(known_operators())} operators"
+              f"{len(entry.operators)} of {len(supported_operators())} operators"
               + (" (an older file was replaced)" if entry.replaced else ""))
     show.heading("Flash")
     show.table(["", "bytes>", "of>", "free>"], [
-        [what, size, room, room - size]
-        for what, size, room in (("firmware", entry.flash, entry.flash_size),
-                                 ("models, in ROMFS", entry.romfs, entry.romfs_size))
+        [what, size, available, available - size]
+        for what, size, available in (("firmware", entry.flash, entry.flash_size),
+                                      ("models, in ROMFS", entry.romfs, entry.romfs_size))
     ] + [["file system", "", entry.filesystem, ""]])
     for name in entry.files:
         show.line(f"On the board: /rom/{name}")

@@ -1,5 +1,6 @@
-"""picotorch firmware: the firmware of a board with only the kernels that some models need, and with
-only those parts of the runtime, of the ones that a firmware may be built without.
+"""Build the firmware of a board with only the kernels and parts that some models need.
+
+The parts are those of the runtime that a firmware may be built without.
 
 The operators keep their numbers, so the pool of a loaded method has the same bytes as with all
 kernels. A model with another operator is refused on the board, by the operator's name.
@@ -26,10 +27,10 @@ from ..host.elf import flash_bytes
 from ..host.files import check_output, write
 from ..host.operators import (
     FEATURES,
-    known_operators,
     methods_of,
     needed_features,
     needed_operators,
+    supported_operators,
 )
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
@@ -43,8 +44,8 @@ SETUP = ROOT / "tools" / "setup_picotorch.py"
 
 
 def operator_file(names: Collection[str], features: Collection[str] = ("programs",)) -> str:
-    """The text of an operators.def with these operators and those of FEATURES only."""
-    kept = sorted((operator for name, operator in known_operators().items() if name in names),
+    """Return the text of an operators.def with only these operators and FEATURES."""
+    kept = sorted((operator for name, operator in supported_operators().items() if name in names),
                   key=lambda operator: operator.name.encode())
     features = {*features, *(operator.subject for operator in kept if operator.subject)}
     lines = ["// The operators of a selective build, see kernels/core/registry/registry.c."]
@@ -61,12 +62,12 @@ def selection(programs: dict[str, Program], optimize: Optimize = BALANCED) -> st
 
 
 def only_ptms(programs: dict[str, Program]) -> bool:
-    """True where there are programs, and each is an image."""
+    """Return whether there are programs, and each is a .ptm file."""
     return bool(programs) and all(twin.is_ptm(program.loader.buffer) for program in programs.values())
 
 
 def needed_parts(programs: dict[str, Program]) -> set[str]:
-    """The parts of picotorch.PARTS without which a method of these programs cannot be loaded."""
+    """Return the parts of picotorch.PARTS without which a method of these programs cannot be loaded."""
     metas = [meta for program in programs.values() for meta in methods_of(program)]
     parts = set()
     if any(meta.num_backends() for meta in metas):
@@ -78,14 +79,17 @@ def needed_parts(programs: dict[str, Program]) -> set[str]:
 
 
 def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> str:
-    """The text of a manifest.py that is another one with these parts only."""
+    """Return the text of a manifest.py that is another one with these parts only."""
     return f'include({quoting.python(str(path))}, parts="{" ".join(sorted(parts))}")\n'
 
 
 @dataclass(frozen=True)
 class Firmware(Report):
-    """A firmware that was built. backends: those that its models need. flash: bytes of the whole;
-    kernels: see flash_of_operators."""
+    """A firmware that was built.
+
+    backends: the backends that its models need. flash: bytes of the whole; kernels: see
+    flash_of_operators.
+    """
 
     board: str
     models: list[str]
@@ -98,6 +102,7 @@ class Firmware(Report):
 
 
 def default_output(board: str, bare: bool = False) -> Path:
+    """Return the default path of a board's selective firmware."""
     return emulator.selected_path(board, bare)
 
 
@@ -105,10 +110,10 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
           parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> Firmware:
     """Build the firmware, `bare` without MicroPython. The steps of the build are printed on stderr.
 
-    parts: those of picotorch.PARTS that it has besides the ones that the programs need. optimize:
-    selects the variants of convolutions.
+    parts: further ones of picotorch.PARTS, which the programs do not need. optimize: selects the
+    variants of convolutions.
 
-    Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
+    Raises NotFound outside of picotorch's repository, AccessFailed if the output cannot be written,
     OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
     """
     check_sources(board)
@@ -137,7 +142,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
 
 
 def _backends(programs: dict[str, Program]) -> list[str]:
-    """Names of the backends that delegates of the programs need."""
+    """Return the names of the backends that delegates of the programs need."""
     return sorted({name for program in programs.values() for meta in methods_of(program)
                    for name in meta.backend_names()})
 
@@ -149,7 +154,7 @@ def has_sources() -> bool:
 
 def check_sources(board: str | None, what: str = "firmware",
                   remedy: str = "call this in picotorch's repository") -> None:
-    """Raises NotFound outside of picotorch's repository."""
+    """Raise NotFound outside of picotorch's repository."""
     if not has_sources():
         raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board, remedy=remedy)
 
@@ -161,7 +166,7 @@ def _digest(files: dict[str, str]) -> str:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and allow one build in it at a time."""
-    import fcntl  # not on Windows, where there is no firmware to build either
+    import fcntl  # not on Windows, where no firmware is built
 
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
@@ -170,8 +175,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_changed(folder: Path, files: dict[str, str]) -> None:
-    """Writes those texts into a folder, which it makes, that are not there already: what is made of
-    the others stays as it is."""
+    """Write texts that differ from the files of a folder, which it makes.
+
+    Files with the same text keep their times, so that their outputs are not rebuilt.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = folder / name
@@ -180,14 +187,18 @@ def write_changed(folder: Path, files: dict[str, str]) -> None:
 
 
 def make(board: str, step: list[str], folder: Path | None) -> None:
-    """Builds a board's firmware of what a folder selects. MemoryAllocationFailed where it is too large,
-    Internal where that fails otherwise."""
+    """Build a board's firmware from the selection in a folder.
+
+    Raises MemoryAllocationFailed if it is too large, Internal if the build fails otherwise.
+    """
     set_up([*step, "--board", board], folder, board)
 
 
 def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firmware") -> None:
-    """Does a step of setup_picotorch.py with what a folder selects. MemoryAllocationFailed where the
-    linker found no room, Internal where that fails otherwise."""
+    """Do a step of setup_picotorch.py with the selection in a folder.
+
+    Raises MemoryAllocationFailed if the linker found no room, Internal if the step fails otherwise.
+    """
     selection = [] if folder is None else ["--selection", quoting.make(folder)]
     done = child.run([sys.executable, str(SETUP), *step, *selection], stdout=STDERR,
                      stderr=subprocess.PIPE)
@@ -205,7 +216,7 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
 
 def show_text(entry: Firmware) -> None:
     show.line(f"{entry.firmware}: {entry.board}, kernels of {len(entry.operators)} of "
-              f"{len(known_operators())} operators")
+              f"{len(supported_operators())} operators")
     show.heading("Flash")
     show.table(["", "bytes>"], [*flash_rows([entry.kernels]), ["whole firmware", entry.flash]])
     if entry.parts:

@@ -1,5 +1,8 @@
-"""UF2 files, which the boot loaders of RP2040 and RP2350 take: 512-byte blocks, each with 256 bytes of
-flash, their address, and the family of the chip that they are for."""
+"""Read and write UF2 files, which the boot loaders of RP2040 and RP2350 accept.
+
+A file consists of 512-byte blocks, each with 256 bytes of flash, their address, and the family of the
+chip.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -13,7 +16,7 @@ _HEADER = "<8I"
 _MAGIC, _MAGIC_2, _MAGIC_END = 0x0A324655, 0x9E5D5157, 0x0AB16F30
 _HAS_FAMILY = 0x2000
 _LARGEST = BLOCK - 32 - 4  # bytes of flash in a block
-# Of one block before those of an RP2350, by which pico-sdk gets around its erratum E10
+# Family of the block before an RP2350's, pico-sdk's workaround of erratum E10
 ABSOLUTE = 0xE48BFF57
 
 
@@ -27,8 +30,10 @@ class Block:
 
 
 def write(parts: dict[int, bytes], family: int) -> bytes:
-    """A UF2 file of {address: bytes}; the addresses are multiples of 256, and what is left of the last
-    page of a part is filled with 0xff, as erased flash is."""
+    """Return a UF2 file of {address: bytes}; the addresses are multiples of 256.
+
+    The rest of the last page of a part is filled with 0xff, as erased flash is.
+    """
     pages = [(address + at, data[at:at + DATA].ljust(DATA, b"\xff"))
              for address, data in sorted(parts.items()) for at in range(0, len(data), DATA)]
     blocks = []
@@ -40,11 +45,13 @@ def write(parts: dict[int, bytes], family: int) -> bytes:
 
 
 def read(file: bytes) -> Iterator[Block]:
-    """The blocks of a UF2 file, which may be several, one behind the other. InvalidArgument where it is
-    none, or not all of it is there."""
+    """Return the blocks of a UF2 file, or of several, one behind the other.
+
+    Raises InvalidArgument for another or an incomplete file.
+    """
     if not file or len(file) % BLOCK:
         raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are not a UF2 file")
-    expected, of = 0, None  # what the next block says: its number, and of how many; None: of any
+    expected, of = 0, None  # number of the next block, and the count; None: any
     for number, at in enumerate(range(0, len(file), BLOCK)):
         magic, magic_2, flags, address, size, index, count, family = struct.unpack_from(
             _HEADER, file, at)

@@ -1,1 +1,1 @@
-"""The host twin: CPython on the same loader and kernels."""
+"""Run programs on the host twin: CPython with the same loader and kernels."""

@@ -1,6 +1,6 @@
 """Add to picotorch what only computers have: arrays of numpy, tensors of torch, threads, dir().
 
-The modules at the top of picotorch are the same files on boards, and the binding `_picotorch` knows
+The modules at the top of picotorch are the same files on boards, and the binding `_picotorch` supports
 neither numpy nor torch. `import picotorch` calls adapt(), which imports neither of the two.
 """
 
@@ -17,8 +17,10 @@ from picotorch.tensor import Tensor
 
 
 def adapt(package: dict[str, Any]) -> None:
-    """Add the methods below to Tensor, Method and FileDataLoader, and the names of PARTS to dir() and
-    import *. package: the namespace of picotorch."""
+    """Add the methods below to Tensor, Method and FileDataLoader, and the names of PARTS to dir().
+
+    `import *` imports these names, too. package: the namespace of picotorch.
+    """
     for name, (subject, remedy) in _WRONG.items():
         setattr(Tensor, name, _named_errors(getattr(Tensor, name), subject, remedy))
     _add(Tensor, numpy=numpy, __array__=__array__)
@@ -42,8 +44,11 @@ def _add(cls: type, **functions: Callable[..., Any]) -> None:
 
 
 def numpy(self: Tensor) -> Any:
-    """Return the numbers as an array of numpy on the memory of the Tensor, in logical order whatever
-    the dim order; those of bfloat16 as their bits (uint16). `copy` before keeps them."""
+    """Return the numbers as an array of numpy on the memory of the Tensor.
+
+    The array has the logical order whatever the dim order; bfloat16 is returned as bits (uint16). Call
+    `copy` to keep the values.
+    """
     import numpy as np
 
     from .tensors import numpy_dtype
@@ -70,7 +75,7 @@ _WRONG = {"__getitem__": ("index", "give an int, or one for each dim"),
 
 
 def _named_errors(function: Callable[..., Any], subject: str, remedy: str) -> Callable[..., Any]:
-    """A method of Tensor that raises InvalidArgument for arguments of wrong types or values."""
+    """Return a method of Tensor that raises InvalidArgument for arguments of wrong types or values."""
 
     @functools.wraps(function)
     def checked(self: Tensor, *arguments: Any, **named: Any) -> Any:
@@ -90,8 +95,10 @@ def _named_errors(function: Callable[..., Any], subject: str, remedy: str) -> Ca
 
 
 def as_inputs(self: Method, values: Sequence[Any]) -> list[Any]:
-    """Return the inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
-    picotorch.runtime checks them; all others as they are."""
+    """Return the inputs of a Module, with arrays of numpy and tensors of torch converted to Tensors.
+
+    They are checked as picotorch.runtime checks them; other inputs are returned as they are.
+    """
     from .inputs import check_count
 
     check_count(self.method_meta(), values)
@@ -99,8 +106,7 @@ def as_inputs(self: Method, values: Sequence[Any]) -> list[Any]:
 
 
 def as_input(self: Method, value: Any, index: int) -> Any:
-    """Return an array as a Tensor, or as the number with which the program was exported; all else as
-    it is."""
+    """Return an array as a Tensor, or as the exported number; anything else as it is."""
     if not _is_array(value):
         return value
     from .inputs import checked_input
@@ -112,8 +118,10 @@ def as_input(self: Method, value: Any, index: int) -> Any:
 
 
 def _is_array(value: Any) -> bool:
-    """True for an array of numpy, a tensor of torch and the like; not for a class, nor a Tensor, whose
-    sizes set_input takes itself."""
+    """Return True for an array of numpy, a tensor of torch and the like.
+
+    False for a class and for a Tensor, whose sizes set_input reads itself.
+    """
     return hasattr(value, "__array__") and not isinstance(value, (type, Tensor))
 
 
@@ -132,8 +140,10 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _without_devices(function: Callable[..., Any]) -> Callable[..., None]:
-    """A constructor that raises NotSupported for a FIFO, a device or a socket: to open one may take
-    forever."""
+    """Wrap a constructor so that it raises NotSupported for a FIFO, a device or a socket.
+
+    To open one may take forever.
+    """
 
     @functools.wraps(function)
     def checked(self: FileDataLoader, path: Any, *arguments: Any, **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""Memories that start at a multiple of 16 bytes, as a linker places a board's."""
+"""Allocate memories that start at a multiple of 16 bytes, as a linker places a board's."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ ALIGNMENT = 16
 
 
 def aligned(size: int) -> memoryview:
-    """`size` zero bytes."""
+    """Allocate `size` zero bytes."""
     storage = np.zeros(size + ALIGNMENT, np.uint8)
     start = -storage.ctypes.data % ALIGNMENT
     return storage[start : start + size].data
 
 
 def aligned_copy(data: "ReadableBuffer") -> memoryview:
-    """The bytes of a buffer."""
+    """Return the bytes of a buffer."""
     source = memoryview(data).cast("B")
     copy = aligned(source.nbytes)
     copy[:] = source

@@ -1,8 +1,9 @@
-"""Values that take long to find and are always the same for the same files, kept from one call to the
-next: $XDG_CACHE_HOME/picotorch, ~/.cache/picotorch where that is not set.
+"""Cache values that take long to compute and are always the same for the same files.
+
+The folder is $XDG_CACHE_HOME/picotorch, or ~/.cache/picotorch if that is not set.
 
 A value is JSON in a file of its own, behind a line with its hash; the file is named by a hash of all
-that the value depends on. The folder may be removed at any time; a file that is damaged is made again.
+inputs of the value. The folder may be removed at any time; a damaged file is made again.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from picotorch.errors import Error
 
 from .files import write
 
-MOST = 200  # files, of up to 300 KB; the oldest go
+MAX_FILES = 200  # files, of up to 300 KB; the oldest go
 
 
 def folder() -> Path:
@@ -27,8 +28,10 @@ def folder() -> Path:
 
 
 def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> Any:
-    """Return the value that `find` found for these parts, here or in an earlier call. None is not
-    kept. what: the kind of value, a word."""
+    """Return the value that `find` found for these parts, here or in an earlier call.
+
+    None is not kept. what: the kind of value, a word.
+    """
     file = _file_of(what, parts)
     with contextlib.suppress(OSError):
         digest, _, text = file.read_bytes().partition(b"\n")
@@ -36,7 +39,7 @@ def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> An
             return json.loads(text)
     value = find()
     if value is not None:
-        with contextlib.suppress(OSError, Error):  # a folder that nobody can write: find it again
+        with contextlib.suppress(OSError, Error):  # a read-only folder: compute it again
             _keep(file, json.dumps(value).encode())
     return value
 
@@ -55,6 +58,6 @@ def _file_of(what: str, parts: Iterable[bytes]) -> Path:
 def _keep(file: Path, text: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     files = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(len(files) - MOST + 1, 0)]:
+    for path in files[: max(len(files) - MAX_FILES + 1, 0)]:
         path.unlink(missing_ok=True)
     write(file, _digest(text) + b"\n" + text)

@@ -27,10 +27,10 @@ def kill_group(process: subprocess.Popen[Any]) -> None:
 @contextlib.contextmanager
 def started(command: Sequence[str], end: Callable[[subprocess.Popen[Any]], None] = _kill,
             **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Give the process of a command; when the block ends, end it.
+    """Start a command, give its process, and end it when the block ends.
 
-    end: ends it and waits for it, kills it by default; options: as subprocess.Popen takes them. Raises
-    OSError where the program does not start.
+    end: ends it and waits for it, kills it by default; options: of subprocess.Popen. Raises OSError if
+    the program does not start.
     """
     with contextlib.ExitStack() as stack:
         with _held_signals():  # Popen leaves its process alone when it is interrupted
@@ -40,10 +40,11 @@ def started(command: Sequence[str], end: Callable[[subprocess.Popen[Any]], None]
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[Any]:
-    """Run a command that starts others, make for instance, without input. ctrl-C and SIGTERM end all
-    of them.
+    """Run a command that starts others, make for instance, without input.
 
-    options: as subprocess.Popen takes them. Raises OSError where the program does not start.
+    ctrl-C and SIGTERM end all of them.
+
+    options: of subprocess.Popen. Raises OSError if the program does not start.
     """
     with started(command, _end_group, stdin=subprocess.DEVNULL, process_group=0, **options) as process:
         output, errors = process.communicate()
@@ -51,8 +52,10 @@ def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[A
 
 
 def _end_group(process: subprocess.Popen[Any]) -> None:
-    """End what a process started where it did not end itself: make and compilers remove what they have
-    begun to write, if they are given the time."""
+    """End a process and its children if it did not end itself.
+
+    make and compilers remove unfinished files if they get the time.
+    """
     if process.returncode is not None:
         return
     end = time.monotonic() + _TIMEOUT
@@ -69,7 +72,7 @@ def _end_group(process: subprocess.Popen[Any]) -> None:
 
 @contextlib.contextmanager
 def _held_signals() -> Iterator[None]:
-    """Hold ctrl-C and SIGTERM back until the block ends. Only the main thread gets them."""
+    """Defer ctrl-C and SIGTERM until the block ends; only the main thread receives them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

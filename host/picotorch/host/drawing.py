@@ -1,4 +1,4 @@
-"""Drawings as files: SVG, and PNG by resvg."""
+"""Write drawings to files: SVG, and PNG by resvg."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ _SCALE = 2  # pixels of a PNG for one of the SVG
 
 
 def write_drawing(path: Path, svg: str) -> None:
-    """Write a drawing as the kind of file that its name ends in."""
+    """Write a drawing in the format of the file's suffix."""
     write(path, _png(svg) if is_png(path) else svg)
 
 
 def is_png(path: Path) -> bool:
-    """True for the name of a PNG file."""
+    """Return True for the name of a PNG file."""
     return path.suffix.lower() == ".png"
 
 

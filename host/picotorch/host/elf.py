@@ -9,7 +9,7 @@ _SECTION_HEADER = struct.Struct("<IIIIIIIIII")
 
 
 def flash_bytes(path: Path) -> int:
-    """Bytes that a 32-bit little-endian ELF file puts into memory before it starts.
+    """Return the bytes that a 32-bit little-endian ELF file puts into memory before it starts.
 
     Raises ValueError for another kind of file.
     """
@@ -17,12 +17,12 @@ def flash_bytes(path: Path) -> int:
 
 
 def flash_end(path: Path) -> int:
-    """The address behind the last of these bytes. Raises ValueError."""
+    """Return the address behind the last of these bytes. Raises ValueError."""
     return max(address + size for address, size in _loaded(path))
 
 
 def section_bytes(path: Path, names: list[str]) -> int:
-    """Bytes of the sections of these names. Raises ValueError."""
+    """Return the bytes of the sections of these names. Raises ValueError."""
     data = _read(path)
     (start,) = struct.unpack_from("<I", data, 32)
     size, count, strings = struct.unpack_from("<HHH", data, 46)
@@ -40,7 +40,7 @@ def _read(path: Path) -> bytes:
 
 
 def _loaded(path: Path) -> list[tuple[int, int]]:
-    """(address, bytes) of each part."""
+    """Return (address, bytes) of each part."""
     data = _read(path)
     (start,) = struct.unpack_from("<I", data, 28)
     size, count = struct.unpack_from("<HH", data, 42)

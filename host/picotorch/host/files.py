@@ -47,7 +47,7 @@ def name(error: Error, path: Path | str) -> None:
 
 @contextlib.contextmanager
 def about(path: Path | str) -> Iterator[None]:
-    """Have the errors of the block name a file."""
+    """Add the name of a file to the errors of the block."""
     try:
         yield
     except Error as error:
@@ -81,23 +81,28 @@ def _check_kind(path: Path | str, remedy: str) -> None:
 
 
 def check_input(path: Path | str) -> None:
-    """Raise AccessFailed for a missing file or a folder, NotSupported for a FIFO, a device or a socket,
-    which may never end or never begin."""
+    """Check an input file.
+
+    Raises AccessFailed for a missing file or a folder, NotSupported for a FIFO, a device or a socket,
+    which may never end or never begin.
+    """
     with _named(path):
         _check_kind(path, "copy what it gives into a file first")
 
 
 @contextlib.contextmanager
 def reading(path: Path | str) -> Iterator[BinaryIO]:
-    """Give the open file. Raises what check_input raises, and AccessFailed for a read that fails."""
+    """Open a file to read. Raises the errors of check_input, and AccessFailed for a failing read."""
     check_input(path)
     with _named(path), open(path, "rb") as file:
         yield file
 
 
 def read_file(path: Path | str) -> bytes:
-    """Return the bytes of a file. Raises what reading() raises; NotSupported for a file that is too
-    large for any use."""
+    """Return the bytes of a file.
+
+    Raises what reading() raises; NotSupported for a file that is too large for any use.
+    """
     with reading(path) as file:
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
@@ -135,9 +140,10 @@ def _part_of(path: str) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path | str) -> Iterator[BinaryIO]:
-    """Give an open file that gets the name `path` when the block ends without an error.
+    """Open a file that gets the name `path` when the block ends without an error.
 
-    Raises AccessFailed, NotSupported."""
+    Raises AccessFailed, NotSupported.
+    """
     check_output(path)
     target = os.path.realpath(path)
     with _named(path):
@@ -153,7 +159,7 @@ def writing(path: Path | str) -> Iterator[BinaryIO]:
 
 
 def _mode_of(path: Path | str, new: int = 0o666) -> int:
-    """Return the rights of the file that is replaced, or those of a new one."""
+    """Return the rights of the file that is replaced, or of a new one."""
     if os.path.exists(path):
         return stat.S_IMODE(os.stat(path).st_mode)
     mask = os.umask(0)
@@ -169,9 +175,10 @@ def write(path: Path | str, data: bytes | str) -> None:
 
 @contextlib.contextmanager
 def making(folder: Path | str) -> Iterator[Path]:
-    """Give a new folder that gets the name `folder` when the block ends without an error.
+    """Make a folder that gets the name `folder` when the block ends without an error.
 
-    Raises AccessFailed, also if there is something of this name."""
+    Raises AccessFailed, also if there is something of this name.
+    """
     folder = Path(os.path.abspath(folder))
     with _named(folder):
         if os.path.lexists(folder):

@@ -1,5 +1,6 @@
-"""Models in a firmware's flash: a C file with the MicroPython module `picotorch_models`, in which each
-is a memoryview of its bytes where they lie.
+"""Write models for a firmware's flash: a C file with the MicroPython module `picotorch_models`.
+
+Each model is a memoryview of its bytes in place.
 
     import picotorch, picotorch_models
     picotorch.Module(picotorch_models.ds_cnn)
@@ -54,7 +55,10 @@ def name_of(path: Path) -> str:
 
 
 def parse(text: str) -> tuple[str, Path]:
-    """Name and path of "NAME=PATH" or "PATH". Raises ValueError for a name that is no identifier."""
+    """Return the name and path of "NAME=PATH" or "PATH".
+
+    Raises ValueError for a name that is no identifier.
+    """
     name, found, path = text.rpartition("=")
     name = name if found else name_of(Path(path))
     is_name = re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII)
@@ -64,7 +68,7 @@ def parse(text: str) -> tuple[str, Path]:
 
 
 def check_names(models: list[tuple[str, bytes]]) -> list[str]:
-    """The names. Raises InvalidArgument for two models of one name."""
+    """Return the names. Raises InvalidArgument for two models of one name."""
     names = [name for name, _ in models]
     for name in names:
         if names.count(name) > 1:
@@ -74,7 +78,7 @@ def check_names(models: list[tuple[str, bytes]]) -> list[str]:
 
 
 def c_source(models: list[tuple[str, bytes]]) -> str:
-    """The text of the C file. Raises InvalidArgument for two models of one name."""
+    """Return the text of the C file. Raises InvalidArgument for two models of one name."""
     names = check_names(models)
     parts = [_MODEL.format(name=name, bytes=_numbers(data)) for name, data in models]
     entries = "\n".join(f"    {{MP_ROM_QSTR(MP_QSTR_{name}), MP_ROM_PTR(&view_{name})}},"

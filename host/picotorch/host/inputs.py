@@ -1,8 +1,8 @@
-"""The inputs of a run: from .npz files, checks against a method, random inputs.
+"""Read and check the inputs of a run, from .npz files or random.
 
-An input of a tensor is an array of the program's sizes, or of others within the bound of a dynamic
-one, in logical order whatever the dim order; one of bfloat16 is an array of its bits, see `tensors`.
-An input of a number, bool or string is a Python value, that with which the program was exported.
+An input of a tensor is an array of the program's sizes, or of others within the bound of a dynamic one,
+in logical order whatever the dim order; one of bfloat16 is an array of its bits, see `tensors`. An
+input of a number, bool or string is the Python value with which the program was exported.
 """
 
 import math
@@ -33,14 +33,17 @@ SEED = 0
 
 
 def read_inputs(path: Path, meta: MethodMeta, quantize: bool = False) -> list[Any]:
-    """The checked inputs of a method from an .npz file. Raises AccessFailed, and what checked_inputs
-    raises; InvalidArgument for a file that unpacks to more than the method takes."""
-    wanted = [_largest(meta, i, quantize) for i in range(meta.num_inputs())]
-    return checked_inputs(meta, read_npz(path, wanted), quantize)
+    """Return the checked inputs of a method from an .npz file.
+
+    Raises AccessFailed, and the errors of checked_inputs; InvalidArgument for a file that unpacks to
+    more than the inputs of the method.
+    """
+    limits = [_largest(meta, i, quantize) for i in range(meta.num_inputs())]
+    return checked_inputs(meta, read_npz(path, limits), quantize)
 
 
 def _largest(meta: MethodMeta, i: int, quantize: bool) -> int:
-    """The most bytes that an array for input `i` may have."""
+    """Return the most bytes that an array for input `i` may have."""
     if meta.input_tag(i) != TENSOR:
         return 0
     info = meta.input_tensor_meta(i)
@@ -50,23 +53,23 @@ def _largest(meta: MethodMeta, i: int, quantize: bool) -> int:
 # ---- checks
 
 
-def checked_inputs(meta: MethodMeta, given: Sequence[Any], quantize: bool = False) -> list[Any]:
-    """The inputs as a run takes them: arrays, and the exported values of numbers.
+def checked_inputs(meta: MethodMeta, values: Sequence[Any], quantize: bool = False) -> list[Any]:
+    """Return the inputs for a run: arrays, and the exported values of numbers.
 
     quantize: floats for an input of integers become those integers, by the program's scale and zero
     point. Raises InvalidArgument for another number of inputs, another dtype or value, NotSupported for
     other sizes.
     """
-    check_count(meta, given)
+    check_count(meta, values)
     if quantize:
-        given = [_quantized(meta, i, value) for i, value in enumerate(given)]
-    return [checked_input(meta, i, value) for i, value in enumerate(given)]
+        values = [_quantized(meta, i, value) for i, value in enumerate(values)]
+    return [checked_input(meta, i, value) for i, value in enumerate(values)]
 
 
-def check_count(meta: MethodMeta, given: Sequence[Any]) -> None:
-    """Raises InvalidArgument for another number of inputs than a method takes."""
-    if len(given) != meta.num_inputs():
-        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} expected, {len(given)} given", "inputs",
+def check_count(meta: MethodMeta, values: Sequence[Any]) -> None:
+    """Raise InvalidArgument unless the number of inputs is that of the method."""
+    if len(values) != meta.num_inputs():
+        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} expected, {len(values)} given", "inputs",
                    remedy=_signature(meta))
 
 
@@ -88,7 +91,7 @@ def _quantized(meta: MethodMeta, i: int, value: Any) -> Any:
 
 
 def quantize_array(array: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
-    """round(array / scale) + zero_point within the limits of dtype, as ExecuTorch's dialect rounds."""
+    """Return round(array / scale) + zero_point, clamped to dtype and rounded as ExecuTorch rounds."""
     inverse = np.float32(1) / np.float32(scale)
     rounded = np.nan_to_num(np.rint(array.astype(np.float32) * inverse) + np.float32(zero_point))
     limits = np.iinfo(dtype)
@@ -96,39 +99,42 @@ def quantize_array(array: np.ndarray, scale: float, zero_point: int, dtype: np.d
 
 
 def dequantize_array(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """(array - zero_point) * scale as float32."""
+    """Return (array - zero_point) * scale as float32."""
     return (array.astype(np.int64) - zero_point).astype(np.float32) * np.float32(scale)
 
 
 def _signature(meta: MethodMeta) -> str:
-    wanted = []
+    expected = []
     for i in range(meta.num_inputs()):
         if meta.input_tag(i) == TENSOR:
             info = meta.input_tensor_meta(i)
             bound = "up to " if info.is_dynamic() else ""
-            wanted.append(f"in{i}: {info.dtype} {bound}{list(info.sizes())}")
+            expected.append(f"in{i}: {info.dtype} {bound}{list(info.sizes())}")
         else:
-            wanted.append(f"in{i}: {kind_name(meta.input_tag(i))}")
-    return "the method takes " + (", ".join(wanted) or "none")
+            expected.append(f"in{i}: {kind_name(meta.input_tag(i))}")
+    return "the method takes " + (", ".join(expected) or "none")
 
 
 def checked_input(meta: MethodMeta, i: int, value: Any) -> Any:
-    """Input `i` as checked_inputs gives it."""
+    """Return input `i` as checked_inputs returns it."""
     if meta.input_tag(i) != TENSOR:
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
-    wanted = numpy_dtype(info)
+    expected = numpy_dtype(info)
     array = _as_array(value, i, info.scalar_type())
-    if array.dtype != wanted:
-        raise fail(INVALID_ARGUMENT, f"dtype {wanted} expected, {array.dtype} given", "input", i,
-                   remedy=_conversion(meta, i, wanted, is_torch(value)))
+    if array.dtype != expected:
+        raise fail(INVALID_ARGUMENT, f"dtype {expected} expected, {array.dtype} given", "input", i,
+                   remedy=_conversion(meta, i, expected, is_torch(value)))
     _check_sizes(info, array.shape, i)
     return array
 
 
 def _check_sizes(info: TensorInfo, sizes: tuple[int, ...], i: int) -> None:
-    """Raises NotSupported, as ExecuTorch's resize_tensor, for other sizes than those of a static input,
-    and for those that a dynamic one cannot take."""
+    """Check the sizes of an input, as ExecuTorch's resize_tensor does.
+
+    Raises NotSupported unless the sizes are those of a static input, or within the bounds of a dynamic
+    one.
+    """
     if not info.is_dynamic():
         if sizes != info.sizes():
             raise fail(NOT_SUPPORTED,
@@ -140,7 +146,7 @@ def _check_sizes(info: TensorInfo, sizes: tuple[int, ...], i: int) -> None:
                           f"{list(info.sizes())} at most")
 
 
-def _conversion(meta: MethodMeta, i: int, wanted: np.dtype, from_torch: bool) -> str:
+def _conversion(meta: MethodMeta, i: int, dtype: np.dtype, from_torch: bool) -> str:
     parameters = meta.input_quantization(i)
     scalar_type = meta.input_tensor_meta(i).scalar_type()
     if from_torch and parameters is None:
@@ -148,7 +154,7 @@ def _conversion(meta: MethodMeta, i: int, wanted: np.dtype, from_torch: bool) ->
     if scalar_type == BFLOAT16:
         return "give bfloat16 as its bits: picotorch.runtime.to_bfloat16(array)"
     if parameters is None:
-        return f"convert it with .astype({str(wanted)!r})"
+        return f"convert it with .astype({str(dtype)!r})"
     return (f"quantize it with scale {parameters[0]:.9g} and zero point {parameters[1]} "
             "(--quantize does)")
 
@@ -162,24 +168,24 @@ def _as_array(value: Any, i: int, scalar_type: int) -> np.ndarray:
 
 
 def _checked_number(meta: MethodMeta, i: int, value: Any) -> float | str | None:
-    wanted = exported_value(meta, i)
+    exported = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
-    if not _same(value, wanted):
-        raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
+    if not _same(value, exported):
+        raise fail(INVALID_ARGUMENT, f"the program was exported with {exported}, {value} given",
                    "input", i, remedy="a number is part of the program")
-    return wanted
+    return exported
 
 
-def _same(value: Any, wanted: Any) -> bool:
-    """A float may be as far off as ExecuTorch lets it."""
-    if isinstance(wanted, float) and isinstance(value, int | float):
-        return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
-    return isinstance(value, int | float | str | None) and value == wanted
+def _same(value: Any, exported: Any) -> bool:
+    """Return a float may be as far off as ExecuTorch lets it."""
+    if isinstance(exported, float) and isinstance(value, int | float):
+        return math.isclose(value, exported, rel_tol=1e-5, abs_tol=1e-4)
+    return isinstance(value, int | float | str | None) and value == exported
 
 
 def exported_value(meta: MethodMeta, index: int) -> float | str | None:
-    """The int, float, bool, string or None with which the program was exported as input `index`."""
+    """Return the value of input `index` at export: int, float, bool, string or None."""
     kind = meta.input_tag(index)
     if kind == schema.KERNEL_TYPES_NULL:
         return None
@@ -198,11 +204,14 @@ def exported_value(meta: MethodMeta, index: int) -> float | str | None:
 
 def random_inputs(meta: MethodMeta, seed: int = SEED,
                   shapes: dict[int, tuple[int, ...]] | None = None) -> list[Any]:
-    """Inputs for a method, the same for the same seed: floats from -1 to 1, bytes over their range,
-    bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported.
+    """Return random inputs for a method, the same for the same seed.
 
-    shapes: sizes by input, of dynamic ones; the most that they may be where it says nothing. Raises
-    InvalidArgument, NotSupported."""
+    Floats are from -1 to 1, bytes over their range, bools either value, and wider integers, which are
+    mostly indexes, 0 or 1. Numbers are as exported.
+
+    shapes: sizes by input, of dynamic ones; the maximum for others. Raises InvalidArgument,
+    NotSupported.
+    """
     generator = np.random.default_rng(seed)
     shapes = shapes or {}
     for i in shapes:
@@ -234,5 +243,5 @@ def _random_tensor(generator: np.random.Generator, info: TensorInfo,
 
 def request_inputs(meta: MethodMeta, path: Path | None, seed: int, quantize: bool,
                    sizes: dict[int, tuple[int, ...]]) -> list[Any]:
-    """Returns the inputs that a file has for a method, or random ones without a file."""
+    """Return the inputs that a file has for a method, or random ones without a file."""
     return random_inputs(meta, seed, sizes) if path is None else read_inputs(path, meta, quantize)

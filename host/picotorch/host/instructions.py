@@ -1,4 +1,4 @@
-"""The instructions of a method, with the values that they name."""
+"""List the instructions of a method, with their values."""
 
 import functools
 from typing import Any, NamedTuple
@@ -29,8 +29,11 @@ _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "fre
 
 
 class Instruction(NamedTuple):
-    """index: position in the method. kind: InstructionArguments number. call: name of the operator
-    or of the control flow. arguments, outputs: indexes of values. destination: of a jump."""
+    """index: position in the method.
+
+    kind: InstructionArguments number. call: name of the operator or of the control flow. arguments,
+    outputs: indexes of values. destination: of a jump.
+    """
 
     index: int  # type: ignore[assignment]  # which hides index() of a tuple
     kind: int
@@ -41,10 +44,10 @@ class Instruction(NamedTuple):
 
 
 def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
-    """All instructions of a method. Raises InvalidProgram."""
+    """Return all instructions of a method. Raises InvalidProgram."""
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
-    plan, found = values.program.library.plan(meta.plan), []
-    walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
+    method, found = values.program.library.method_meta(meta.plan), []
+    walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(method))
     while lib.pt_instruction_walk_next(walk):
         found.append(_instruction(meta, names, walk))
     if walk.bad:
@@ -70,7 +73,7 @@ def _instruction(meta: MethodMeta, names: list[str], walk: Any) -> Instruction:
 
 
 def filled_by(instruction: Instruction) -> list[int]:
-    """The outputs of which it writes every byte, views included."""
+    """Return the outputs whose bytes it writes completely, views included."""
     letters = [letter for letter in _signature(instruction.call) or "" if letter in WRITTEN]
     letters += "O" * (len(instruction.outputs) - len(letters))
     return [value for value, letter in zip(instruction.outputs, letters, strict=False)
@@ -78,14 +81,14 @@ def filled_by(instruction: Instruction) -> list[int]:
 
 
 def scratch_of(instruction: Instruction) -> list[int]:
-    """The arguments that it writes and that are no outputs."""
+    """Return the arguments that it writes and that are no outputs."""
     letters = [letter for letter in _signature(instruction.call) or "" if letter not in WRITTEN]
     return [value for value, letter in zip(instruction.arguments, letters, strict=False)
             if letter == SCRATCH]
 
 
 def _split(arguments: list[int], name: str) -> tuple[list[int], list[int]]:
-    """(arguments, outputs). A program names the outputs once more behind the arguments."""
+    """Return (arguments, outputs). A program names the outputs once more behind the arguments."""
     signature = _signature(name)
     if signature is None:
         count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
@@ -97,6 +100,6 @@ def _split(arguments: list[int], name: str) -> tuple[list[int], list[int]]:
 
 @functools.cache
 def _signature(name: str) -> str | None:
-    """The letters of an operator that this build knows, see operators.def; else None."""
+    """Return the letters of an operator of this build, see operators.def; else None."""
     number = built_operators().get(name)
     return None if number is None else operator_signature(number)

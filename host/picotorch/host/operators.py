@@ -1,4 +1,4 @@
-"""The operators that picotorch knows, and those that programs need."""
+"""List the operators that picotorch supports, and the ones that programs need."""
 
 import functools
 import re
@@ -20,9 +20,8 @@ from .sources import ROOT
 from .tensors import numpy_dtype
 from .twin import is_ptm
 
-# What a build may be without beside single operators, and the switch that leaves it out: .ptm or .pte
-# files, mathematical functions of float64, complex tensors, 3-d convolutions and pools, and forms of
-# convolutions.
+# Features that a build may lack, and the switch that leaves each out: .ptm or .pte files, mathematical
+# functions of float64, complex tensors, 3-d convolutions and pools, and variants of convolutions.
 FEATURES = {"images": "PT_NO_PTM", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
             "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
             "pointwise": "PT_NO_POINTWISE", "im2row": "PT_NO_IM2ROW"}
@@ -45,9 +44,12 @@ _ENTRY = re.compile(r'^(?:PT_EXTRA\((?P<subject>\w+), )?PT_'
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, a letter of the signature
-    and a name for each argument, its line in the list. subject: the folder of kernels/extra, which few
-    models need, or None. others: the symbol of the kernel in its place in builds with a feature."""
+    """An operator that picotorch supports.
+
+    It has a number, the symbol of its kernel `pt_<symbol>`, a letter of the signature and a name for
+    each argument, and its line in the list. subject: the folder of kernels/extra, which few models
+    need, or None. others: the symbol of the kernel in its place in builds with a feature.
+    """
 
     number: int
     name: str
@@ -59,7 +61,7 @@ class Operator:
     others: Mapping[str, str] = field(default_factory=dict)
 
 
-def known_operators() -> dict[str, Operator]:
+def supported_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
     found = [Operator(int(match["number"]), match["name"], match["symbol"], match["signature"],
                       tuple(match["arguments"].split()), match[0],
@@ -70,19 +72,19 @@ def known_operators() -> dict[str, Operator]:
 
 
 def common_operators() -> set[str]:
-    """Return the names of all but those of kernels/extra."""
-    return {name for name, operator in known_operators().items() if not operator.subject}
+    """Return the names of all operators outside kernels/extra."""
+    return {name for name, operator in supported_operators().items() if not operator.subject}
 
 
 @functools.cache
 def built_operators() -> dict[str, int]:
-    """The numbers of the operators that this build has a kernel for, by their names."""
+    """Return the numbers of the operators that this build has a kernel for, by their names."""
     names = [ffi.string(lib.pt_operator_name(i)).decode() for i in range(lib.pt_operator_count())]
     return {name: number for number, name in enumerate(names) if name}
 
 
 def operator_signature(number: int) -> str:
-    """A letter for each argument of an operator, see operators.def."""
+    """Return a letter for each argument of an operator, see operators.def."""
     signature: str = ffi.string(lib.pt_operator_signature(number)).decode()
     return signature
 
@@ -90,7 +92,7 @@ def operator_signature(number: int) -> str:
 @functools.cache
 def feature_kernels() -> dict[str, dict[str, str]]:
     """Return by feature the symbols of the kernels that it replaces, and of their replacements."""
-    return {name: {operator.symbol: operator.others[name] for operator in known_operators().values()
+    return {name: {operator.symbol: operator.others[name] for operator in supported_operators().values()
                    if name in operator.others} for name in FEATURES}
 
 
@@ -105,17 +107,18 @@ def _tensors(programs: dict[str, Program]) -> Iterator[TensorInfo]:
 
 
 def has_float64(programs: dict[str, Program]) -> bool:
-    """True where a method of these programs computes float64; scales of quantization are constants."""
+    """Return whether a method of these programs computes float64; scales are constants."""
     return any(numpy_dtype(tensor) in ("float64", "complex128") and not tensor.is_constant()
                for tensor in _tensors(programs))
 
 
 def has_volumes(program: Program) -> bool:
-    """True where a method of the program has a 3-d convolution."""
+    """Return True where a method of the program has a 3-d convolution."""
     library = program.library
     for number in range(len(program.method_names)):
-        meta, plan = MethodMeta(program, number), library.plan(number)
-        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(plan))
+        meta = MethodMeta(program, number)
+        walk = ffi.new("pt_instruction_walk *",
+                       lib.pt_instruction_walk_start(library.method_meta(number)))
         convolutions = [i for i in range(meta.num_operators())
                         if meta.operator_name(i) == "aten::convolution.out"]
         while convolutions and lib.pt_instruction_walk_next(walk):
@@ -127,7 +130,7 @@ def has_volumes(program: Program) -> bool:
 
 
 def needed_operators(programs: dict[str, Program]) -> list[str]:
-    """The operators of all methods of the programs, sorted. `programs` is by file name.
+    """Return the operators of all methods of the programs, sorted. `programs` is by file name.
 
     Raises OperatorMissing with all that no build has a kernel for.
     """
@@ -144,26 +147,28 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
 
 
 def methods_of(program: Program) -> list[MethodMeta]:
-    """Return the metadata of all methods by their numbers: a name may have been changed to be printed,
-    and finds no method then."""
+    """Return the metadata of all methods by their numbers.
+
+    A name may have been changed to be printed, and finds no method then.
+    """
     return [MethodMeta(program, i) for i in range(program.num_methods())]
 
 
 def subjects_of(names: Iterable[str]) -> set[str]:
     """Return the folders of kernels/extra that these operators are in."""
-    known = known_operators()
-    return {subject for name in names if name in known and (subject := known[name].subject)}
+    supported = supported_operators()
+    return {subject for name in names if name in supported and (subject := supported[name].subject)}
 
 
 def in_words(operators: Collection[str], features: Collection[str]) -> list[str]:
-    """Kernels and features that something lacks."""
+    """Describe missing kernels and features in words."""
     return [*([f"kernels for {', '.join(sorted(operators))}"] if operators else []),
             *(FEATURE_TITLES[name] for name in sorted(features))]
 
 
 def needed_features(programs: dict[str, Program]) -> set[str]:
-    """Select the FEATURES of a firmware for the programs; it takes .pte files in any case."""
-    features = {"programs"}.union(*map(wide_forms, programs.values()))
+    """Select the FEATURES of a firmware for the programs; it runs .pte files in any case."""
+    features = {"programs"}.union(*map(wide_variants, programs.values()))
     features |= subjects_of(meta.operator_name(i) for program in programs.values()
                             for meta in methods_of(program)
                             for i in range(meta.num_operators())).intersection(FEATURES)
@@ -178,13 +183,15 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
     return features
 
 
-def wide_forms(program: Program, data_map: DataMap | None = None) -> set[str]:
-    """The forms of convolutions that a program gains by where their scratch is there. All where that is
-    not known, since external data or a backend is missing."""
-    forms = 0
+def wide_variants(program: Program, data_map: DataMap | None = None) -> set[str]:
+    """Return the variants of convolutions that speed up a program if their scratch is available.
+
+    All variants if this is unknown, since external data or a backend is missing.
+    """
+    mask = 0
     try:
         for name in program.method_names:
-            forms |= load_with_exact_memories(program, name, False, data_map).library.wide_forms()
+            mask |= load_with_exact_memories(program, name, False, data_map).library.wide_variants()
     except Error:
         return set(CONV_VARIANTS)
-    return {name for name, form in CONV_VARIANTS.items() if forms >> form & 1}
+    return {name for name, bit in CONV_VARIANTS.items() if mask >> bit & 1}

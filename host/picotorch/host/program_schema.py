@@ -1,4 +1,7 @@
-"""Positions of fields in a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
+"""Define the positions of fields in a .pte file.
+
+Written by tools/generate_schema.py from schema/program.toml.
+"""
 
 FILE_IDENTIFIER = b"ET12"
 EXTENDED_HEADER_MAGIC = b"eh00"

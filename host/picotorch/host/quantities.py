@@ -1,6 +1,6 @@
-"""Bytes, clocks and times as people write them: 64K, 1M, 168MHz, 500ms.
+"""Parse bytes, clocks and times as people write them: 64K, 1M, 168MHz, 500ms.
 
-A number that nothing real has most likely lacks its unit, and is refused with what to write.
+An unrealistic number most likely lacks its unit, and is rejected with the correct spelling.
 """
 
 import re
@@ -15,7 +15,7 @@ _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 
 
 def parse_bytes(text: str) -> int:
-    """65536, 0x10000, 64K, 64KB, 64 KiB, 0.5M: K is 1024. Raises ValueError."""
+    """Parse bytes: 65536, 0x10000, 64K, 64KB, 64 KiB, 0.5M. K is 1024. Raises ValueError."""
     if re.fullmatch(r"0x[0-9a-f]{1,8}", text, re.IGNORECASE):
         return int(text, 16)
     return _parsed(text, _NUMBER, r"(?:i?b)?", _BYTES,
@@ -23,7 +23,10 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_memory(text: str) -> int:
-    """Bytes of a chip's RAM or flash. Raises ValueError, also for fewer than any chip has."""
+    """Return the bytes of a chip's RAM or flash.
+
+    Raises ValueError, also for fewer than any chip has.
+    """
     count = parse_bytes(text)
     if 0 < count < _MIN_MEMORY:
         raise ValueError(f"{text!r} is {count} bytes, which no chip has: write {count}K or {count}M")
@@ -31,7 +34,7 @@ def parse_memory(text: str) -> int:
 
 
 def parse_clock(text: str) -> int:
-    """Hertz of 168MHz, 168M, 168e6, 32.768kHz. Raises ValueError, also for what no core runs at."""
+    """Parse 168MHz, 168M, 168e6 or 32.768kHz to Hertz. Raises ValueError if unrealistic."""
     hertz = _parsed(text, rf"{_NUMBER}(?:e[0-9]{{1,2}})?", r"(?:hz)?", _HERTZ,
                     "is not a clock, such as 168MHz")
     minimum, maximum = _CLOCKS
@@ -44,7 +47,7 @@ def parse_clock(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of 5, 5s, 500ms, 2min. Raises ValueError, also for 0 and more than a day."""
+    """Parse 5, 5s, 500ms or 2min to seconds. Raises ValueError, also for 0 and more than a day."""
     found = re.fullmatch(rf"({_NUMBER}|\.[0-9]{{1,9}}) ?(|s|ms|min|h)", text.lower())
     if not found:
         raise ValueError(f"{text!r} is not a time, such as 5, 500ms or 2min")

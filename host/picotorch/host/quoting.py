@@ -1,6 +1,7 @@
-"""Text of users, files and models in the languages of the programs that read it: a function for each.
+"""Quote texts of users, files and models for the languages of other programs.
 
-A name that a language cannot have without being read as code is refused, by its name.
+There is a function for each language. A name that a language would read as code is rejected, by its
+name.
 """
 
 import html as html_module
@@ -48,14 +49,18 @@ def tcl(path: Path | str) -> str:
 
 
 def make(path: Path | str) -> str:
-    """Return a path as a word of make, which has no quoting. Raises InvalidArgument for a path with
-    characters that make or its shell reads."""
+    """Return a path as a word of make, which has no quoting.
+
+    Raises InvalidArgument for a path with characters that make or its shell reads.
+    """
     return _plain(path, "make reads it as several words or as a variable")
 
 
 def robot(path: Path | str) -> str:
-    """Return a path as a variable's value for Robot Framework and Renode's monitor. Raises
-    InvalidArgument for a path with characters that either reads."""
+    """Return a path as a variable's value for Robot Framework and Renode's monitor.
+
+    Raises InvalidArgument for a path with characters that either reads.
+    """
     return _plain(path, "Renode's monitor reads it as several words or as a variable")
 
 
@@ -79,8 +84,10 @@ def python(value: object) -> str:
 
 
 def utf8(name: str) -> str:
-    """Return a file's name as it is. Raises InvalidArgument for one that is not UTF-8, which a board's
-    file system cannot have."""
+    """Return a file's name as it is.
+
+    Raises InvalidArgument for one that is not UTF-8, which a board's file system cannot have.
+    """
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -95,8 +102,10 @@ def html(text: str) -> str:
 
 
 def c_comment(text: str) -> str:
-    """Return a text as a part of a comment in C, of one line. Backslashes and trigraphs would go on in
-    the next line, and "*/" would end it."""
+    """Return a text as a part of a comment in C, of one line.
+
+    Backslashes and trigraphs would go on in the next line, and "*/" would end it.
+    """
     return show.printable(text).replace("\\", "?").replace("??", "? ").replace("*/", "* /")
 
 
@@ -108,7 +117,7 @@ def c_string(data: bytes) -> str:
 
 
 def c_number(number: int | float, suffix: str = "") -> str:
-    """Return a number of 64 bits as a constant expression of C, in parentheses where it has a sign.
+    """Return a number of 64 bits as a constant expression of C, in parentheses if negative.
 
     suffix: of a literal, "f" for float. Infinities and NaN are macros of math.h.
     """

@@ -1,4 +1,4 @@
-"""The report of a command: a frozen dataclass, and the JSON of its fields."""
+"""Define the report of a command: a frozen dataclass, and the JSON of its fields."""
 
 import dataclasses
 from pathlib import Path
@@ -9,7 +9,7 @@ class Report:
     """The base of dataclasses that commands return. The names of the fields are the keys of JSON."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as json.dumps takes them."""
+        """Return the fields for json.dumps."""
         assert dataclasses.is_dataclass(self)
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 

@@ -1,4 +1,4 @@
-"""The request and the result of a run, the same on the twin and on every board."""
+"""Define the request and the result of a run, the same on the twin and on every board."""
 
 import dataclasses
 import struct
@@ -12,7 +12,7 @@ from picotorch.schema import ERROR_NAMES, SUBJECTS
 
 POOL_SIZE = 65536  # bytes of method pool without --pool-size
 TEMP_SIZE = 65536
-HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
+HOST_MEMORY = 1 << 24  # bytes of each memory on the twin when it is only compared or measured
 PORT = "port:"  # what the name of a connected board begins with
 RUN_TIMEOUT = 120.0  # seconds, for a run
 ANSWER_TIMEOUT = 10.0  # seconds, for any other answer of a connected board
@@ -24,17 +24,16 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
-    pool_size, temp_size: None for what the method needs on a connected board, for all that an emulated
-    board has, for the defaults on the twin.
-    further: inputs of further executions of the loaded method, one after the other.
-    planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
-    pack_weights: let kernels store constant weights in the pool, packed for their loops: faster.
-    core: as board.toml names it: for which the twin packs them, as a board of this core does.
-    executions: how many are measured, instruction by instruction; on a board one at most.
-    firmware: that of the board with all kernels where it says nothing; bare: the one without
-    MicroPython. data: bytes of the .ptd files that the program's external tensors are in. timeout:
-    seconds in which a connected board has to be done. planned_fill: what each byte of planned memory is
-    on the twin before load. threads: that share large layers on the twin.
+    pool_size, temp_size: None for the method's needs on a connected board, for all memory of an
+    emulated board, for the defaults on the twin. further: inputs of further executions of the loaded
+    method, one after the other. planned_sizes: bytes by planned buffer, by default exactly the method's
+    needs. pack_weights: let kernels store constant weights in the pool, packed for their loops: faster.
+    core: as board.toml names it; the twin packs weights for it, as a board of this core does.
+    executions: how many are measured, instruction by instruction; on a board one at most. firmware: by
+    default the board's with all kernels; bare: the one without MicroPython. data: bytes of the .ptd
+    files with the program's external tensors. timeout: limit of a connected board in seconds.
+    planned_fill: value of each byte of planned memory on the twin before load. threads: number of
+    threads that share large layers on the twin.
     """
 
     model: bytes
@@ -58,7 +57,7 @@ class Request:
 
 @dataclasses.dataclass
 class Usage:
-    """Bytes of a memory. used: of temp memory, those that kernels take where there are as many."""
+    """Bytes of a memory. used: of temp memory, as many as kernels use if available."""
 
     used: int
     size: int
@@ -76,7 +75,7 @@ class Event(NamedTuple):
 
 
 def read_events(buffer: Any) -> list[Event]:
-    """The events of an EventTracer's memory."""
+    """Return the events of an EventTracer's memory."""
     return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
 
 
@@ -84,14 +83,13 @@ def read_events(buffer: Any) -> list[Event]:
 class Connected:
     """Facts of a run on a connected board.
 
-    machine: as its firmware calls it. model_at: the file that was used, or the frozen model
-    (picotorch_models.NAME), None where the model was sent. in_place: it was used where it is.
-    frozen_not_used: why a frozen model was not, None if there is none of this name. heap_free: bytes of
-    MicroPython's heap that are free "before" anything of the run is there, and with its memories ("set
-    up"). milliseconds, cycles: of the phases, None without such a clock; ticks: what a tick of `events`
-    is, "cycles" or "us". beside: the emulated board whose instructions the result has. clock_hz: of the
-    processor, None where it does not say. estimated: of an execution, from the instructions of
-    `beside`: see cycles.estimate.
+    machine: its name in its firmware. model_at: the file that was used, or the frozen model
+    (picotorch_models.NAME), None if the model was sent. in_place: it was used in place.
+    frozen_not_used: the reason if a frozen model was not used, None if there is none of this name.
+    heap_free: free bytes of MicroPython's heap "before" the run, and with its memories ("set up").
+    milliseconds, cycles: of the phases, None without such a clock; ticks: unit of `events`, "cycles" or
+    "us". beside: the emulated board whose instructions the result has. clock_hz: of the processor, None
+    if unknown. estimated: of an execution, from the instructions of `beside`: see cycles.estimate.
     """
 
     machine: str
@@ -108,8 +106,10 @@ class Connected:
 
 
 def subject_of(error: Error) -> int:
-    """Return the number of an error's subject in schema.SUBJECTS, 0 for none. An error that Python
-    raised has its name only."""
+    """Return the number of an error's subject in schema.SUBJECTS, 0 for none.
+
+    An error that Python raised has its name only.
+    """
     return error.subject_number or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
 
 
@@ -119,15 +119,15 @@ class Result:
 
     subject: number of the error's subject in schema.SUBJECTS, 0 for none.
 
-    further: outputs of the further executions, of those before the failure.
+    further: outputs of the further executions, up to the failure.
 
-    instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
-    load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
-    prepared: bytes of the pool that hold packed weights. pool: the bytes in use before those,
-    which are the same everywhere; with those where the request has a core. log: what it says, and what
-    the board wrote. began_load: its memories were there. events: of each measured execution those of
-    the loop's end and of every instruction. cycles: about so many of an execution, by the estimate of
-    an emulated board.
+    instructions, stack (bytes) and heap_bytes_allocated are measured on boards only: of the phases load
+    and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
+    prepared: bytes of the pool with packed weights. pool: the bytes in use before packed weights, which
+    are the same everywhere; including packed weights if the request has a core. log: lines of the run
+    and the board's output. began_load: its memories were there. events: of each measured execution,
+    events of the loop's end and of every instruction. cycles: of an execution, by the estimate of an
+    emulated board.
     """
 
     model: str
@@ -158,5 +158,5 @@ class Result:
 
     @property
     def status(self) -> str:
-        """ "ok", or the name of the error."""
+        """Return "ok", or the name of the error."""
         return "ok" if self.code == 0 else ERROR_NAMES.get(self.code, "Unknown")

@@ -1,7 +1,7 @@
-"""ROMFS images: files that MicroPython reads, and a model that it uses, in place in flash.
+"""Read and write ROMFS images: files that MicroPython uses in place in flash.
 
 An image is a record, and all in it are records: kind, length, payload. Kind and length are numbers of
-seven bits a byte, the highest first; bit 7 says that another follows. mpremote puts a file's data
+seven bits a byte, the highest first; bit 7 means that another follows. mpremote puts a file's data
 behind its name, at any address. Here data come first, each at a multiple of ALIGNMENT, in a record that
 readers skip; files point there.
 """
@@ -13,14 +13,16 @@ from . import quoting
 ALIGNMENT = 16
 _FILESYSTEM = bytes((0xD2, 0xCD, 0x31))
 _PADDING, _VERBATIM, _POINTER, _DIRECTORY, _FILE = 1, 2, 3, 4, 5
-_LENGTH_BYTES = 4  # of a length that is not known before
+_LENGTH_BYTES = 4  # of a length that is written later
 
 Files = Mapping[str, "bytes | Files"]
 
 
 def build(files: Files) -> bytes:
-    """An image of files, {name: data}; a folder is a dict of its own. Raises InvalidArgument for a name
-    that is not UTF-8."""
+    """Return an image of files, {name: data}; a folder is a dict of its own.
+
+    Raises InvalidArgument for a name that is not UTF-8.
+    """
     payload = len(_FILESYSTEM) + _LENGTH_BYTES
     data = bytearray()
     records = _records(files, data, payload, payload + 1 + _LENGTH_BYTES)
@@ -33,7 +35,7 @@ def build(files: Files) -> bytes:
 
 
 def _records(files: Files, data: bytearray, payload: int, start: int) -> bytes:
-    """The records of these files; their data go behind `data`, which begins at `start` of the image."""
+    """Return the records of files whose data follow `data`, which begins at `start` of the image."""
     records = b""
     for name, content in sorted(files.items()):
         encoded = quoting.utf8(name).encode()
@@ -53,7 +55,7 @@ def _record(kind: int, payload: bytes) -> bytes:
 
 
 def _number(value: int, count: int = 1) -> bytes:
-    """A number in `count` bytes, or as many as it takes."""
+    """Return a number in `count` bytes, or in as many as it needs."""
     digits = [value & 0x7F]
     while value := value >> 7:
         digits.append(value & 0x7F)
@@ -65,7 +67,7 @@ def _number(value: int, count: int = 1) -> bytes:
 
 
 def size_of(head: bytes) -> int:
-    """Bytes of the image that begins so; 0 where it is none."""
+    """Return the bytes of the image that begins so; 0 for anything else."""
     if not head.startswith(_FILESYSTEM):
         return 0
     try:
@@ -76,7 +78,7 @@ def size_of(head: bytes) -> int:
 
 
 def read(image: bytes) -> dict[str, "bytes | Files"]:
-    """The files of an image, of this builder or of mpremote. ValueError for what is none."""
+    """Return the files of an image, of this builder or of mpremote. Raises ValueError."""
     if not image.startswith(_FILESYSTEM):
         raise ValueError("no ROMFS")
     size, start = _read_number(image, len(_FILESYSTEM), len(image))
@@ -86,7 +88,7 @@ def read(image: bytes) -> dict[str, "bytes | Files"]:
 
 
 def _read_number(image: bytes, position: int, end: int) -> tuple[int, int]:
-    """(value, position behind it)"""
+    """Return (value, position behind it)."""
     value = 0
     while position < end:
         byte = image[position]
@@ -98,7 +100,7 @@ def _read_number(image: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def _read_records(image: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(kind, begin and end of the payload) of each record."""
+    """Return (kind, begin and end of the payload) of each record."""
     while position < end:
         kind, position = _read_number(image, position, end)
         size, position = _read_number(image, position, end)
@@ -109,14 +111,14 @@ def _read_records(image: bytes, position: int, end: int) -> Iterator[tuple[int, 
 
 
 def _files(image: bytes, payload: int, position: int, end: int) -> dict[str, "bytes | Files"]:
-    """The entries of a folder's records; pointers are offsets from `payload` on."""
+    """Return the entries of a folder's records; pointers are offsets from `payload` on."""
     files: dict[str, bytes | Files] = {}
     for kind, begin, stop in _read_records(image, position, end):
         if kind in (_DIRECTORY, _FILE):
             length, begin = _read_number(image, begin, stop)
             name = image[begin : begin + length].decode()
-            place = image, payload, begin + length, stop
-            files[name] = _files(*place) if kind == _DIRECTORY else _data(*place)
+            where = image, payload, begin + length, stop
+            files[name] = _files(*where) if kind == _DIRECTORY else _data(*where)
     return files
 
 

@@ -1,4 +1,4 @@
-"""Write the log of a run: the lines that users of ExecuTorch's arm_executor_runner know."""
+"""Write the log of a run: the lines of ExecuTorch's arm_executor_runner."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _COMPLEX = ("ComplexHalf", "ComplexFloat", "ComplexDouble")
 
 
 def log_of(request: Request, result: Result) -> list[str]:
-    """The lines of a run on the twin or on a board, from what it was asked and what came of it."""
+    """Return the lines that describe a run on the twin or on a board."""
     lines = []
     if result.began_load:
         program = Program.load(BufferDataLoader(aligned_copy(request.model)))
@@ -101,7 +101,7 @@ def _outputs(result: Result, program: Program) -> list[str]:
 
 
 def _stored(info: TensorInfo, array: np.ndarray) -> Tensor:
-    """An output with its elements in the order in which the program keeps them."""
+    """Return an output with its elements in the order in which the program keeps them."""
     data = aligned_copy(to_stored(array, info.dim_order()))
     return from_blob(data, list(array.shape), info.scalar_type(), info.dim_order())
 

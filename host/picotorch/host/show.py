@@ -1,6 +1,6 @@
-"""Printing: lines, headings, tables and sizes for people, JSON for machines.
+"""Print lines, headings, tables and sizes for people, JSON for machines.
 
-Names in a file are the file's choice: what a terminal would obey is not printed.
+Names in a file are the file's choice: control characters of a terminal are not printed.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def error(code: int | None, name: str, message: str) -> dict[str, Any]:
 
 
 def with_entry(error: Error, entry: dict[str, Any]) -> Error:
-    """Attach to an error what a command knows besides: its JSON has the fields of both."""
+    """Attach an entry to an error: its JSON has the fields of both."""
     vars(error)["entry"] = entry
     return error
 
@@ -79,7 +79,7 @@ def progress(text: str) -> Iterator[None]:
 
 
 def wrote(path: Path) -> None:
-    """Say which file was written."""
+    """Print the name of a file that was written."""
     line(f"Wrote {path}")
 
 
@@ -99,7 +99,7 @@ def heading(text: str) -> None:
 
 
 def table(columns: list[str], rows: list[list[Any]]) -> None:
-    """Columns whose name ends in ">" are aligned to the right."""
+    """Print a table. Columns whose name ends in ">" are aligned to the right."""
     rows = [[printable(str(cell)) for cell in row] for row in rows]
     names = [name.rstrip(">") for name in columns]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -112,16 +112,17 @@ def table(columns: list[str], rows: list[list[Any]]) -> None:
 
 
 def size(count: int) -> str:
-    """Bytes, with separated thousands."""
+    """Return the bytes, with separated thousands."""
     return f"{count:,} B"
 
 
 def sizes(values: Iterable[int]) -> str:
+    """Return sizes as text: "[1, 64]" without spaces around the brackets."""
     return "[" + ", ".join(map(str, values)) + "]"
 
 
 def tensor(entry: dict[str, Any]) -> str:
-    """A tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
+    """Return a tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
     bound = "up to " if entry.get("dynamic") else ""
     text = f"{entry['dtype']} {bound}{sizes(entry['sizes'])}"
     order = entry["dim_order"]

@@ -1,5 +1,7 @@
-"""Folder of boards/, examples/, kernels/, port/, tests/fixtures/ and build/: a checkout, or sources/ in
-an installed package, which has the files that its commands need."""
+"""Locate the folder of boards/, examples/, kernels/, port/, tests/fixtures/ and build/.
+
+It is a checkout, or sources/ in an installed package, which has the files for its commands.
+"""
 
 from pathlib import Path
 

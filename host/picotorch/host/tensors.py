@@ -1,6 +1,6 @@
-"""Between numpy arrays, with the sizes PyTorch gives, and tensors stored in a program's dim order.
+"""Convert between numpy arrays in logical order and tensors in a program's dim order.
 
-What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, complex32 of uint32, the
+A type that numpy lacks is an array of its bits: bfloat16 and bits16 of uint16, complex32 of uint32, the
 float8s of uint8, quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
 """
 
@@ -38,25 +38,28 @@ class Described(Protocol):
 
 
 def numpy_dtype(info: Described) -> np.dtype:
-    """The numpy dtype of a TensorInfo's elements."""
+    """Return the numpy dtype of a TensorInfo's elements."""
     return np.dtype(DTYPES.get(info.scalar_type(), "uint8"))
 
 
 def to_bfloat16(array: Any) -> np.ndarray:
-    """The bits (uint16) of numbers rounded to bfloat16: to nearest, halves to even."""
+    """Return the bits (uint16) of numbers rounded to bfloat16: to nearest, halves to even."""
     bits = np.asarray(array, np.float32).view(np.uint32)
     rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
     return np.asarray(np.where(np.isnan(array), 0x7FC0, rounded)).astype(np.uint16)
 
 
 def from_bfloat16(bits: Any) -> np.ndarray:
-    """The float32 array of an array of bfloat16's bits."""
+    """Return the float32 array of an array of bfloat16's bits."""
     return (np.asarray(bits, np.uint32) << 16).astype(np.uint32).view(np.float32)
 
 
 def as_numbers(array: np.ndarray, scalar_type: int | None) -> np.ndarray:
-    """An output as real numbers that can be compared: those of bfloat16 as float32, of complex ones
-    real and imaginary part in a last dim. scalar_type: None for what is no tensor."""
+    """Return an output as real numbers that can be compared.
+
+    bfloat16 becomes float32; complex numbers get a last dim of real and imaginary part. scalar_type:
+    None for anything but a tensor.
+    """
     if scalar_type == COMPLEX_HALF or array.dtype.kind == "c":
         part = np.dtype("float16") if scalar_type == COMPLEX_HALF else array.real.dtype
         return np.ascontiguousarray(array).reshape(array.shape).view(part).reshape(*array.shape, 2)
@@ -64,8 +67,10 @@ def as_numbers(array: np.ndarray, scalar_type: int | None) -> np.ndarray:
 
 
 def output_array(value: Any, index: int) -> np.ndarray:
-    """An output as an array. Raises NotSupported for a list of tensors of different sizes, or where
-    some are left out."""
+    """Return an output as an array.
+
+    Raises NotSupported for a list of tensors of different sizes, or where some are left out.
+    """
     try:
         return np.asarray(value)
     except ValueError:
@@ -73,9 +78,10 @@ def output_array(value: Any, index: int) -> np.ndarray:
 
 
 def as_array(value: Any, scalar_type: int) -> np.ndarray:
-    """An input as an array; of bits where it is a tensor of torch or an array of ml_dtypes of a type
-    that numpy has not. Raises InvalidArgument where the program's type is another, and ValueError for
-    a tensor without data."""
+    """Return an input as an array; of bits for a type of torch or ml_dtypes that numpy lacks.
+
+    Raises InvalidArgument if the program's type is another, ValueError for a tensor without data.
+    """
     if hasattr(value, "cpu"):  # a tensor of torch, on any device
         if getattr(value, "is_meta", False):
             raise ValueError("it is on device meta, and only CPU and CUDA tensors have data")
@@ -94,25 +100,25 @@ def as_array(value: Any, scalar_type: int) -> np.ndarray:
 
 
 def as_bits(tensor: Any, dtype: str) -> np.ndarray:
-    """A tensor of torch on the CPU as an array of numpy's dtype, with the same bits."""
+    """Return a tensor of torch on the CPU as an array of numpy's dtype, with the same bits."""
     bits: np.ndarray = tensor.view(getattr(sys.modules["torch"], dtype)).numpy()
     return bits
 
 
 def is_torch(value: object) -> bool:
-    """True for a tensor of torch."""
+    """Return True for a tensor of torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def torch_name(scalar_type: int) -> str:
-    """The name of torch's dtype; of a quantized type, that of its integers."""
+    """Return the name of torch's dtype; of the integers for a quantized type."""
     names = {number: name for name, number in _NAMES.items()}
     return names.get(scalar_type) or DTYPES.get(scalar_type, "uint8")
 
 
 def as_torch(array: np.ndarray, scalar_type: int) -> Any:
-    """An output as a tensor of torch, which has its own bytes. Quantized types stay integers."""
+    """Return an output as a tensor of torch, which has its own bytes. Quantized types stay integers."""
     try:
         import torch
     except ImportError:
@@ -122,21 +128,23 @@ def as_torch(array: np.ndarray, scalar_type: int) -> Any:
 
 
 def as_tensor(array: np.ndarray, info: Described) -> Tensor:
-    """A Tensor of an array's sizes and of its bytes in the dim order of a TensorInfo."""
+    """Return a Tensor of an array's sizes and of its bytes in the dim order of a TensorInfo."""
     data = aligned_copy(to_stored(array, info.dim_order()))
     return from_blob(data, array.shape, info.scalar_type(), info.dim_order())
 
 
 def to_stored(array: Any, dim_order: Sequence[int]) -> bytes:
-    """The bytes of an array in a dim order."""
+    """Return the bytes of an array in a dim order."""
     array = np.asarray(array)
     return np.ascontiguousarray(array.transpose(dim_order)).tobytes()
 
 
 def from_stored(data: "ReadableBuffer", info: Described,
                 sizes: Sequence[int] | None = None) -> np.ndarray:
-    """The array of a tensor's bytes, which a TensorInfo describes; `sizes` are those of a dynamic one
-    if they are not the most that they may be. Copies."""
+    """Return a copy of a tensor's bytes as an array; a TensorInfo describes them.
+
+    sizes: of a dynamic tensor below its maximum.
+    """
     sizes = info.sizes() if sizes is None else sizes
     sizes = [sizes[dim] for dim in info.dim_order()]
     stored = np.frombuffer(bytes(data), numpy_dtype(info)).reshape(sizes)

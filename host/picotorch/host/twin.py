@@ -1,4 +1,4 @@
-"""A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
+"""Run a program on the twin: the loader of the boards under CPython, in memories of requested sizes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _TENSOR = schema.KERNEL_TYPES_TENSOR
 
 
 def open_program(model: Any) -> Program:
-    """The verified program of a .pte file's or an image's bytes; of an image its data, too."""
+    """Return the verified program of a .pte or .ptm file's bytes; of a .ptm file its data, too."""
     program = Program.load(BufferDataLoader(aligned_copy(model)))
     if is_ptm(model):
         program.library.check_data()
@@ -37,12 +37,12 @@ def open_program(model: Any) -> Program:
 
 
 def is_ptm(model: Any) -> bool:
-    """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
+    """Return whether the bytes are a .ptm file of picotorch compile, of this or another version."""
     return bytes(model[:3]) == int(lib.PT_PTM_MAGIC).to_bytes(4, "little")[:3]
 
 
 def runs_on(model: bytes, core: int) -> bool:
-    """False for an image without the weights that the loops of this core, PT_CORE_..., need."""
+    """Return False for a .ptm file without the weights that this core, PT_CORE_..., needs."""
     if not is_ptm(model):
         return True
     made_for = _core_of(model)
@@ -50,23 +50,23 @@ def runs_on(model: bytes, core: int) -> bool:
     return not made_for & own or made_for & ~own == core
 
 
-def has_prepared(model: bytes, core: str) -> bool:
-    """True for an image with weights prepared for the loops of a core, as board.toml names it."""
+def has_packed(model: bytes, core: str) -> bool:
+    """Return whether a .ptm file has weights packed for the loops of a core, as board.toml names it."""
     return is_ptm(model) and core in CORES and _core_of(model) & ~lib.PT_PTM_OWN_CORE == CORES[core]
 
 
-def _core_of(image: bytes) -> int:
-    return int(ffi.cast("pt_ptm_header *", ffi.from_buffer(image)).core)
+def _core_of(ptm: bytes) -> int:
+    return int(ffi.cast("pt_ptm_header *", ffi.from_buffer(ptm)).core)
 
 
 def open_data(files: Sequence[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
-    """The data map of some .ptd files' bytes; None where there are none."""
+    """Return the data map of some .ptd files' bytes; None without any."""
     maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
     return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
 
 
 def run(request: Request) -> Result:
-    """Loads and executes the method. An Error of the runtime ends up in the result."""
+    """Load and execute the method. An Error of the runtime is part of the result."""
     result = Result(model=request.name, method=request.method, board=BOARD)
     try:
         _run(request, result)
@@ -84,13 +84,13 @@ def _run(request: Request, result: Result) -> None:
                     meta.max_delegate_arguments())
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
     if request.core is not None:
-        prepare_for(method, request.core)
+        pack_for(method, request.core)
     method.library.threads = request.threads
     result.began_load = True
     method.load(program, request.method, request.pack_weights, data_map, tracer)
     _report(method, request, result)
     if tracer is not None:
-        method.library.restore_once(aligned(HOST_MEMORY))
+        method.library.unpack_once(aligned(HOST_MEMORY))
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
     method.execute()
@@ -104,9 +104,11 @@ def _run(request: Request, result: Result) -> None:
         result.further.append(outputs(method, meta))
 
 
-def prepare_for(method: Method, core: str | None) -> None:
-    """Let load prepare what the kernels of a core do, as board.toml names it, and state the temp memory
-    that they prefer."""
+def pack_for(method: Method, core: str | None) -> None:
+    """Let load pack weights for the kernels of a core, as board.toml names it.
+
+    The preferred temp memory becomes the core's.
+    """
     method.library.core = PREFERRING_CORES.get(core, 0)
 
 
@@ -115,14 +117,16 @@ def preferred_temp(method: Method, core: str | None, prepare: bool = False,
     """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
     program, name = method.method_meta().program, method.name
     method.unload()
-    prepare_for(method, core)
+    pack_for(method, core)
     method.load(program, name, prepare, data_map)
     return int(method.memory_report()["temp"]["preferred"])
 
 
 def min_temp(method: Method, prepare: bool = False, data_map: DataMap | None = None) -> int:
-    """Bytes of temp memory without which a method cannot be loaded. Loads it again: with none, where
-    that works."""
+    """Return the minimum bytes of temp memory with which a method can be loaded.
+
+    Loads it again, with none if that works.
+    """
     program, name = method.method_meta().program, method.name
     method.unload()
     method.manager.temp_allocator = None
@@ -136,7 +140,7 @@ def min_temp(method: Method, prepare: bool = False, data_map: DataMap | None = N
 
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
-    """The memories of a run; each starts at a multiple of 16 bytes."""
+    """Return the memories of a run; each starts at a multiple of 16 bytes."""
     planned = [aligned(size) for size in planned_sizes(meta, request.planned_sizes)]
     for memory in planned if request.planned_fill else ():
         memory[:] = bytes([request.planned_fill]) * len(memory)
@@ -146,16 +150,19 @@ def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
         MemoryAllocator(aligned(request.temp_size or 0), "temp memory"))
 
 
-def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
-    """Bytes of each planned buffer: as asked, else as the method needs. Raises InvalidArgument."""
+def planned_sizes(meta: MethodMeta, requested: dict[int, int]) -> list[int]:
+    """Return the bytes of each planned buffer: as requested, else as the method needs.
+
+    Raises InvalidArgument.
+    """
     count = meta.num_memory_planned_buffers()
-    for index in asked:
+    for index in requested:
         if not 0 <= index < count:
             raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
                        "planned buffer", index, remedy="name one of them")
     sizes, left = [], _LARGEST
     for i in range(count):
-        sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
+        sizes.append(requested.get(i, meta.memory_planned_buffer_size(i)))
         if sizes[i] > left:
             raise fail(MEMORY_ALLOCATION_FAILED, "", "planned buffer", i, sizes[i], left,
                        "the twin has no more")
@@ -165,8 +172,10 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
 
 def _measure(method: Method, meta: MethodMeta, tracer: EventTracer,
              request: Request) -> list[list[Event]]:
-    """The events of as many executions, each measured by itself with the inputs set again. The one
-    before has warmed caches."""
+    """Return the events of as many executions, each measured by itself with the inputs set again.
+
+    The one before has warmed caches.
+    """
     measured = []
     for _ in range(request.executions):
         set_inputs(method, meta, checked_inputs(meta, request.inputs))
@@ -186,14 +195,14 @@ def _report(method: Method, request: Request, result: Result) -> None:
 
 
 def _pool(method: Method, request: Request) -> bytes:
-    """The bytes of the pool that a board has, too: without a core, of any."""
+    """Return the bytes of the pool that a board has, too: without a core, of any."""
     pool = method.manager.method_allocator
     left_out = method.memory_report()["prepared"] if request.core is None else 0
     return bytes(memoryview(pool.buffer)[: pool.used - left_out])
 
 
 def set_inputs(method: Method, meta: MethodMeta, inputs: list[Any]) -> None:
-    """Sets checked inputs; the method keeps the memory of those that it uses in place."""
+    """Set checked inputs; the method refers to the memory of inputs that it uses in place."""
     for i, value in enumerate(inputs):
         if meta.input_tag(i) == _TENSOR:
             method.set_input(as_tensor(value, meta.input_tensor_meta(i)), i)
@@ -202,8 +211,10 @@ def set_inputs(method: Method, meta: MethodMeta, inputs: list[Any]) -> None:
 
 
 def attach_outputs(method: Method, meta: MethodMeta) -> None:
-    """Gives memory to the outputs and mutable buffers that the program leaves unplanned; the method
-    keeps it."""
+    """Allocate memory for the outputs and mutable buffers that the program leaves unplanned.
+
+    The method refers to it.
+    """
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(aligned(meta.output_tensor_meta(i).nbytes()), i)
     for info in meta.unplanned_attributes():
@@ -211,13 +222,15 @@ def attach_outputs(method: Method, meta: MethodMeta) -> None:
 
 
 def outputs(method: Method, meta: MethodMeta) -> list[Any]:
-    """The outputs: new arrays of the logical sizes, numbers as arrays without dims. Raises NotSupported
-    for a list that makes no array."""
+    """Return the outputs: new arrays of the logical sizes, numbers as arrays without dims.
+
+    Raises NotSupported for a list that makes no array.
+    """
     return [output_array(output(method, meta, i), i) for i in range(method.outputs_size())]
 
 
 def output(method: Method, meta: MethodMeta, index: int) -> Any:
-    """A tensor as a new array of the logical sizes; all else as Python has it."""
+    """Return a tensor as a new array of the logical sizes; all else as Python has it."""
     value = method.get_output(index)
     if meta.output_tag(index) == _TENSOR:
         return from_stored(value.data, meta.output_tensor_meta(index), value.sizes())
@@ -225,7 +238,7 @@ def output(method: Method, meta: MethodMeta, index: int) -> Any:
 
 
 def _plain(output: Any) -> Any:
-    """Lists of tensors as lists of lists of their elements."""
+    """List of tensors as lists of lists of their elements."""
     if isinstance(output, ValueList):
         return [_plain(output[i]) for i in range(len(output))]
     return list(output.data) if isinstance(output, Tensor) else output

@@ -1,4 +1,4 @@
-"""The values of a method as Python sees them: numbers, lists, and where tensors lie."""
+"""Read the values of a method: numbers, lists, and the locations of tensors."""
 
 import functools
 import struct
@@ -30,52 +30,54 @@ def kind_name(kind: int) -> str:
 
 
 class Values:
-    """The values of method number `plan`. Raises InvalidProgram where the file leads outside."""
+    """The values of method number `plan`. Raises InvalidProgram if an offset is outside the file."""
 
     def __init__(self, program: Program, plan: int) -> None:
         self.program = program
         self.plan = plan
-        self.written: set[int] = set()  # those whose numbers are not the program's, shown by name
+        self.written: set[int] = set()  # values that instructions write: shown by name, not by number
         self._library = program.library
-        self._known: dict[int, tuple[Any, ...]] = {}  # what was read of a value
+        self._evalues: dict[int, tuple[Any, ...]] = {}  # what was read of a value
 
     def __len__(self) -> int:
         count: int = self._library.count(self.plan, _picotorch.VALUES)
         return count
 
     def kind(self, index: int) -> int:
-        """KernelTypes number."""
+        """Return the KernelTypes number."""
         return self._item(index)[1]
 
     def _item(self, index: int) -> tuple[int, int, Any, bool]:
-        if index not in self._known:
-            self._known[index] = self._library.item(self.plan, _picotorch.VALUES, index)
-        return self._known[index]
+        if index not in self._evalues:
+            self._evalues[index] = self._library.item(self.plan, _picotorch.VALUES, index)
+        return self._evalues[index]
 
     def tensor(self, index: int) -> TensorInfo:
+        """Return the TensorInfo of a value."""
         return TensorInfo(self._library.tensor(self.plan, _picotorch.VALUES, index))
 
     def number(self, index: int) -> int | float | None:
-        """The int, float or bool; None for one that is empty or of another kind."""
+        """Return the int, float or bool; None for one that is empty or of another kind."""
         return self._constant(index) if self.is_number(index) else None
 
     def _constant(self, index: int) -> Any:
         return self._item(index)[2]
 
     def is_number(self, index: int) -> bool:
+        """Return True for an int, float or bool."""
         return self.kind(index) in _NUMBERS
 
     def is_plain(self, index: int) -> bool:
-        """True for a number, a string and None."""
+        """Return True for a number, a string and None."""
         return self.kind(index) in (*_NUMBERS, schema.KERNEL_TYPES_STRING, schema.KERNEL_TYPES_NULL)
 
     def plain(self, index: int) -> int | float | str | None:
-        """The number, string or None."""
+        """Return the number, string or None."""
         return (self.string(index) if self.kind(index) == schema.KERNEL_TYPES_STRING
                 else self.number(index))
 
     def text(self, index: int) -> str:
-        """Return it as an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
+        """Return a value as an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
         if index < 0:
             return "None"
         if index in self.written:
@@ -95,24 +97,24 @@ class Values:
         return "[" + ", ".join(items) + "]"
 
     def string(self, index: int) -> str:
-        """The text of a string."""
+        """Return the text of a string."""
         return text_of(self._constant(index))
 
     def _entries(self, index: int, maximum: int) -> list[Any]:
-        """The first items, `most` at most, of a list: indexes of values, bools, or floats."""
+        """Return the first items, at most `maximum`, of a list: indexes of values, bools, or floats."""
         _, item = self._library.value(self.plan, _picotorch.VALUES, index)
-        plan = self._library.plan(self.plan)
-        found = [lib.pt_list_entry(plan, item, k) for k in range(min(item.count, maximum))]
+        meta = self._library.method_meta(self.plan)
+        found = [lib.pt_list_entry(meta, item, k) for k in range(min(item.count, maximum))]
         if item.type == schema.KERNEL_TYPES_DOUBLE_LIST:
             return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
         return [entry != 0 for entry in found] if item.type == schema.KERNEL_TYPES_BOOL_LIST else found
 
     def _has_numbers(self, index: int) -> bool:
-        """True for a list of ints of an image, whose entries are the numbers themselves."""
+        """Return True for a list of ints of a .ptm file, whose entries are the numbers themselves."""
         return bool(self._library.value(self.plan, _picotorch.VALUES, index)[1].has_numbers)
 
     def ints(self, index: int) -> list[int | None]:
-        """The items of a list of ints; None for those that an instruction may write."""
+        """Return the items of a list of ints; None for a list that an instruction may write."""
         items = self._entries(index, LIMIT)
         if self._has_numbers(index):
             return items
@@ -130,8 +132,10 @@ class Values:
         return [str(item) for item in items]
 
     def tensors(self, index: int, maximum: int = LIMIT) -> list[int]:
-        """The tensor itself, or the tensors among the first items, `most` at most, of a list of them,
-        by their indexes; of others none."""
+        """Return the tensor itself, or the tensors among the first `maximum` items of a list.
+
+        They are by their indexes; empty for other values.
+        """
         if index < 0 or self.kind(index) == TENSOR:
             return [] if index < 0 else [index]
         if self.kind(index) not in _TENSOR_LISTS:
@@ -139,9 +143,11 @@ class Values:
         return [i for i in self._entries(index, maximum) if i >= 0 and self.kind(i) == TENSOR]
 
     def location(self, index: int) -> tuple[str, int]:
-        """Return the memory of a tensor's data and the byte in it: ("planned buffer 0", 64),
-        ("constant", position in the file), (LEFT_OUT, 0) of a constant that an image does without,
-        ("external", 0) or ("unplanned", 0)."""
+        """Return the memory of a tensor's data and the offset in it.
+
+        Examples: ("planned buffer 0", 64), ("constant", offset in the file), (LEFT_OUT, 0) of a
+        constant that a .ptm file does without, ("external", 0), ("unplanned", 0).
+        """
         info = self.tensor(index)
         if info.is_memory_planned():
             return f"planned buffer {info.planned_buffer}", info.offset
@@ -152,19 +158,19 @@ class Values:
         return "unplanned", 0
 
     @functools.cached_property
-    def prepared(self) -> list[bool]:
-        """Tell of each instruction of an image whether weights are prepared for it; [] if none are."""
-        plan = self._library.plan(self.plan)
-        start = ffi.cast("uint8_t *", plan.program.data)
+    def packed(self) -> list[bool]:
+        """Return for each instruction of a .ptm file whether its weights are packed; [] if none are."""
+        meta = self._library.method_meta(self.plan)
+        start = ffi.cast("uint8_t *", meta.program.data)
         if ffi.cast("uint32_t *", start)[0] != lib.PT_PTM_MAGIC:
             return []
-        method = ffi.cast("pt_ptm_method *", start + plan.position)
+        method = ffi.cast("pt_ptm_method *", start + meta.position)
         record = ffi.cast("pt_method_record *", start + method.record)
         position = (record.packed & (1 << lib.PT_REF_OFFSET_BITS) - 1) << 2
         table = ffi.cast("pt_ref *", start + position)
         return [table[i] != 0 for i in range(record.n_instructions)] if position else []
 
     def planned(self, index: int) -> tuple[int, int]:
-        """Planned buffer of a tensor and the byte in it; (-1, 0) for one that lies elsewhere."""
+        """Return the planned buffer of a tensor and the byte in it; (-1, 0) for one elsewhere."""
         info = self.tensor(index)
         return (info.planned_buffer, info.offset) if info.is_memory_planned() else (-1, 0)

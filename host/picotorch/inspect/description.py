@@ -10,13 +10,15 @@ from ..host.values import TENSOR, Values, kind_name
 
 
 def describe(program: Program, names: list[str]) -> list[dict[str, Any]]:
-    """The methods of these names. Raises NotFound, InvalidProgram."""
+    """Return the methods of these names. Raises NotFound, InvalidProgram."""
     return [_method(program, name) for name in names]
 
 
 def constant_methods(program: Program) -> dict[str, Any]:
-    """Return the values of methods without inputs and instructions, by the method's name: a
-    number, string or None, or a list of them; without those that return a tensor."""
+    """Return {name: value} of the methods without inputs and instructions.
+
+    A value is a number, string or None, or a list of them; methods that return a tensor are left out.
+    """
     found = {}
     for name in program.method_names:
         meta = _meta(program, name)
@@ -30,7 +32,7 @@ def constant_methods(program: Program) -> dict[str, Any]:
 
 
 def _meta(program: Program, name: str) -> MethodMeta:
-    """Do what Program.method_meta does, without looking at all names each time."""
+    """Return the MethodMeta of a name, without a search of all names each time."""
     plan = program.find_plan(name)
     return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
 
@@ -54,8 +56,11 @@ def _method(program: Program, name: str) -> dict[str, Any]:
 
 
 def delegate_list(meta: MethodMeta) -> list[dict[str, Any]]:
-    """The delegates of a method: backend, bytes of processed data and where they lie, compile specs
-    (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
+    """Return the delegates of a method.
+
+    Each has the backend, the size and offset of the processed data, the compile specs (key, and bytes
+    in hexadecimal digits), and whether the backend is registered here.
+    """
     library, found = meta.program.library, []
     for i, name in enumerate(meta.backend_names()):
         found.append({
@@ -69,20 +74,20 @@ def delegate_list(meta: MethodMeta) -> list[dict[str, Any]]:
 
 
 def partitioners(backends: list[str]) -> str:
-    """Name the partitioners to leave out of the export of a program for these backends."""
+    """Return the name the partitioners to leave out of the export of a program for these backends."""
     names = {"XnnpackBackend": "XnnpackPartitioner"}
     return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
 
 
 def named_data_list(program: Program) -> list[dict[str, Any]]:
-    """Keys and sizes of a program's named data."""
+    """List the keys and sizes of a program's named data."""
     named = program.get_named_data_map()
     return [{"key": named.get_key(i), "nbytes": len(program.library.data(i))}
             for i in range(named.get_num_keys())]
 
 
 def planned_buffers(meta: MethodMeta) -> list[int]:
-    """Bytes of each planned buffer."""
+    """Return the bytes of each planned buffer."""
     return [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
 
 
@@ -92,6 +97,7 @@ def _compile_specs(meta: MethodMeta, i: int) -> list[list[str]]:
 
 
 def tensor_entry(info: TensorInfo) -> dict[str, Any]:
+    """Return the dtype, sizes, dim order and bytes of a tensor as plain data."""
     return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
             "nbytes": info.nbytes(), **({"dynamic": True} if info.is_dynamic() else {})}
 
@@ -123,7 +129,7 @@ def _output(meta: MethodMeta, i: int) -> dict[str, Any]:
 
 
 def operator_list(meta: MethodMeta) -> list[dict[str, Any]]:
-    """The operators in the program's order, each with whether this build has a kernel for it."""
+    """Return the operators in the program's order, each with whether this build has a kernel for it."""
     missing = set(meta.missing_operators())
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
     return [{"name": name, "kernel": name not in missing} for name in names]
@@ -137,7 +143,7 @@ def _tensor(values: Values, i: int) -> dict[str, Any]:
 
 
 def constant_bytes(values: Values) -> int:
-    """Bytes of the constant tensors of a method; data that tensors share counts once."""
+    """Return the bytes of the constant tensors of a method; data that tensors share counts once."""
     found: dict[int, int] = {}
     for i in range(len(values)):
         if values.kind(i) == TENSOR:

@@ -1,4 +1,4 @@
-"""picotorch inspect: what a program holds."""
+"""Describe the contents of a program: picotorch inspect."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _ARGUMENT_WIDTH = 70
 
 
 def inspect(model: bytes, name: str, method: str | None = None) -> dict[str, Any]:
-    """The program of a .pte or .bpte as plain data; all methods, or the one asked for."""
+    """Return the program of a .pte or .bpte as plain data; all methods, or the requested one."""
     bundle = bundled.read(model) if bundled.is_bundled(model) else None
     program = open_program(model if bundle is None else bundle.program)
     constants = constant_methods(program)

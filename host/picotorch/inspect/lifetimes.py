@@ -20,11 +20,11 @@ _Use: TypeAlias = tuple[int, int, int]  # instruction, kind, tensor
 
 @dataclasses.dataclass
 class Box:
-    """Bytes of a planned buffer that hold one tensor, or several that share them.
+    """Bytes of a planned buffer with one tensor, or several that share them.
 
-    first, last: instructions that use it; -1 for what lives before the first (inputs, state), as many
-    as there are instructions for what lives behind the last (outputs, state). made_by: instruction
-    that writes it first, or INPUT, STATE, SCRATCH.
+    first, last: instructions that use it; -1 if it lives before the first (inputs, state), the number
+    of instructions if it lives behind the last (outputs, state). made_by: instruction that writes it
+    first, or INPUT, STATE, SCRATCH.
     """
 
     buffer: int
@@ -36,17 +36,20 @@ class Box:
     values: list[int]
 
     def meets(self, other: "Box") -> bool:
-        """True when an instruction uses both."""
+        """Return True when an instruction uses both."""
         return self.first <= other.last and other.first <= self.last
 
     def join(self, other: "Box") -> None:
+        """Extend the box to the use of another one of the same bytes."""
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         self.values += other.values
 
 
 def lifetimes(meta: MethodMeta) -> list[Box]:
-    """The boxes of all tensors that lie in planned memory and that an instruction, an input or an
-    output names, by buffer and first use. Raises InvalidProgram, ValueError."""
+    """Return the boxes of all planned tensors that something names, by buffer and first use.
+
+    An instruction, an input or an output names them. Raises InvalidProgram, ValueError.
+    """
     values = Values(meta.program, meta.plan)
     boxes = [box for box in _boxes(meta, values) if box.nbytes]
     return _joined(sorted(boxes, key=lambda box: (box.buffer, box.first, box.offset)))
@@ -55,7 +58,7 @@ def lifetimes(meta: MethodMeta) -> list[Box]:
 def _boxes(meta: MethodMeta, values: Values) -> Iterator[Box]:
     instructions = read_instructions(meta, values)
     has_jumps = any(one.kind == JUMP_FALSE_CALL for one in instructions)
-    for (memory, offset, nbytes), events in _by_place(
+    for (memory, offset, nbytes), events in _by_location(
             _events(meta, values, instructions), values, has_jumps):
         writers = {tensor for _, kind, tensor in events if kind != _READ}
         step, kind, tensor = events[0]
@@ -75,24 +78,25 @@ def _boxes(meta: MethodMeta, values: Values) -> Iterator[Box]:
 _READ, _FILLED, _CHANGED, _SCRATCH = range(4)  # in the order in which an instruction does them
 
 
-def _by_place(events: dict[int, list[_Event]], values: Values,
-              has_jumps: bool) -> Iterator[tuple[tuple[int, int, int], list[_Use]]]:
-    """Yield (planned buffer, offset, bytes) and what happens there, (instruction, kind, tensor). In an
-    image tensors of several layers are one, and one place has several by views: what fills a place
-    whole begins another content. With jumps it is not known what comes first: each tensor is by itself.
+def _by_location(events: dict[int, list[_Event]], values: Values,
+                 has_jumps: bool) -> Iterator[tuple[tuple[int, int, int], list[_Use]]]:
+    """Yield (planned buffer, offset, bytes) and its events, (instruction, kind, tensor).
+
+    In a .ptm file tensors of several layers are one, and views give one place several tensors: a write
+    of all bytes begins another content. With jumps the order is unknown: each tensor is by itself.
     """
     found: dict[tuple[tuple[int, int, int], int | None], list[_Use]] = defaultdict(list)
     for tensor, those in events.items():
         memory, offset = values.planned(tensor)
         if memory >= 0:
-            place = (memory, offset, values.tensor(tensor).nbytes())
-            found[place, tensor if has_jumps else None] += [(*one, tensor) for one in those]
-    for (place, _), uses in found.items():
-        yield place, sorted(uses)
+            location = (memory, offset, values.tensor(tensor).nbytes())
+            found[location, tensor if has_jumps else None] += [(*one, tensor) for one in those]
+    for (location, _), uses in found.items():
+        yield location, sorted(uses)
 
 
 def _contents(events: list[_Use], has_jumps: bool) -> list[list[_Use]]:
-    """Split what happens at a place where it is filled."""
+    """Split the events of a place at each write of all its bytes."""
     contents: list[list[_Use]] = []
     for event in events:
         if not contents or event[1] in (_FILLED, _SCRATCH) and not has_jumps:
@@ -120,8 +124,11 @@ def _events(meta: MethodMeta, values: Values,
 
 
 def _of_tensors(values: Values, named: dict[int, list[_Event]]) -> dict[int, list[_Event]]:
-    """The same of tensors as of the values that are one or a list of them. Each list is looked into
-    once, however many instructions name it: of these the first and the last count."""
+    """Return the events of tensors from the events of values, which are tensors or lists.
+
+    Each list is looked into once, however many instructions name it: of these the first and the last
+    count.
+    """
     found: dict[int, list[_Event]] = defaultdict(list)
     for value, events in named.items():
         tensors = values.tensors(value)
@@ -133,8 +140,11 @@ def _of_tensors(values: Values, named: dict[int, list[_Event]]) -> dict[int, lis
 
 
 def _joined(boxes: Iterable[Box]) -> list[Box]:
-    """Tensors of just the same bytes that an instruction uses together are one box, and a view, which
-    no instruction writes, is one with what lay there before."""
+    """Join tensors that are one box.
+
+    They have just the same bytes and an instruction uses them together, or one is a view, which no
+    instruction writes, of the other.
+    """
     found: dict[tuple[int, int, int], list[Box]] = {}
     for box in boxes:
         same = found.setdefault((box.buffer, box.offset, box.nbytes), [])
@@ -146,8 +156,7 @@ def _joined(boxes: Iterable[Box]) -> list[Box]:
 
 
 def live_bytes(boxes: list[Box]) -> list[tuple[int, int]]:
-    """(instruction, bytes of one buffer that hold a tensor from it on), in order; shared ones count
-    once."""
+    """Return (instruction, live bytes of one buffer from it on), in order; shared bytes count once."""
     begin, end = defaultdict(list), defaultdict(list)
     for box in boxes:
         begin[box.first].append(box)
@@ -163,8 +172,10 @@ def live_bytes(boxes: list[Box]) -> list[tuple[int, int]]:
 
 
 class _Covered:
-    """Counts the bytes under boxes that come and go: a segment tree over the boxes' edges. Counting one
-    box takes the logarithm of their number."""
+    """Count the bytes under boxes that come and go: a segment tree over the boxes' edges.
+
+    The cost of a box is the logarithm of their number.
+    """
 
     def __init__(self, boxes: list[Box]) -> None:
         self.edges = sorted({edge for box in boxes for edge in (box.offset, box.offset + box.nbytes)})
@@ -181,7 +192,7 @@ class _Covered:
         return self.covered[1]
 
     def count(self, box: Box, change: int) -> None:
-        """Counts a box that comes (change 1) or goes (-1)."""
+        """Count a box that comes (change 1) or goes (-1)."""
         first = bisect.bisect_left(self.edges, box.offset) + self.leaves
         behind = bisect.bisect_left(self.edges, box.offset + box.nbytes) + self.leaves
         left, right = first, behind

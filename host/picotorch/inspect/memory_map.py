@@ -1,7 +1,7 @@
-"""The planned memory of a method over its instructions, drawn as an SVG.
+"""Draw the planned memory of a method over its instructions as an SVG.
 
-Each tensor is a box: from its first to its last use across, the bytes that it takes upwards, in the
-colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
+Each tensor is a box: from its first to its last use across, its bytes upwards, in the colour of the
+operator that writes it. The peak of live bytes is marked. Tooltips have the details.
 """
 
 import re
@@ -16,7 +16,7 @@ from ..host.instructions import Instruction, read_instructions
 from ..host.values import Values
 from .lifetimes import INPUT, SCRATCH, STATE, Box, lifetimes, live_bytes
 
-# A palette in which neighbours can be told apart, also by people who see fewer colours.
+# A palette of distinct neighbours, also for people with colour blindness.
 _COLOURS = ["#4e79a7", "#f28e2b", "#76b7b2", "#b07aa1", "#59a14f", "#d7a52b", "#ff9da7", "#9c755f"]
 _OTHERS = "#bab0ac"
 _KINDS = {INPUT: "#e15759", STATE: "#7f7f7f", SCRATCH: "#d4d0cb"}
@@ -26,8 +26,8 @@ _PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
 _MIN = 2  # height of a box
 _CHARACTER = 6.1  # width of one at 11 px
 _TITLE_CHARACTER = 8.4  # at 15 px, bold
-_SLANT = 100  # room for the names of instructions
-_NAMED = 90  # instructions that have room for their names
+_SLANT = 100  # pixels for the names of instructions
+_NAMED = 90  # most instructions whose names fit
 _LEGEND_ROW = 20
 
 _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
@@ -41,7 +41,7 @@ _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
 
 
 def draw(meta: MethodMeta, title: str) -> str:
-    """The text of the SVG. Raises InvalidArgument for a method without planned memory."""
+    """Return the text of the SVG. Raises InvalidArgument for a method without planned memory."""
     sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
     if not any(sizes):
         raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
@@ -49,8 +49,10 @@ def draw(meta: MethodMeta, title: str) -> str:
 
 
 def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
-    """The text of one SVG with a drawing for each (method, title), one below the other. Raises
-    InvalidArgument for methods without planned memory."""
+    """Return the text of one SVG with a drawing for each (method, title), one below the other.
+
+    Raises InvalidArgument for methods without planned memory.
+    """
     parts, width, height = [], 0, 0
     for text in [draw(meta, title) for meta, title in drawings]:
         size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', text)
@@ -62,7 +64,7 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape text for an XML element, and leave out what XML cannot hold."""
+    """Escape text for an XML element, and leave out characters that XML lacks."""
     return "\n".join(quoting.html(line) for line in text.split("\n"))
 
 
@@ -83,7 +85,7 @@ class _Drawing:
         self.parts: list[str] = []
 
     def _colours(self) -> dict[str, str]:
-        """The operators that write most tensors have a colour of their own."""
+        """Return the operators that write most tensors have a colour of their own."""
         counts = Counter(self._maker(box) for box in self.boxes if box.made_by not in _KINDS)
         colours = {name: _COLOURS[i] if i < len(_COLOURS) else _OTHERS
                    for i, (name, _) in enumerate(counts.most_common())}
@@ -125,7 +127,7 @@ class _Drawing:
                   f'class="{kind}"{more}>{tooltip and f"<title>{_escaped(tooltip)}</title>"}</rect>')
 
     def _x(self, instruction: int) -> float:
-        """Left edge of the column of an instruction; -1 is the column before the first."""
+        """Return the left edge of the column of an instruction; -1 is the column before the first."""
         return _LEFT + (instruction + 1) * self.step
 
     def _panel(self, buffer: int, size: int, top: float) -> None:
@@ -158,7 +160,7 @@ class _Drawing:
         return f"{instruction} {_short(self.instructions[instruction])}"
 
     def _rectangle_of(self, box: Box, size: int, top: float) -> tuple[float, float, float, float]:
-        """(x, y, width, height)"""
+        """Return (x, y, width, height)."""
         height = max(_MIN, box.nbytes / size * _PANEL)
         y = top + _PANEL - box.offset / size * _PANEL - height
         return self._x(box.first), y, (box.last - box.first + 1) * self.step, height
@@ -168,7 +170,7 @@ class _Drawing:
         self._rect(*self._rectangle_of(box, size, top), "box", fill, self._tooltip(box))
 
     def _label(self, box: Box, size: int, top: float) -> None:
-        """The longest text that the box has room for."""
+        """Return the longest text that fits in the box."""
         x, y, width, height = self._rectangle_of(box, size, top)
         value = box.values[0]
         for text in (f"%{value} {_sizes(self.values.tensor(value))}", f"%{value}"):
@@ -176,7 +178,7 @@ class _Drawing:
                 return self._text(x + 5, y + height / 2 + 4, text, "inside")
 
     def _tooltip(self, box: Box) -> str:
-        """A line for each tensor, then what uses the box."""
+        """Return a line for each tensor, then what uses the box."""
         lines = []
         for value in box.values:
             info = self.values.tensor(value)
@@ -189,7 +191,7 @@ class _Drawing:
         return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
 
     def _instruction_axis(self, y: float) -> int:
-        """Indexes and names under the last panel; how high that is."""
+        """Return the indexes and names under the last panel; how high that is."""
         every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, len(self.instructions) + 1)
                      if n * self.step >= 24 or n > len(self.instructions))
         for i in range(0, len(self.instructions), every):
@@ -222,7 +224,7 @@ class _Drawing:
 
 
 def _short(instruction: Instruction) -> str:
-    """The operator's name without namespace and overload."""
+    """Return the operator's name without namespace and overload."""
     name = instruction.call.split("::")[-1].split(".")[0].strip("_")
     name = name.removeprefix("quantized_").removeprefix("native_")
     return name if len(name) <= 20 else name[:19] + "…"
@@ -233,7 +235,7 @@ def _sizes(info: TensorInfo) -> str:
 
 
 def _marks(size: int) -> list[int]:
-    """Four to ten round numbers of bytes from 0 on."""
+    """Return four to ten round numbers of bytes from 0 on."""
     unit: float = 1
     while size / unit > 10:
         unit *= 2.5 if str(unit).startswith("2") else 2

@@ -24,14 +24,14 @@ _COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
 _WEIGHTS = 4096  # bytes of float weights from which on int8 is
 _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
 _WITH_INDICES = "aten::max_pool2d_with_indices.out"
-_FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
+_FEW_PRODUCTS = 9  # products for an output of a convolution: int8 is as slow as float32
 _CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
 _BASE = 1000  # bytes of a program beside its constants, that do not depend on its calls
 _SOME = 0.1  # of the instructions, from which on other layers help
 _MOSTLY = 0.5  # of the instructions, from which on int8 gains little
 WITHOUT_INT8 = "export it without --quantize"
 _REPLACE = WITHOUT_INT8 + ", or replace the layers that int8 leaves in float"
-_ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
+_QUANTIZERS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
 # What an int8 program has beside layers, and layers whose weights are int8
 _NO_LAYERS = ("executorch_prim", "picotorch::")
@@ -64,8 +64,11 @@ IN_EITHER: Stance = ""
 
 
 class Advice(NamedTuple):
-    """what: a clause. remedy: the change, "" for none. stance: IN_INT8, IN_FLOAT32 or IN_EITHER.
-    instructions: the numbers of those concerned. nbytes: of RAM or flash that the change can save."""
+    """Advice on a model.
+
+    what: a clause. remedy: the change, "" for none. stance: IN_INT8, IN_FLOAT32 or IN_EITHER.
+    instructions: their numbers. nbytes: of RAM or flash that the change can save.
+    """
 
     what: str
     remedy: str
@@ -74,22 +77,25 @@ class Advice(NamedTuple):
     nbytes: int = 0
 
     def entry(self) -> dict[str, Any]:
+        """Return the advice as plain data."""
         return {"what": self.what, "instructions": list(self.instructions), "bytes": self.nbytes,
                 "remedy": self.remedy}
 
 
 def agreed(found: list[Advice]) -> list[Advice]:
-    """Return advice that does not contradict itself: where any of it gives up int8, without the
-    remedies that presuppose int8."""
+    """Return advice without contradictions: if any abandons int8, no remedy for int8 is left."""
     if not any(one.stance == IN_FLOAT32 for one in found):
         return found
     return [one._replace(remedy="") if one.stance == IN_INT8 else one for one in found]
 
 
 class _Method(NamedTuple):
-    """origins: of each instruction, by tensor the constant that it is or that it was made from then.
-    backends: those that are not registered here. kept: the numbers of instructions that are in float,
-    or convert, by request."""
+    """A method and its origins.
+
+    origins: of each instruction, {tensor: its constant, or the constant it was made from}. backends:
+    names of unregistered ones. kept: the numbers of instructions that are in float, or convert, by
+    request.
+    """
 
     values: Values
     instructions: list[Instruction]
@@ -115,23 +121,30 @@ class _Method(NamedTuple):
 
 
 def advise_export(model: bytes, kept: Iterable[int] = ()) -> list[Advice]:
-    """Return the advice on how the method "forward" was exported: recurrent layers step by step, layers
-    left in float, max pools with indices. kept: the layers that are in float by request, by their
-    numbers among layers(model). Raise NotFound, InvalidProgram."""
+    """Return advice on how the method "forward" was exported.
+
+    It covers recurrent layers step by step, layers left in float, and max pools with indices. kept: the
+    layers that are in float by request, by their numbers among layers(model). Raises NotFound,
+    InvalidProgram.
+    """
     found = _keep(_read(open_program(model).method_meta("forward")), kept)
     return [one for rule in (_unrolled, _float_layers, _conversions, _unused_indices)
             for one in rule(found)]
 
 
 def layers(model: bytes) -> list[int]:
-    """Return the numbers of the instructions of "forward" that are no conversions between int8 and
-    float. Raise NotFound, InvalidProgram."""
+    """Return the numbers of the instructions of "forward" that do not convert between int8 and float.
+
+    Raises NotFound, InvalidProgram.
+    """
     return _layers(_read(open_program(model).method_meta("forward")))
 
 
 def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -> list[Advice]:
-    """Return these findings, of an int8 program that is slower or larger than in float32, with the
-    remedy for all of them. kept: as for advise_export. Raise NotFound, InvalidProgram."""
+    """Return findings of an int8 program that is slower or larger than in float32.
+
+    They share one remedy. kept: as for advise_export. Raises NotFound, InvalidProgram.
+    """
     meta = open_program(model).method_meta("forward")
     found = _keep(_read(meta), kept)
     share = _float_share(found, by_size.by_instruction(meta, _CORE))
@@ -139,8 +152,10 @@ def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -
 
 
 def int8_share(model: bytes) -> dict[str, int]:
-    """Count what of the method "forward" is int8: "layers" and "macs" of "all_layers" and "all_macs".
-    Conversions between int8 and float are no layers. Raise NotFound, InvalidProgram."""
+    """Count the int8 part of the method "forward": "layers", "macs", "all_layers" and "all_macs".
+
+    Conversions between int8 and float are no layers. Raises NotFound, InvalidProgram.
+    """
     found = _read(open_program(model).method_meta("forward"))
     shares = dict.fromkeys(("layers", "all_layers", "macs", "all_macs"), 0)
     for one in found.instructions:
@@ -157,13 +172,16 @@ def int8_share(model: bytes) -> dict[str, int]:
 
 
 def advise(model: bytes, name: str, method: str) -> dict[str, Any]:
-    """Return "advice", each with "what", "instructions" (their numbers), "bytes" saved and "remedy";
-    "memory", the tensors that need the planned memory where it is fullest; "layers", those with the
-    most multiply-accumulates. Raise NotFound, InvalidProgram."""
+    """Return advice on a model, its largest tensors and its slowest layers.
+
+    "advice": each with "what", "instructions" (their numbers), "bytes" saved and "remedy". "memory":
+    the tensors in planned memory at its peak. "layers": the layers with the most multiply-accumulates.
+    Raises NotFound, InvalidProgram.
+    """
     meta = open_program(model).method_meta(method)
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
-             _unused_indices, _idle_copies, _float_weights, _float_ends)
+             _unused_indices, _idle_copies, _float_weights, _float_io)
     advice = agreed([*_int8_is_no_gain(model, meta, found),
                      *(one for rule in rules for one in rule(found))])
     return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
@@ -207,28 +225,35 @@ def _advice(what: str, instructions: Iterable[Instruction], nbytes: int, remedy:
 
 def _no_gain(what: str, share: float, instructions: Iterable[Instruction] = (),
              nbytes: int = 0) -> Advice:
-    """Return the advice for an int8 program without a gain. share: of its instructions, which other
-    layers would save."""
+    """Return the advice for an int8 program without a gain.
+
+    share: of its instructions, which other layers would save.
+    """
     is_replaceable = share >= _SOME
     return _advice(what, instructions, nbytes, _REPLACE if is_replaceable else WITHOUT_INT8,
                    IN_EITHER if is_replaceable else IN_FLOAT32)
 
 
 def _float_share(method: _Method, rows: list[by_size.Row]) -> float:
-    """Return the share of the instructions in float layers and conversions between them that no request
-    keeps there."""
+    """Return the share of the instructions in float layers and their conversions.
+
+    Layers that are in float by request are left out.
+    """
     total = sum(count for _, _, count, _, _ in rows)
     return sum(count for one, _, count, _, _ in rows if one.index not in method.kept
                and _is_in_float(method, one)) / total if total else 0
 
 
 def _int8_is_no_gain(model: bytes, meta: MethodMeta, found: _Method) -> Iterator[Advice]:
-    """Compare an int8 program with what it would be in float32: cycles as picotorch export states them,
-    those of float32 by the sizes of the tensors; and bytes. An image has other bytes than a program."""
+    """Compare an int8 program with the same module in float32, in cycles and bytes.
+
+    Cycles are those of picotorch export; for float32 they are estimated from the sizes of the tensors.
+    A .ptm file has other bytes than a program.
+    """
     if is_ptm(model) or not found.is_int8() or found.backends:
         return
     rows = by_size.by_instruction(meta, _CORE)
-    if not any(row[3] for row in rows):  # no call of it has a form in float32
+    if not any(row[3] for row in rows):  # no call of it has a float32 operator
         return
     is_float = [row[0] for row in rows if _is_in_float(found, row[0])]
     share = _float_share(found, rows)
@@ -249,16 +274,18 @@ def _int8_is_no_gain(model: bytes, meta: MethodMeta, found: _Method) -> Iterator
 
 def _is_in_float(method: _Method, one: Instruction) -> bool:
     if _is_conversion(one):
-        return not _is_at_end(method, one)
+        return not _touches_io(method, one)
     outputs = method.tensors(one.outputs)
     return bool(outputs) and method.is_float(outputs[0])
 
 
 def _cycles(model: bytes, method: _Method, name: str,
             rows: list[by_size.Row]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Estimate an int8 program as picotorch export does, and what it would be in float32. There, float
-    operators take as many instructions as a board counted here. A method that no board runs is
-    estimated by its sizes."""
+    """Estimate an int8 program as picotorch export does, and the same module in float32.
+
+    There, float operators cost as many instructions as a board counted here. A method that no board
+    runs is estimated by its sizes.
+    """
     found, counts = (timing.estimated_with_counts(model, _CORE) if name == "forward"
                      else ({"cycles": None}, []))
     if found["cycles"] is None:
@@ -283,7 +310,7 @@ def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:
     for info in constants.values():
         size[info.dtype] += info.nbytes()
     rest = len(model) - sum(size.values())
-    scales = size.pop("Int", 0)  # a bias, multipliers and shifts, of which the first is left
+    scales = size.pop("Int", 0)  # a bias, multipliers and shifts; only the bias remains
     weights = size.pop("Char", 0)
     base = min(rest, _BASE)
     return 4 * weights + scales // 3 + sum(size.values()) + base + round((rest - base) * calls)
@@ -293,25 +320,27 @@ def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:
 
 
 def _origins(values: Values, instructions: list[Instruction]) -> list[dict[int, int]]:
-    """List for each instruction {tensor that it names: the constant that it is, or the first that
-    instructions made it from}. In an image layers share tensors."""
+    """Return for each instruction {tensor: its constant, or the first tensor it was made from}.
+
+    In a .ptm file layers share tensors.
+    """
     found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
              and values.location(i)[0] in ("constant", "external", LEFT_OUT)}
     origins = []
     for one in instructions:
-        taken = [i for argument in one.arguments for i in values.tensors(argument)]
+        operands = [i for argument in one.arguments for i in values.tensors(argument)]
         made = [i for output in one.outputs for i in values.tensors(output)]
-        known = {i: found[i] for i in taken if i in found}
+        origin = {i: found[i] for i in operands if i in found}
         for i in made:
             found.pop(i, None)
-        if taken and len(known) == len(set(taken)):
-            found |= dict.fromkeys(made, known[taken[0]])
-        origins.append(known | {i: found[i] for i in made if i in found})
+        if operands and len(origin) == len(set(operands)):
+            found |= dict.fromkeys(made, origin[operands[0]])
+        origins.append(origin | {i: found[i] for i in made if i in found})
     return origins
 
 
 def _delegates(method: _Method) -> Iterator[Advice]:
-    """Calls of backends that are not there: nothing can be said of what they compute."""
+    """Find calls of backends that are missing: their cost is unknown."""
     if method.backends:
         yield _advice(
             f"parts are delegated, the program does not run without {', '.join(method.backends)}",
@@ -321,7 +350,7 @@ def _delegates(method: _Method) -> Iterator[Advice]:
 
 
 def _copied_constants(method: _Method) -> Iterator[Advice]:
-    """Instructions that take constants only, and what follows from these."""
+    """Return the instructions whose inputs are constants, and the ones that follow from these."""
     found: dict[int, int] = {}
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
@@ -338,7 +367,7 @@ def _copied_constants(method: _Method) -> Iterator[Advice]:
 
 
 def _idle_copies(method: _Method) -> Iterator[Advice]:
-    """Copies in the same dim order: of a dropout, contiguous() or clone()."""
+    """Copy in the same dim order: of a dropout, contiguous() or clone()."""
     found = []
     for one in method.instructions:
         if one.call in _CLONES:
@@ -385,10 +414,9 @@ def _float_layers(method: _Method) -> Iterator[Advice]:
 
 
 def _conversions(method: _Method) -> Iterator[Advice]:
-    """Find operators inside of the program that dequantize for layers of floats, or quantize what these
-    compute."""
+    """Find operators inside the program that dequantize for float layers, or quantize their results."""
     found = [one for one in method.instructions if _is_conversion(one) and one.index not in method.kept
-             and not _is_at_end(method, one)]
+             and not _touches_io(method, one)]
     if len(found) > 1:
         count = sum(math.prod(method.values.tensor(one.outputs[0]).sizes()) for one in found)
         yield _advice(f"{len(found)} operators convert {count:,} values between int8 and float", found,
@@ -397,15 +425,17 @@ def _conversions(method: _Method) -> Iterator[Advice]:
 
 
 def _unrolled(method: _Method) -> Iterator[Advice]:
-    """Layers that multiply by the same weights, one after the other. Batch norms that are depthwise
-    convolutions may have equal weights before training."""
+    """Find layers that multiply by the same weights, one after the other.
+
+    Batch norms that are depthwise convolutions may have equal weights before training.
+    """
     by_weights: dict[tuple[str, int], list[Instruction]] = defaultdict(list)
     for one in method.instructions:
         if macs_of(one, method.values) and "depthwise" not in one.call:
             weights = method.origins[one.index].get(factors(one)[1])
-            place = None if weights is None else method.values.location(weights)
-            if place not in (None, (LEFT_OUT, 0)):  # of these it is not known which are the same
-                by_weights[place].append(one)
+            location = None if weights is None else method.values.location(weights)
+            if location not in (None, (LEFT_OUT, 0)):  # equal weights cannot be detected there
+                by_weights[location].append(one)
     found = max(by_weights.values(), key=len, default=[])
     if len(found) >= _UNROLLED:
         yield _advice(
@@ -417,7 +447,7 @@ def _unrolled(method: _Method) -> Iterator[Advice]:
 
 
 def _slow_first_layer(method: _Method) -> Iterator[Advice]:
-    """Int8 convolutions of one channel with a small kernel: most time goes into rounding outputs."""
+    """Find int8 convolutions of one channel with a small kernel: they mostly round outputs."""
     found = []
     for one in method.instructions:
         if not one.call.startswith("cortex_m::quantized_depthwise_conv2d"):
@@ -434,7 +464,7 @@ def _slow_first_layer(method: _Method) -> Iterator[Advice]:
 
 
 def _float_weights(method: _Method) -> Iterator[Advice]:
-    """Weights of four bytes, where one would do."""
+    """Find weights of four bytes that could have one."""
     if method.is_int8():
         return
     found: list[Instruction] = []
@@ -452,21 +482,23 @@ def _float_weights(method: _Method) -> Iterator[Advice]:
                       "and most layers run faster")
 
 
-def _float_ends(method: _Method) -> Iterator[Advice]:
-    """Operators that quantize inputs and dequantize outputs of an int8 program."""
-    ends = {*method.inputs, *method.outputs}
+def _float_io(method: _Method) -> Iterator[Advice]:
+    """Find operators that quantize inputs and dequantize outputs of an int8 program."""
+    io = {*method.inputs, *method.outputs}
     found = [one for one in method.instructions
-             if method.is_int8() and _is_end(one) and _is_at_end(method, one)]
-    floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
+             if method.is_int8() and _is_quantizer(one) and _touches_io(method, one)]
+    floats = [i for i in io if method.values.kind(i) == TENSOR and method.is_float(i)]
     if found and floats:
         yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),
                       "export with --int8-io, if the sensor gives integers: fewer bytes, less work",
                       IN_INT8)
 
 
-def _is_at_end(method: _Method, instruction: Instruction) -> bool:
-    """Return whether an instruction takes an input or writes an output. In an image other tensors may
-    be one with these."""
+def _touches_io(method: _Method, instruction: Instruction) -> bool:
+    """Return whether an instruction reads an input or writes an output.
+
+    In a .ptm file other tensors may be one with these.
+    """
     def writers(value: int) -> list[int]:
         return [one.index for one in method.instructions if value in one.outputs]
 
@@ -477,23 +509,23 @@ def _is_at_end(method: _Method, instruction: Instruction) -> bool:
 
 
 def _is_int8(instruction: Instruction) -> bool:
-    return (instruction.call.startswith("cortex_m::") and not _is_end(instruction)
+    return (instruction.call.startswith("cortex_m::") and not _is_quantizer(instruction)
             and "quantize_per_tensor" not in instruction.call)
 
 
 def _is_conversion(instruction: Instruction) -> bool:
-    return "quantize_per_tensor" in instruction.call or _is_end(instruction)
+    return "quantize_per_tensor" in instruction.call or _is_quantizer(instruction)
 
 
-def _is_end(instruction: Instruction) -> bool:
-    return instruction.call.endswith(_ENDS)
+def _is_quantizer(instruction: Instruction) -> bool:
+    return instruction.call.endswith(_QUANTIZERS)
 
 
 # ---- what costs most
 
 
 def _fullest(method: _Method) -> list[dict[str, Any]]:
-    """The tensors that lie in planned memory at the instruction that needs the most."""
+    """Return the tensors that lie in planned memory at the instruction that needs the most."""
     needed: dict[int, int] = {}
     for box in method.boxes:
         for step in (box.first, box.last):

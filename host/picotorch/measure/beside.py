@@ -11,8 +11,11 @@ from . import cycles
 
 
 def run_beside(request: Request, board: str, beside: str | None) -> Result:
-    """The result, with estimated cycles; of a connected board with the instructions of the emulated one
-    `beside`, and what they take by the estimate."""
+    """Return the result of a run with estimated cycles.
+
+    The run of a connected board gets the instructions of the emulated board `beside` and the estimate
+    for them.
+    """
     result = running.run(request, board)
     if result.connected is not None and beside is not None and beside != running.HOST:
         result.connected.beside = beside

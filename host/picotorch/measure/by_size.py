@@ -1,13 +1,13 @@
-"""Estimate the instructions of a method from the sizes of its tensors, for a core whose board is not
-built here.
+"""Estimate the instructions of a method from the sizes of its tensors.
+
+It serves a core whose board is not built here.
 
 instructions_by_size.json has, by core and operator, the instructions of a call: those of any call, of
 each element of its largest tensor, of each element of its output, and of each MAC. An operator with a
 dtype stands before the same of any dtype, and OTHERS for operators that the tests' models lack. "less"
 has the operators that differ with the default temp memory from what they are with the preferred.
 Without a network, half of the networks of the tests are off by "half" at most by a table of the others,
-nine in ten by "factor".
-tests/benchmark/instructions_by_size.py measures and writes them.
+nine in ten by "factor". tests/benchmark/instructions_by_size.py measures and writes them.
 """
 
 import json
@@ -41,7 +41,7 @@ _IN_FLOAT = {
     "quantized_avg_pool2d": "aten::avg_pool2d.out",
     "quantized_max_pool2d": "aten::max_pool2d_with_indices.out",
     "maximum": "aten::maximum.out", "minimum": "aten::minimum.out"}
-# What int8 programs have for the layout of images, which sequences become as well, and float32 has not
+# Copies of int8 programs for channels-last images, which float32 lacks; sequences become images, too
 _LAYOUT = ("dim_order_ops::_clone_dim_order.out", "aten::unsqueeze_copy.out",
            "aten::squeeze_copy.dims_out", "aten::squeeze_copy.dim_out")
 _ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
@@ -64,8 +64,10 @@ def features_of(instruction: Instruction, values: Values) -> tuple[str, str, lis
 
 def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
              run: RunConditions) -> dict[str, Any] | None:
-    """Return cycles.estimate of an execution that no board counted, with a range that is wider by
-    FACTOR, and "counted" False. None for a method with delegates."""
+    """Return cycles.estimate of an execution that no board counted; None for a method with delegates.
+
+    Its range is wider by FACTOR, and "counted" is False.
+    """
     operators = expected(meta, core, run.has_less_temp)
     if operators is None:
         return None
@@ -76,8 +78,10 @@ def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
 
 
 def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int] | None:
-    """Return the instructions of an execution by operator, as cycles.estimate takes them: each call
-    once, at the largest sizes. None for a method with delegates."""
+    """Return the estimated instructions of an execution by operator, as cycles.estimate reads them.
+
+    Each call counts once, at the largest sizes. None for a method with delegates.
+    """
     if meta.num_backends():
         return None
     found: Counter[str] = Counter()
@@ -87,9 +91,10 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
 
 
 def by_instruction(meta: MethodMeta, core: str) -> list[Row]:
-    """Return for each call of a kernel its operator and the instructions that it takes, and the same of
-    the operator that computes it in float32: 0 for a conversion between int8 and float, and for copies
-    of integers in another layout."""
+    """Return (operator, instructions, instructions in float32) for each call of a kernel.
+
+    The last is 0 for a conversion between int8 and float, and for copies of integers in another layout.
+    """
     found = []
     for instruction, operator, dtype, features in _calls(meta):
         in_float = _in_float(instruction.call, dtype)
@@ -109,7 +114,7 @@ def _calls(meta: MethodMeta) -> Iterator[tuple[Instruction, str, str, list[int]]
 
 def _count(core: str, operator: str, dtype: str, features: list[int],
            has_less_temp: bool = False) -> int:
-    """Return the instructions that a call takes."""
+    """Return the instructions of a call."""
     factors = _factors(_ALIKE.get(core, core), operator, dtype, has_less_temp)
     return round(sum(map(math.prod, zip(factors, features, strict=True))))
 
@@ -124,9 +129,9 @@ def _in_float(call: str, dtype: str) -> str:
 
 
 def _factors(core: str, operator: str, dtype: str, has_less_temp: bool) -> list[float]:
-    known = _TABLE["usual"][core] | (_TABLE["less"][core] if has_less_temp else {})
+    table = _TABLE["usual"][core] | (_TABLE["less"][core] if has_less_temp else {})
     for name in (f"{operator}, {dtype}", operator, f"{OTHERS}, {dtype}", OTHERS):
-        if name in known:
-            found: list[float] = known[name]
+        if name in table:
+            found: list[float] = table[name]
             return found
     raise KeyError(OTHERS)

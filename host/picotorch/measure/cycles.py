@@ -1,12 +1,12 @@
 """Estimate the time of an execution on a chip from the instructions that an emulated board counted.
 
 cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
-docs/performance.md, the smallest and the largest of any model, and the mean of all instructions;
-OTHERS is for operators that they lack. Convolutions count as five operators, see operator_of.
-With prepared constants, or less temp memory than preferred, it has the operators that differ. In an
-image idle planned memory serves as well: with less temp memory its calls take other loops than those
-of a program. `make performance` measures and writes them. All are without wait states of flash, caches
-and the bus, which are the chip's.
+docs/performance.md, the smallest and the largest of any model, and the mean of all instructions; OTHERS
+is for operators that they lack. Convolutions count as five operators, see operator_of. It also has the
+operators that differ with packed constants, or with less temp memory than preferred. In a .ptm file
+idle planned memory serves as well: with less temp memory its calls take other loops than those of a
+program. `make performance` measures and writes them. All are without wait states of flash, caches and
+the bus, which are the chip's.
 """
 
 import contextlib
@@ -24,68 +24,74 @@ from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import load_board
 from ..host.instructions import Instruction, read_instructions
-from ..host.operators import CONV_VARIANTS, wide_forms
+from ..host.operators import CONV_VARIANTS, wide_variants
 from ..host.request import Request, Result
-from ..host.twin import has_prepared, is_ptm, open_data, open_program, preferred_temp
+from ..host.twin import has_packed, is_ptm, open_data, open_program, preferred_temp
 from ..host.values import Values
 from ..run import running
 
 OTHERS = "others"
-_DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # of an image's channels, and of its width
+_DIMS = {"cortex_m::quantized_conv2d.out": (1, 3),  # dims of an image's channels and width
          "cortex_m::quantized_conv2d_nhwc.out": (3, 2)}
 # Of conv_variants.h
 _VARIANTS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "im2row", "": "im2row"}
 _PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
-_PLAIN_WEIGHTS = " with plain weights"  # beside others with prepared ones
+_PLAIN_WEIGHTS = " with plain weights"  # beside others with packed ones
 CYCLES_PER_INSTRUCTION = json.loads(
     resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
 
 
 class RunConditions(NamedTuple):
-    """The conditions of a run on which factors depend. is_prepared: with prepared constants.
-    has_less_temp: less temp memory than preferred. of_ptm: the method is an image's. lacks: forms
-    of convolutions that it gains by, which the firmware is built without."""
+    """The conditions of a run on which factors depend.
 
-    is_prepared: bool = False
+    is_packed: with packed constants. has_less_temp: less temp memory than preferred. of_ptm: the
+    method is a compiled one. lacks: variants of convolutions that would speed it up, but are not in the
+    firmware.
+    """
+
+    is_packed: bool = False
     has_less_temp: bool = False
     of_ptm: bool = False
     lacks: frozenset[str] = frozenset()
 
     def mode(self) -> str:
-        """Name the part of the JSON."""
+        """Return the name the part of the JSON."""
         less = ", image with less temp" if self.of_ptm else ", less temp"
-        return ("pool" if self.is_prepared else "none") + (less if self.has_less_temp else "")
+        return ("pool" if self.is_packed else "none") + (less if self.has_less_temp else "")
 
 
 PLAIN = RunConditions()
 
 
 def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> RunConditions:
-    """Return those of a run on a core. prepared: bytes in the pool."""
-    return RunConditions(bool(prepared) or has_prepared(model, core), has_less_temp, is_ptm(model))
+    """Return the conditions of a run on a core. prepared: bytes of packed weights in the pool."""
+    return RunConditions(bool(prepared) or has_packed(model, core), has_less_temp, is_ptm(model))
 
 
 def conditions_of(request: Request, result: Result, core: str) -> RunConditions:
-    """Return those of a run that went well on a board with this core."""
+    """Return the conditions of a run that succeeded on a board with this core."""
     run = conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
-    return run._replace(lacks=_lacking_forms(request, result, core))
+    return run._replace(lacks=_lacking_variants(request, result, core))
 
 
-def _lacking_forms(request: Request, result: Result, core: str) -> frozenset[str]:
+def _lacking_variants(request: Request, result: Result, core: str) -> frozenset[str]:
     from ..run import emulated, emulator  # commands that run nothing on a board do without
 
     if CORES.get(core) != lib.PT_CORE_DSP:
         return frozenset()
     firmware = emulated.firmware_of(request, load_board(result.board))
-    linked = emulator.symbols_in(firmware, [f"pt_{form}" for form in CONV_VARIANTS])
-    lacking = {form for form in CONV_VARIANTS if f"pt_{form}" not in linked}
-    return frozenset(lacking and lacking & wide_forms(open_program(request.model),
+    linked = emulator.symbols_in(firmware, [f"pt_{variant}" for variant in CONV_VARIANTS])
+    lacking = {variant for variant in CONV_VARIANTS if f"pt_{variant}" not in linked}
+    return frozenset(lacking and lacking & wide_variants(open_program(request.model),
                                                       open_data(request.data)))
 
 
 def has_less_temp(size: int, used: int, preferred: int) -> bool:
-    """Return whether calls run other loops than with the preferred temp memory: with the default, and
-    with less than a quarter of the preferred. In between most calls run the loops of the preferred."""
+    """Return whether calls run other loops than with the preferred temp memory.
+
+    They do with the default, and with less than a quarter of the preferred. In between most calls run
+    the loops of the preferred.
+    """
     return size < preferred and (size <= used or 4 * size < preferred)
 
 
@@ -94,7 +100,7 @@ def _has_less_temp(request: Request, result: Result, core: str) -> bool:
         return False
     try:
         return has_less_temp(result.temp.size, result.temp.used, preferred_by(request, core))
-    except Error:  # the twin cannot load it: it has delegates, say
+    except Error:  # the twin cannot load it, for example with delegates
         return False
 
 
@@ -116,18 +122,20 @@ def preferred_by(request: Request, core: str) -> int:
 def factors(core: str, operator: str, run: RunConditions = PLAIN) -> list[float]:
     """Return (least, usual, most) cycles an instruction of an operator, as operator_of names it."""
     if operator.endswith(_PLAIN_WEIGHTS):
-        operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_prepared=False)
+        operator, run = operator.removesuffix(_PLAIN_WEIGHTS), run._replace(is_packed=False)
     operator, run = _with_other_loops(operator, run)
-    known: dict[str, list[float]] = {}
-    for mode in (PLAIN.mode(), RunConditions(run.is_prepared).mode(), run.mode()):
-        known |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
-    return known.get(operator, known[OTHERS])
+    table: dict[str, list[float]] = {}
+    for mode in (PLAIN.mode(), RunConditions(run.is_packed).mode(), run.mode()):
+        table |= CYCLES_PER_INSTRUCTION.get(mode, {}).get(core, {})
+    return table.get(operator, table[OTHERS])
 
 
 def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunConditions]:
-    """Return the operator and the conditions whose loops a convolution takes if the firmware has not
-    its form: for 3 wide those of `neighbours`; for others those with less temp memory, where only an
-    image leaves 1x1 without its form."""
+    """Return the operator and the conditions of the loops of a convolution whose variant is left out.
+
+    For 3-wide variants these are the loops without a variant, for others those with less temp memory,
+    where only a .ptm file leaves 1x1 without its variant.
+    """
     name = next((name for name in _DIMS if operator.startswith(name)), None)
     if name is None:
         return operator, run
@@ -140,11 +148,13 @@ def _with_other_loops(operator: str, run: RunConditions) -> tuple[str, RunCondit
 
 
 def operator_of(instruction: Instruction, values: Values) -> str:
-    """Return the name of an instruction's operator; of a convolution also which of the loops of
-    kernels/arch/conv_variants.h it takes with enough temp memory, or none of them, and in an image
-    whether it has plain weights beside others with prepared ones."""
-    is_plain = (instruction.call in _PREPARING and values.prepared
-                and not values.prepared[instruction.index])
+    """Return the name of an instruction's operator.
+
+    The name of a convolution includes its loops of kernels/arch/conv_variants.h with enough temp
+    memory, if any, and in a .ptm file whether it has plain weights beside others with packed ones.
+    """
+    is_plain = (instruction.call in _PREPARING and values.packed
+                and not values.packed[instruction.index])
     return _kind_of(instruction, values) + (_PLAIN_WEIGHTS if is_plain else "")
 
 
@@ -167,8 +177,9 @@ def _kind_of(instruction: Instruction, values: Values) -> str:
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
              run: RunConditions = PLAIN) -> dict[str, Any]:
-    """Return {"instructions", "cycles", "ms": None without a clock, "min_ms", "max_ms", "counted":
-    True, which by_size.estimate has not}.
+    """Return {"instructions", "cycles", "ms", "min_ms", "max_ms", "counted": True} of an execution.
+
+    "ms" is None without a clock. by_size.estimate has "counted" False.
 
     instructions: all of an execution, which its operators share as `operators` has them.
     """
@@ -184,9 +195,11 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:
-    """Return the instructions by operator, in a run on an emulated board; where the firmware of the
-    request measures none those in the board's own, nothing where that does not either, or has no room
-    for it. Raises Error where there was no run."""
+    """Return the instructions by operator, in a run on an emulated board.
+
+    If the firmware of the request measures none, they are those in the board's own firmware; nothing if
+    that does not either, or has no room for the method. Raises Error if there was no run.
+    """
     counts = measured_counts(request, board)
     if not counts and request.firmware:
         with contextlib.suppress(Error):
@@ -195,7 +208,7 @@ def measured_operators(request: Request, board: str) -> dict[str, int]:
 
 
 def measured_counts(request: Request, board: str) -> list[int]:
-    """The same by instruction of the method."""
+    """Return the measured instructions by instruction of the method."""
     result = running.run(dataclasses.replace(request, executions=1), board)
     return [event.ticks for event in result.events[0][1:]] if result.events else []
 

@@ -1,4 +1,4 @@
-"""Writes an ETDump: what executions took and computed, for the Inspector of executorch.devtools.
+"""Write an ETDump: what executions took and computed, for the Inspector of executorch.devtools.
 
     Inspector(etdump_path="out.etdp",
               source_time_scale=TimeScale.CYCLES, target_time_scale=TimeScale.CYCLES)
@@ -58,8 +58,11 @@ class Computed(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """One execution: the method's instructions, the events of the loop's end and of each, and if they
-    were recorded what the instructions computed and the outputs of the method."""
+    """One execution.
+
+    It has the method's instructions, the events of the loop's end and of each instruction, and if
+    recorded the results of the instructions and the outputs of the method.
+    """
 
     instructions: list[Instruction]
     events: list[Event]
@@ -68,8 +71,10 @@ class Execution(NamedTuple):
 
 
 def to_bytes(executions: list[Execution]) -> bytes:
-    """An ETDump with a block for each execution. An instruction that ran several times is one event,
-    as long as all its calls."""
+    """Return an ETDump with a block for each execution.
+
+    An instruction that ran several times is one event, as long as all its calls.
+    """
     builder = flatbuffers.Builder(1024)
     runs, start = [], 0
     for execution in executions:
@@ -83,7 +88,7 @@ def to_bytes(executions: list[Execution]) -> bytes:
 
 
 def _run(builder: flatbuffers.Builder, execution: Execution, start: int) -> tuple[int, int]:
-    """(run, time at its end)"""
+    """Return (run, time at its end)."""
     found, now = [], start
     computed = {index: list(values) for index, values in itertools.groupby(
         sorted(execution.computed, key=lambda one: one.instruction), lambda one: one.instruction)}
@@ -113,7 +118,7 @@ def _end(builder: flatbuffers.Builder) -> int:
 
 
 def _names(instruction: Instruction) -> tuple[str, ...]:
-    """ExecuTorch's: of a kernel's call there is an event around another."""
+    """Write ExecuTorch's names: a kernel's call has an event around another."""
     if instruction.kind == KERNEL_CALL:
         return "native_call_" + instruction.call.split("::")[-1], "OPERATOR_CALL"
     return (_CALLS.get(instruction.kind, instruction.call),)

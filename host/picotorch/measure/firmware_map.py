@@ -9,7 +9,7 @@ _SECTION = re.compile(r"^ (\.(?:text|rodata|isr_vector|vectors)[^\s]*|COMMON|\*f
 
 
 def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
-    """(section, bytes, object) of each input section that the image holds in flash."""
+    """Return (section, bytes, object) of each input section of the firmware in flash."""
     text = map_file.read_text().split("Linker script and memory map", 1)[1]
     text = re.sub(r"\n (\.\S+)\n\s+0x", r"\n \1 0x", text)
     for line in text.splitlines():
@@ -19,7 +19,9 @@ def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def linked_objects(map_file: Path, folder: Path) -> list[str]:
-    """The objects in a folder that the linker was given, by their paths in there. The folder may have
-    been moved since; objects that an older build left there are not included."""
+    """Return the linked objects in a folder, by their paths in there.
+
+    The folder may have been moved since; objects that an older build left there are not included.
+    """
     start = re.escape(f"/{folder.name}/")
     return re.findall(rf"^LOAD .*{start}(\S+\.o)$", map_file.read_text(), re.MULTILINE)

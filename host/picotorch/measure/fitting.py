@@ -1,4 +1,4 @@
-"""Add up what the RAM and the flash of a chip have to hold for a method, in each of two ways.
+"""Add up the RAM and the flash of a chip that a method needs, in each of two deployments.
 
 "c": the library alone, in a firmware of one's own. "micropython": picotorch's small firmware with
 MicroPython, the library and the kernels of this method.
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 from ..boards.boards import Board, board_names, load_board
 from ..boards.chips import Chip
 from ..host.elf import flash_bytes, section_bytes
-from ..host.operators import FEATURES, known_operators
+from ..host.operators import FEATURES, supported_operators
 from ..run import emulator
 from ..run.listing import is_built
 from .flash import flash_of_operators
 from .stack import FREE
 
-WAYS = {"c": "in C", "micropython": "with MicroPython"}
+DEPLOYMENTS = {"c": "in C", "micropython": "with MicroPython"}
 # pt_program, pt_method_meta, pt_method, pt_error, pt_memories and pt_options
 LIBRARY_OBJECTS = 692
 
-# Cores whose kernels are nearly the same: one firmware tells of all three.
+# Cores whose kernels are nearly the same: one firmware represents all three.
 _DSP = ("cortex-m4", "cortex-m33", "cortex-m7")
 
 
@@ -66,7 +66,7 @@ def firmware_of(board: Board) -> Firmware:
 def _measured(name: str, path: Path) -> Firmware:
     board = load_board(name)
     try:
-        kernels = flash_of_operators(board, list(known_operators()),
+        kernels = flash_of_operators(board, list(supported_operators()),
                                      features=FEATURES)["core_and_kernels"]
         flash = flash_bytes(path) - kernels
     except emulator.FirmwareMissing:
@@ -75,19 +75,23 @@ def _measured(name: str, path: Path) -> Firmware:
 
 
 def memories_of(need: dict[str, Any]) -> dict[str, int]:
-    """Return bytes by memory of a method. need: "method_pool", "planned", "temp", and "unplanned", the
-    inputs and outputs outside them."""
+    """Return bytes by memory of a method.
+
+    need: "method_pool", "planned", "temp", and "unplanned", the inputs and outputs outside them.
+    """
     memories = {"method pool": need["method_pool"],
                 **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
                 "temp memory": need["temp"]}
     return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
 
 
-def parts_of_ram(memories: Mapping[str, int | None], way: str, firmware: Firmware | None,
+def parts_of_ram(memories: Mapping[str, int | None], deployment: str, firmware: Firmware | None,
                  stack: int | None = None) -> dict[str, Any]:
-    """Return bytes by part: the memories of the method, then those of the software around it; None for
-    an unknown part. stack: in C the bound of the kernels, if it is known."""
-    if way == "c":
+    """Return bytes by part: the memories of the method, then those of the software around it.
+
+    None for an unknown part. stack: in C the bound of the kernels, if it is known.
+    """
+    if deployment == "c":
         return {**memories, "program and method": LIBRARY_OBJECTS, "stack": stack or FREE}
     boards = [load_board(name) for name in board_names()]
     return {**memories, "variables": firmware and firmware.variables,
@@ -95,42 +99,48 @@ def parts_of_ram(memories: Mapping[str, int | None], way: str, firmware: Firmwar
             "stack": min(board.stack_size for board in boards)}
 
 
-def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
+def parts_of_flash(files: dict[str, int], deployment: str, kernels: int | None,
                    firmware: Firmware | None) -> dict[str, Any]:
-    """Return the same for flash. files: bytes of the program and its data files."""
+    """Return bytes of flash by part. files: bytes of the program and its data files."""
     parts = {**files, "core and kernels": kernels}
-    if way == "micropython":
+    if deployment == "micropython":
         parts["MicroPython, runtime"] = firmware and firmware.flash
     return parts
 
 
 def fit(chip: Chip, ram: dict[str, Any], flash: dict[str, Any]) -> dict[str, Any]:
-    """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not, "ram",
-    "flash"}; these are {"parts", "all": sum of the known parts, "of"}."""
+    """Return {"fits", "lacks", "ram", "flash"} of a method on a chip.
+
+    "fits" is None if an unknown part decides it, "lacks" is the reason if it does not fit. "ram" and
+    "flash" are {"parts", "all": sum of the known parts, "of"}.
+    """
     entry = {"ram": _sum(ram, None if chip.ram is None else sum(chip.ram.values())),
              "flash": _sum(flash, chip.flash)}
     lacks = [f"{name} lacks {one['all'] - one['of']:,} B"
              for name, one in (("RAM", entry["ram"]), ("flash", entry["flash"]))
              if one["of"] is not None and one["all"] > one["of"]]
     if not lacks and chip.ram is not None:
-        part = _without_place(ram, list(chip.ram.values()))
+        part = _unplaced(ram, list(chip.ram.values()))
         lacks += [f"no region of RAM has {ram[part]:,} B for {part}"] if part else []
-    is_known = not any(one["of"] is not None and None in one["parts"].values()
-                       for one in entry.values())
-    return {"fits": False if lacks else True if is_known else None, "lacks": "; ".join(lacks), **entry}
+    is_complete = not any(one["of"] is not None and None in one["parts"].values()
+                          for one in entry.values())
+    fits = False if lacks else True if is_complete else None
+    return {"fits": fits, "lacks": "; ".join(lacks), **entry}
 
 
 def _sum(parts: dict[str, Any], available: int | None) -> dict[str, Any]:
     return {"parts": parts, "all": sum(filter(None, parts.values())), "of": available}
 
 
-def _without_place(parts: dict[str, Any], regions: Sequence[int]) -> str | None:
-    """Place the largest part first, each in the smallest region with enough room; return the first part
-    without a place, or None."""
+def _unplaced(parts: dict[str, Any], regions: Sequence[int]) -> str | None:
+    """Place the parts, the largest first; return the first part that does not fit, or None.
+
+    Each goes into the smallest region with enough room.
+    """
     free = list(regions)
     for name, size in sorted(parts.items(), key=lambda part: -(part[1] or 0)):
-        rooms = [i for i, room in enumerate(free) if room >= (size or 0)]
-        if not rooms:
+        candidates = [i for i, left in enumerate(free) if left >= (size or 0)]
+        if not candidates:
             return name
-        free[min(rooms, key=free.__getitem__)] -= size or 0
+        free[min(candidates, key=free.__getitem__)] -= size or 0
     return None

@@ -1,8 +1,8 @@
-"""Count the bytes of flash that the kernels of operators take on a board, each operator on its own.
+"""Count the bytes of flash of the kernels of operators on a board, each operator on its own.
 
-An operator's kernel is what can be reached from its `pt_kernel`, as the linker sees it: functions and
-constants are sections of their own, and relocations name the sections that another one needs. Sections
-that several of the operators reach are shared and counted once. The objects are those of the
+An operator's kernel is all that can be reached from its `pt_kernel`, as the linker sees it: functions
+and constants are sections of their own, and relocations name the sections that another one needs.
+Sections that several of the operators reach are shared and counted once. The objects are those of the
 board's firmware, with or without a selective build. Gaps between sections are not counted.
 """
 
@@ -22,9 +22,9 @@ from ..host.operators import (
     LIST,
     Operator,
     feature_kernels,
-    known_operators,
     needed_features,
     needed_operators,
+    supported_operators,
 )
 from ..host.twin import open_program
 from ..run import emulator
@@ -44,15 +44,15 @@ _FEATURES: dict[str | int, str] = {
              "pt_winograd": "winograd", "pt_pointwise": "pointwise",
              "pt_im2row": "im2row"}
 _WITH = " with "
-# What a C project of an image calls of the library, and what is not in it: the reader of .pte files,
-# and checks of images.
+# Functions of the library that a C project of .ptm files calls. Without the reader of .pte files, and
+# without checks of .ptm files.
 _PROJECT = ("pt_ptm_open", "pt_method_meta_at", "pt_load", "pt_unload", "pt_execute", "pt_give_input",
             "pt_output")
 _NOT_IN_PROJECTS = ("pt_pte_description", "pt_walk_ptm", "pt_check_calls")
-_CHECKS = "checks"  # a project has those of kernels if its method is not static
+_CHECKS = "checks"  # of kernels: in a project only if its method is not static
 _CHECK = "pt_check_instruction"
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number
-_PLACE_BYTES = 2  # in that by name
+_INDEX_BYTES = 2  # in that by name
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,14 @@ class Piece:
     key: tuple[str, int] | tuple[bytes]  # (object, section), or (string,)
 
 
-_Place = tuple[ObjectFile, int, int]  # a section, and an offset in it
+_Reference = tuple[ObjectFile, int, int]  # a section, and an offset in it
 Row = list[Any]  # part, bytes, names of users
 
 
 class LinkedObjects:
-    """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
-    needs what.
+    """The objects of a board's firmware, of a variant or of the one in a file, and references.
 
-    Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
+    Raises emulator.FirmwareMissing if it is not built, or was built elsewhere.
     """
 
     def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None) -> None:
@@ -89,19 +88,21 @@ class LinkedObjects:
                                            "elsewhere, or is being built") from None
         self._defined = {name: (one, *section) for one in self.objects
                          for name, section in one.defines.items()}
-        kernels = [f"pt_{operator.symbol}" for operator in known_operators().values()]
+        kernels = [f"pt_{operator.symbol}" for operator in supported_operators().values()]
         kernels += [f"pt_{name}" for others in feature_kernels().values() for name in others.values()]
         self._kernels = self._sections_of(kernels)
 
     def _sections_of(self, symbols: Iterable[str]) -> set[tuple[str, int]]:
-        """{(object, section)} of those symbols that are defined."""
+        """Return {(object, section)} of these symbols, if defined."""
         return {(self._defined[name][0].path, self._defined[name][1])
                 for name in symbols if name in self._defined}
 
     def _needs(self, one: ObjectFile, number: int, features: Collection[str],
-               project: bool) -> Iterator[_Place]:
-        """(object, section, offset) of all that a section refers to; of the registry neither the
-        operators' kernels nor the names."""
+               project: bool) -> Iterator[_Reference]:
+        """Return (object, section, offset) of all references of a section.
+
+        The registry's references to kernels and names are left out.
+        """
         if one.sections[number].name in _TABLES:
             return
         references = one.sections[number].references
@@ -118,8 +119,11 @@ class LinkedObjects:
 
     def reach(self, symbols: Iterable[str], features: Collection[str] = (),
               project: bool = False) -> set[Piece]:
-        """Collect the sections that these symbols need, their own included, in a build with these of
-        FEATURES, or in a C project: without texts of errors; the kernels' checks are a feature."""
+        """Collect the sections that these symbols need, their own included.
+
+        The build has these of FEATURES, or is a C project: without texts of errors. The kernels' checks
+        are a feature.
+        """
         pieces: dict[tuple[str, int] | tuple[bytes], Piece] = {}
         waiting = [self._defined[symbol] for symbol in symbols]
         left_out: tuple[str, ...] = _NOT_IN_PROJECTS if project else ()
@@ -140,18 +144,19 @@ class LinkedObjects:
         return set(pieces.values())
 
     def has(self, symbol: str) -> bool:
+        """Return whether a symbol is defined in the objects."""
         return symbol in self._defined
 
     def module_symbols(self) -> set[str]:
-        """The symbols of the core that MicroPython's module, or the program without it, needs."""
-        wanted = {target for one in self.objects if _USER.search(one.path)
-                  for section in one.sections.values() for target, _ in section.references}
-        return {name for name in wanted if name in self._defined
+        """Return the symbols of the core that MicroPython's module, or the program without it, uses."""
+        targets = {target for one in self.objects if _USER.search(one.path)
+                   for section in one.sections.values() for target, _ in section.references}
+        return {name for name in targets if name in self._defined
                 and _CORE.search(self._defined[name][0].path)}
 
 
 def _libraries(map_file: Path) -> list[Path]:
-    """The archives that the linker took something from."""
+    """Return the archives that the linker took something from."""
     paths = {re.sub(r"\(.*", "", path) for _, _, path in sections(map_file) if path.endswith(".o)")}
     return [Path(path) for path in paths]
 
@@ -171,11 +176,13 @@ def _part(path: str, section: str) -> str:
 
 
 def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) -> dict[str, list[Row]]:
-    """Return rows [part, bytes, users] of a firmware, "firmware", and of the same objects in a C
-    project, "project"; users: names of the operators that need these bytes, "core" if the core does;
-    with " with " and the feature behind them in a build with one of FEATURES.
+    """Return rows [part, bytes, users] of a firmware, "firmware", and of a C project, "project".
 
-    make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel."""
+    users: names of the operators that need these bytes, "core" if the core does; with " with " and the
+    feature behind them in a build with one of FEATURES.
+
+    make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel.
+    """
     linked = LinkedObjects(board, variant, firmware)
     return {"firmware": _rows(linked, linked.module_symbols(), False),
             "project": _rows(linked, _PROJECT, True)}
@@ -184,7 +191,7 @@ def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) 
 def _rows(linked: LinkedObjects, core: Collection[str], project: bool) -> list[Row]:
     sums: Counter[tuple[str, tuple[str, ...]]] = Counter()
     symbols: dict[str, Collection[str]] = {
-        name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
+        name: [f"pt_{operator.symbol}"] for name, operator in supported_operators().items()
         if linked.has(f"pt_{operator.symbol}")}
     symbols["core"] = core
     reached = {}
@@ -226,16 +233,17 @@ def _tables_of_built(board: str, variant: str, path: Path, built: int) -> dict[s
 
 def flash_of_operators(board: Board, names: list[str], variant: str = "run",
                        firmware: Path | None = None, features: Collection[str] = ()) -> dict[str, Any]:
-    """Bytes of flash of the core and of the kernels of these operators, in a build with these of
-    FEATURES.
+    """Return the bytes of flash of the core and of the kernels of these operators.
+
+    The build has these of FEATURES.
 
     {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
     "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
     operators needs, `alone` what the operator would need if it were the only one. `library` is
     arithmetic of libgcc and memcpy that core and kernels need.
     """
-    wanted = set(names)
-    rows = [(part, size, wanted.intersection(users), "core" in users)
+    selected = set(names)
+    rows = [(part, size, selected.intersection(users), "core" in users)
             for part, size, users in _with_features(_tables(board, variant, firmware)["firmware"],
                                                     features)]
 
@@ -250,7 +258,7 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
     entry = {
         "board": board.name,
         "core": total("core", lambda users, is_core: users or is_core),
-        "registry": _registry_bytes(known_operators(), names),
+        "registry": _registry_bytes(supported_operators(), names),
         "operators": {name: kernels_of(name) for name in names},
         "shared": total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}),
         "library": total("library", lambda users, is_core: users or is_core),
@@ -262,33 +270,35 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
 
 def flash_of_project(board: Board, names: list[str], features: Collection[str],
                      is_static: bool) -> int:
-    """Bytes of flash of the library and the kernels of these operators in a C project for images, from
-    the objects of a board's firmware: without reader, texts and, if the models are static, checks.
-    main.c, start-up and the image come on top. Raises emulator.FirmwareMissing."""
+    """Return the flash of library and kernels in a C project for compiled methods, in bytes.
+
+    It is computed from the objects of a board's firmware: without reader, texts and, if the models are
+    static, checks. main.c, start-up and the .ptm file come on top. Raises emulator.FirmwareMissing.
+    """
     users = {*names, "core"}
     features = [*features, *([] if is_static else [_CHECKS])]
     rows = _with_features(_tables(board, "run", None)["project"], features)
     return (sum(size for part, size, needed in rows
                 if part != "registry" and users.intersection(needed))
-            + _registry_bytes(known_operators(), names, False))
+            + _registry_bytes(supported_operators(), names, False))
 
 
 def _with_features(rows: list[Row], features: Collection[str]) -> Iterator[tuple[str, int, set[str]]]:
-    """The rows of a table, their users without what stands behind " with "."""
+    """Return the rows of a table, their users without what stands behind " with "."""
     for part, size, users in rows:
         split = [user.partition(_WITH) for user in users]
         yield part, size, {user for user, _, feature in split if not feature or feature in features}
 
 
 def flash_of_models(board: Board, models: list[bytes]) -> dict[str, Any]:
-    """flash_of_operators of all that these programs need. Raises OperatorMissing."""
+    """Return flash_of_operators of all operators that these programs need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
     return flash_of_operators(board, needed_operators(programs),
                               features=needed_features(programs))
 
 
 def flash_rows(entries: list[dict[str, Any]]) -> list[list[Any]]:
-    """Rows of a table: the parts, then all of them together; a column for each entry."""
+    """Return the rows of a table: the parts, then all of them together; a column for each entry."""
     names = entries[0]["operators"]
     return [["core", *[entry["core"] for entry in entries]],
             ["registry of operators", *[entry["registry"] for entry in entries]],
@@ -298,12 +308,11 @@ def flash_rows(entries: list[dict[str, Any]]) -> list[list[Any]]:
             ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
 
 
-def _registry_bytes(known: dict[str, Operator], names: Collection[str],
+def _registry_bytes(supported: dict[str, Operator], names: Collection[str],
                     has_arguments: bool = True) -> int:
-    """Count the bytes of the tables from the first operator to the last, and of the operators'
-    strings."""
-    numbers = [known[name].number for name in names] or [0]
-    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)
+    """Count the bytes of the operators' tables, from the first to the last, and of their strings."""
+    numbers = [supported[name].number for name in names] or [0]
+    strings = {*names, *("\0".join([supported[name].signature, " ".join(supported[name].arguments)
                                     if has_arguments else ""]) for name in names)}
-    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _PLACE_BYTES * len(numbers)
+    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _INDEX_BYTES * len(numbers)
             + sum(-(-(len(text) + 1) // 4) * 4 for text in strings))

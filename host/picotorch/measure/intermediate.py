@@ -1,4 +1,4 @@
-"""Keeps what each instruction of an execution computes, on the twin, whose bytes are a board's."""
+"""Keep what each instruction of an execution computes, on the twin, whose bytes are a board's."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -32,8 +32,8 @@ class DebugBuffer:
 
     def store(self, dtype: int, sizes: Sequence[int], dim_order: Sequence[int],
               data: bytes | memoryview) -> Stored:
-        """Keeps a tensor. Raises MemoryAllocationFailed where it does not fit."""
-        # not at 0, which readers of ETDumps take for no offset
+        """Store a tensor. Raises MemoryAllocationFailed if it does not fit."""
+        # not at 0, which readers of ETDumps treat as no offset
         offset = max(1, -(-len(self.data) // _ALIGNMENT)) * _ALIGNMENT
         needed = offset + len(data)
         if needed > self.size:
@@ -44,7 +44,7 @@ class DebugBuffer:
 
 
 def with_values(executions: list[Execution], request: Request) -> tuple[list[Execution], bytes]:
-    """The executions with what the twin computes in a first one of the request, and the debug buffer.
+    """Return the executions with the twin's values for the first one, and the debug buffer.
 
     Raises the Error of the run, MemoryAllocationFailed above the twin's limit.
     """
@@ -58,7 +58,7 @@ def with_values(executions: list[Execution], request: Request) -> tuple[list[Exe
 
 
 def _strides(sizes: Sequence[int], dim_order: Sequence[int]) -> list[int]:
-    """Elements from one index of a dim to the next."""
+    """Return the elements from one index of a dim to the next."""
     strides, step = [0] * len(sizes), 1
     for dim in reversed(dim_order):
         strides[dim] = step
@@ -68,9 +68,11 @@ def _strides(sizes: Sequence[int], dim_order: Sequence[int]) -> list[int]:
 
 def execute(method: Method, instructions: list[Instruction], values: Values,
             buffer: DebugBuffer) -> tuple[list[Computed], list[Stored]]:
-    """Executes the method, one instruction after the other: what kernels computed, in that order, and
-    the outputs of the method that are tensors. Raises what step and the buffer raise, NotSupported for
-    more than a million instructions."""
+    """Execute the method, one instruction after the other.
+
+    Returns the results of the kernels, in that order, and the outputs of the method that are tensors.
+    Raises the errors of step and of the buffer, NotSupported for more than a million instructions.
+    """
     library = method.library
     computed: list[Computed] = []
     method.reset_execution()

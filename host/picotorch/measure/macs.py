@@ -1,4 +1,4 @@
-"""Multiply-accumulates of an instruction, by what its operator computes. Those with padding count."""
+"""Count multiply-accumulates of an instruction, by its operator; those with padding count."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ _Macs = Callable[[_Sizes, Instruction], int]
 
 
 def _inner_product(sizes: _Sizes, instruction: Instruction) -> int:
-    """Every output is an inner product along the last dim of the first factor."""
+    """Return every output is an inner product along the last dim of the first factor."""
     return _numel(sizes(instruction.outputs[0])) * sizes(factors(instruction)[0])[-1]
 
 
 def _convolution(transposed: bool) -> _Macs:
-    """Weights: the channels of the output first (transposed: of the input), the groups left out."""
+    """Read weights: channels of the output first (transposed: of the input), groups left out."""
     def macs(sizes: _Sizes, instruction: Instruction) -> int:
         pixels = instruction.arguments[0] if transposed else instruction.outputs[0]
         return _numel(sizes(pixels)) * _numel(sizes(instruction.arguments[1])[1:])
@@ -30,17 +30,17 @@ def _aten_convolution(sizes: _Sizes, instruction: Instruction, number: Callable[
 
 
 def _depthwise(sizes: _Sizes, instruction: Instruction) -> int:
-    """Weights: [1, height, width, channels of the output]."""
+    """Read weights of [1, height, width, channels of the output]."""
     return _numel(sizes(instruction.outputs[0])) * _numel(sizes(instruction.arguments[1])[1:3])
 
 
 def _cortex_m_transposed(sizes: _Sizes, instruction: Instruction) -> int:
-    """Weights: [channels of the output, height, width, channels of the input]."""
+    """Read weights of [channels of the output, height, width, channels of the input]."""
     return _numel(sizes(instruction.arguments[0])) * _numel(sizes(instruction.arguments[1])[:3])
 
 
 def _recurrent(sizes: _Sizes, instruction: Instruction) -> int:
-    """Each step of each of a batch takes all weights of the layer."""
+    """Count all weights of the layer for each step of each sample of a batch."""
     return math.prod(sizes(instruction.arguments[0])[:2]) * sum(
         _numel(sizes(instruction.arguments[i])) for i in (1, 2))
 
@@ -73,13 +73,12 @@ def _numel(sizes: Sequence[int]) -> int:
 
 
 def factors(instruction: Instruction) -> list[int]:
-    """The two values whose elements are multiplied."""
+    """Return the two values whose elements are multiplied."""
     return [instruction.arguments[i] for i in _FACTORS.get(instruction.call, (0, 1))]
 
 
 def macs_of(instruction: Instruction, values: Values) -> int:
-    """Count the MACs of one call, at the program's sizes; 0 for an operator without sums of
-    products."""
+    """Count the MACs of one call, at the program's sizes; 0 without sums of products."""
     def sizes(index: int) -> Sequence[int]:
         return values.tensor(index).sizes()
 

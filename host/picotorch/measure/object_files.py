@@ -1,4 +1,4 @@
-"""Object files and archives of a 32-bit Arm build: their sections, and what refers to what."""
+"""Read object files and archives of a 32-bit Arm build: sections and their references."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ _Row = tuple[int, ...]  # of the table of sections
 
 @dataclass
 class Section:
-    """A section that is part of the image. `strings`: the linker merges its strings with others."""
+    """A section that is part of the firmware. `strings`: the linker merges its strings with others."""
 
     name: str
     data: bytes
@@ -43,7 +43,10 @@ class ObjectFile:
 
 
 def read_objects(path: Path) -> list[ObjectFile]:
-    """The object file at `path`, or those of the archive there. Raises ValueError for another file."""
+    """Read the object file at `path`, or the members of the archive there.
+
+    Raises ValueError for another file.
+    """
     data = path.read_bytes()
     if data.startswith(_ARCHIVE):
         return [_read(f"{path}({name})", member) for name, member in _members(data)]
@@ -51,7 +54,7 @@ def read_objects(path: Path) -> list[ObjectFile]:
 
 
 def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """(name, contents) of the object files of an archive."""
+    """Return (name, contents) of the object files of an archive."""
     at, names = len(_ARCHIVE), b""
     while at + _MEMBER_HEADER <= len(data):
         name, size = data[at : at + 16].rstrip(), int(data[at + 48 : at + 58])
@@ -96,7 +99,7 @@ def _read(path: str, data: bytes) -> ObjectFile:
 
 
 def _symbols(rows: list[_Row], contents: Callable[[_Row], bytes]) -> list[tuple[str, int, int, int]]:
-    """(name, section, value, binding) of each symbol."""
+    """Return (name, section, value, binding) of each symbol."""
     found = []
     for row in rows:
         if row[1] == _SYMTAB:

@@ -1,4 +1,4 @@
-"""picotorch profile: what each instruction of a method takes, on the twin or a board."""
+"""Measure each instruction of a method, on the twin or a board: picotorch profile."""
 
 import itertools
 import statistics
@@ -27,9 +27,10 @@ SORTED = ("order", "share")
 
 def profile(request: Request, board: str,
             temp: int | None = None) -> tuple[dict[str, Any], list[Execution]]:
-    """Return the profile as plain data, and the executions it comes from. The method gets all the pool
-    and scratch that the board has, or `temp` bytes of scratch. "share" is of cycles where they are
-    estimated, else of ticks: "share_of" names it.
+    """Return the profile as plain data, and the executions it comes from.
+
+    The method gets all the pool and scratch that the board has, or `temp` bytes of scratch. "share" is
+    of cycles where they are estimated, else of ticks: "share_of" names it.
 
     Raises the Error of a run that failed.
     """
@@ -60,7 +61,7 @@ def profile(request: Request, board: str,
 
 
 def cost(one: dict[str, Any]) -> int:
-    """Return the cycles of a profile, a row or an operator; its ticks where none are estimated."""
+    """Return the cycles of a profile, a row or an operator; its ticks without an estimate."""
     key = "cycles" if one["cycles"] is not None else "ticks" if "ticks" in one else "total"
     count: int = one[key]
     return count
@@ -88,7 +89,7 @@ def _add_cycles(entry: dict[str, Any], result: Result, request: Request) -> None
 
 
 def shares(entry: dict[str, Any]) -> dict[str, int]:
-    """Return the ticks of a profile by operator, as cycles.estimate takes them."""
+    """Return the ticks of a profile by operator, for cycles.estimate."""
     found: Counter[str] = Counter()
     for row in entry["instructions"]:
         found[row["estimated_as"]] += row["ticks"]
@@ -114,7 +115,7 @@ def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> di
 
 
 def _shapes(instruction: Instruction, values: Values) -> str:
-    """Sizes of the first tensor, of the weights behind it, and of what comes out."""
+    """Return the sizes of the first tensor, of the weights behind it, and of what comes out."""
     inputs = (factors(instruction) if macs_of(instruction, values)
               else _first_tensor(instruction.arguments, values))
     texts = [" * ".join(_sizes(values, i) for i in inputs),
@@ -123,7 +124,7 @@ def _shapes(instruction: Instruction, values: Values) -> str:
 
 
 def _first_tensor(named: Iterable[int], values: Values) -> list[int]:
-    """[the first tensor of some values and of what their lists begin with], [] where none is."""
+    """Return [the first tensor of some values, or of the lists at their start], [] without one."""
     found = (i for value in named for i in values.tensors(value, _LOOKED_INTO))
     return list(itertools.islice(found, 1))
 

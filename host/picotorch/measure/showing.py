@@ -1,4 +1,4 @@
-"""The text of picotorch size, in tables of at most 80 columns."""
+"""Print picotorch size, in tables of at most 80 columns."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ..host import show
 from ..inspect.description import partitioners
 from ..run.report import show_unused_packing
 from . import by_size
-from .fitting import WAYS
+from .fitting import DEPLOYMENTS
 from .flash import flash_rows
 
 
@@ -104,14 +104,15 @@ def _table(columns: list[str], rows: list[list[Any]]) -> None:
 
 def _show_chips(chips: list[dict[str, Any]]) -> None:
     show.heading("Chips: bytes needed in C, and with MicroPython (MP)")
-    show.table(["chip", *[f"{what}, {way}>" for what in ("RAM", "flash") for way in ("C", "MP")], "ms>",
-                ""], [
-        [chip["chip"], *[_all(chip["ways"][way][what]) for what in ("ram", "flash") for way in WAYS],
+    columns = [f"{what}, {name}>" for what in ("RAM", "flash") for name in ("C", "MP")]
+    show.table(["chip", *columns, "ms>", ""], [
+        [chip["chip"],
+         *[_all(chip["ways"][name][what]) for what in ("ram", "flash") for name in DEPLOYMENTS],
          _ms(chip["time"]), _fits(chip)] for chip in chips])
     for chip in chips:
-        for way, words in WAYS.items():
-            if chip["ways"][way]["lacks"]:
-                show.line(f"{chip['chip']} {words}: {chip['ways'][way]['lacks']}")
+        for name, words in DEPLOYMENTS.items():
+            if chip["ways"][name]["lacks"]:
+                show.line(f"{chip['chip']} {words}: {chip['ways'][name]['lacks']}")
     _show_notes(chips, "chip")
     if len(chips) == 1:
         _show_parts(chips[0])
@@ -133,9 +134,9 @@ def _ms(time: dict[str, Any] | None) -> str:
 
 
 def _fits(chip: dict[str, Any]) -> str:
-    fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
+    fitting = [words for name, words in DEPLOYMENTS.items() if chip["ways"][name]["fits"]]
     if fitting:
-        return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only"
+        return "fits" if len(fitting) == len(DEPLOYMENTS) else f"{fitting[0]} only"
     return _verdict(chip["fits"])
 
 
@@ -149,14 +150,15 @@ def _show_parts(chip: dict[str, Any]) -> None:
     source = f" ({chip['source']})" if chip["source"] else ""
     show.heading(f"{chip['title']}: {', '.join(about)}{source}")
     _show_time(chip["time"], chip["measured_on"])
-    ways = chip["ways"].values()
+    deployments = chip["ways"].values()
     for name, memory in (("RAM", "ram"), ("flash", "flash")):
-        parts = list(dict.fromkeys(part for way in ways for part in way[memory]["parts"]))
+        parts = list(dict.fromkeys(part for one in deployments for part in one[memory]["parts"]))
         click.echo()
-        _table([name, *[words + ">" for words in WAYS.values()]], [
-            *[[part, *[_known(way[memory]["parts"].get(part)) for way in ways]] for part in parts],
-            ["all", *[_all(way[memory]) for way in ways]],
-            ["the chip has", *[_known(way[memory]["of"]) for way in ways]]])
+        _table([name, *[words + ">" for words in DEPLOYMENTS.values()]], [
+            *[[part, *[_count_or_dash(one[memory]["parts"].get(part)) for one in deployments]]
+              for part in parts],
+            ["all", *[_all(one[memory]) for one in deployments]],
+            ["the chip has", *[_count_or_dash(one[memory]["of"]) for one in deployments]]])
 
 
 def _show_time(time: dict[str, Any] | None, board: str | None) -> None:
@@ -167,7 +169,7 @@ def _show_time(time: dict[str, Any] | None, board: str | None) -> None:
                   f"{time['cycles']:,} cycles{ms}")
 
 
-def _known(count: int | None) -> int | str:
+def _count_or_dash(count: int | None) -> int | str:
     return "-" if count is None else count
 
 
@@ -213,7 +215,7 @@ def _show_notes(entries: list[dict[str, Any]], kind: str) -> None:
 
 
 def _reason(entry: dict[str, Any], kind: str) -> str:
-    """Return the message without the entry's name, to say it once for several entries."""
+    """Return the message without the entry's name, to print it once for several entries."""
     if not entry.get("built", True):
         return "not measured, no firmware is built; picotorch boards shows how"
     message: str = entry["message"]

@@ -1,8 +1,8 @@
 """Compute the memory that a method needs, to the byte, and the boards and chips that have it.
 
-Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
-same on every board. Stack and flash of the kernels are those of boards whose firmware is built: the
-stack as a run measures it, and the most that any run of the method can take.
+Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the same
+on every board. Stack and flash of the kernels are measured on boards whose firmware is built: the stack
+as a run measures it, and its bound for any run of the method.
 """
 
 import contextlib
@@ -46,7 +46,9 @@ _PAUSE = 0.01  # seconds
 def measure(model: bytes, name: str, method: str, boards: list[str], pack_weights: bool,
             data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict[str, Any]:
     """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
-    Raises the errors of loading."""
+
+    Raises the errors of loading.
+    """
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
@@ -83,26 +85,29 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
     on_boards = [(board, _temp_on_board(measured, board)) for board in emulated]
     on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
     slow = [minimum] if len(boards) + len(chips) == 1 else []
-    runs = [(board, temp) for board, taken in on_boards
-            for temp in [taken, *slow, *measured.temps(board.core)]
+    runs = [(board, temp) for board, selected in on_boards
+            for temp in [selected, *slow, *measured.temps(board.core)]
             if not _refused(measured, board.core) and _fits(measured, board, temp) is not False]
-    measured.run_all(runs + [(board, temp) for chip, taken in on_chips
+    measured.run_all(runs + [(board, temp) for chip, selected in on_chips
                              if (board := fitting.reference_board(chip.core))
                              and not _refused(measured, chip.core)
-                             for temp in [taken, *slow, *measured.temps(chip.core)]])
+                             for temp in [selected, *slow, *measured.temps(chip.core)]])
     need["boards"] = [_on_board(measured, board, temp) for board, temp in on_boards]
     need["chips"] = [_on_chip(measured, chip, temp) for chip, temp in on_chips]
     return need
 
 
 def unplanned_bytes(meta: MethodMeta) -> int:
-    """Bytes of inputs, outputs and mutable buffers outside the planned buffers."""
+    """Return the bytes of inputs, outputs and mutable buffers outside the planned buffers."""
     return sum(_output_sizes(meta)) + sum(_input_sizes(meta, lambda info: not info.is_memory_planned()))
 
 
 class Placed(NamedTuple):
-    """Further memory of a board's runner: bytes of each output and mutable buffer outside the planned
-    buffers, which it puts behind these, and of each input."""
+    """Further memory of a board's runner.
+
+    It has the bytes of each output and mutable buffer outside the planned buffers, which it puts behind
+    these, and of each input.
+    """
 
     outputs: list[int]
     inputs: list[int]
@@ -110,8 +115,11 @@ class Placed(NamedTuple):
 
 @contextlib.contextmanager
 def _stand_ins(meta: MethodMeta) -> Iterator[None]:
-    """Registers backends that do nothing in place of those that a method needs and that are not there:
-    what these would allocate is not known. Raises NotSupported for more than _MAX_BACKENDS."""
+    """Register backends that do nothing in place of missing ones.
+
+    The bytes that the real ones would allocate are unknown. Raises NotSupported for more than
+    _MAX_BACKENDS.
+    """
     missing = meta.missing_backends()
     if len(missing) > _MAX_BACKENDS:
         raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MAX_BACKENDS} at most",
@@ -144,7 +152,10 @@ class _Measured:
 
     def __init__(self, need: dict[str, Any], request: Request, placed: Placed,
                  refused: set[str]) -> None:
-        """refused: cores that do not run the image."""
+        """Create a measurement.
+
+        refused: cores that do not run the .ptm file.
+        """
         self.need, self.request, self.placed, self.refused = need, request, placed, refused
         self._runs: dict[tuple[str, int], tuple[Counts | None, str]] = {}
         self._kernels: dict[str, dict[str, Any] | None] = {}
@@ -154,10 +165,9 @@ class _Measured:
         return sorted({self.need["temp"], self.need["preferred_temp"][core]})
 
     def run_all(self, runs: list[tuple[Board, int]]) -> None:
-        """Run the method on boards with so much temp memory, on as many at a time as this computer has
-        cores."""
+        """Run the method on boards with so much temp memory, in parallel on this computer."""
         waiting = list({(board.name, temp): (board, temp) for board, temp in runs}.values())
-        # after ctrl-C in join, Python 3.11 takes a thread that runs for an ended one
+        # after ctrl-C in join, Python 3.11 treats a running thread as ended
         running: set[int] = set()
 
         def work() -> None:
@@ -188,8 +198,11 @@ class _Measured:
         return self._runs[board.name, temp]
 
     def time(self, board: Board | None, chip: Board | Chip, temp: int) -> dict[str, Any] | None:
-        """Return cycles.estimate for a chip of the board's core, by the sizes of the tensors where no
-        board could count; None for a board, or for temp memory with which nothing was to be counted."""
+        """Return cycles.estimate for a chip of the board's core; None for a board.
+
+        It uses the sizes of the tensors if no board could count. None also for temp memory for which no
+        count was requested.
+        """
         result, message = (self._runs.get((board.name, temp), (None, "")) if board
                            else (None, "no board"))
         has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["preferred_temp"][chip.core])
@@ -197,18 +210,21 @@ class _Measured:
         if result:
             return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
                                    result.operators, conditions)
-        is_wanted = message and isinstance(chip, Chip) and not _refused(self, chip.core)
-        if not is_wanted or temp < self.need["temp"]:
+        is_estimated = message and isinstance(chip, Chip) and not _refused(self, chip.core)
+        if not is_estimated or temp < self.need["temp"]:
             return None
         meta = open_program(self.request.model).method_meta(self.request.method)
         return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
-    def choices(self, board: Board | None, chip: Board | Chip, taken: int) -> dict[str, Any]:
-        """Return {"least", "used", "preferred": {"bytes", "time"}, "taken": bytes} of temp memory."""
+    def choices(self, board: Board | None, chip: Board | Chip, selected: int) -> dict[str, Any]:
+        """Return the entry "temp": sizes "least", "used", "preferred", and "taken", the selected one.
+
+        Each size has "bytes" and "time".
+        """
         sizes = {"least": self.need["min_temp"], "used": self.need["temp"],
                  "preferred": self.temps(chip.core)[-1]}
         return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
-                for name, temp in sizes.items()} | {"taken": taken}
+                for name, temp in sizes.items()} | {"taken": selected}
 
     def _run(self, board: Board, request: Request) -> tuple[Counts | None, str]:
         try:
@@ -227,7 +243,7 @@ class _Measured:
         return result.instructions or {}, result.stack, cycles.measured_counts(request, board.name)
 
     def _parts(self, board: Board, request: Request) -> list[bytes]:
-        """Return all that a run depends on; nothing where it will fail."""
+        """Return all that a run depends on; nothing if it will fail."""
         try:
             return [emulator.identity(board), emulator.firmware_path(board).read_bytes(),
                     make_job(request).to_bytes()]
@@ -235,7 +251,7 @@ class _Measured:
             return []
 
     def kernels(self, board: Board | None) -> dict[str, Any] | None:
-        """Return flash_of_operators of the board's firmware, None if it is not known."""
+        """Return flash_of_operators of the board's firmware, None if unknown."""
         if board is None:
             return None
         if board.name not in self._kernels:
@@ -246,20 +262,20 @@ class _Measured:
                                                                features=features)
         return self._kernels[board.name]
 
-    def ways(self, chip: Chip, temp: int) -> dict[str, Any]:
-        """Return fitting.fit for each way, with so much temp memory."""
+    def deployments(self, chip: Chip, temp: int) -> dict[str, Any]:
+        """Return fitting.fit for each deployment, with so much temp memory."""
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = None if board is None else fitting.firmware_of(board)
         found = self.kernels(board)
         kernels = None if found is None else found["core_and_kernels"]
         memories: dict[str, int | None] = {**fitting.memories_of(need | {"temp": temp})}
-        if not _is_known(need):
+        if not _is_complete(need):
             memories["backends"] = None
         files = {"program": need["program_bytes"],
                  **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
-        return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),
-                                 fitting.parts_of_flash(files, way, kernels, firmware))
-                for way in fitting.WAYS}
+        return {deployment: fitting.fit(chip, fitting.parts_of_ram(memories, deployment, firmware),
+                                        fitting.parts_of_flash(files, deployment, kernels, firmware))
+                for deployment in fitting.DEPLOYMENTS}
 
 
 def _end(running: set[int], waiting: list[tuple[Board, int]]) -> None:
@@ -271,19 +287,21 @@ def _end(running: set[int], waiting: list[tuple[Board, int]]) -> None:
 
 
 def _refused(measured: _Measured, core: str) -> str:
-    """Say why a core does not run the image; "" if it does."""
+    """Return the reason why a core does not run the .ptm file; "" if it does."""
     return OTHER_CORE if core in measured.refused else ""
 
 
 def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
-    """Return the most bytes of temp memory with which the same ways fit as with the default. Where
-    none does, return the minimum if one fits then, else the default."""
+    """Return the most bytes of temp memory that keeps the deployments of the default.
+
+    Where none does, return the minimum if one fits then, else the default.
+    """
     minimum: int = measured.need["min_temp"]
     used: int = measured.need["temp"]
     sizes = [minimum, *measured.temps(chip.core)]
-    fails = {temp: {name for name, way in measured.ways(chip, temp).items() if way["fits"] is False}
-             for temp in sizes}
-    if len(fails[used]) < len(fitting.WAYS):
+    fails = {temp: {name for name, one in measured.deployments(chip, temp).items()
+                    if one["fits"] is False} for temp in sizes}
+    if len(fails[used]) < len(fitting.DEPLOYMENTS):
         return max(temp for temp in sizes if fails[temp] == fails[used])
     return used if fails[minimum] == fails[used] else minimum
 
@@ -296,17 +314,18 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
         _, message = measured.run(board, temp)
     else:
         message = f"not measured: no firmware is built; {fitting.how_to_measure(chip.core)}"
-    ways, minimum = (measured.ways(chip, size) for size in (temp, measured.need["min_temp"]))
-    for name, way in ways.items():
+    deployments, minimum = (measured.deployments(chip, size)
+                            for size in (temp, measured.need["min_temp"]))
+    for name, deployment in deployments.items():
         if refused:
-            way |= {"fits": False, "lacks": refused}
-        elif way["fits"] is False and minimum[name]["fits"]:
-            way["lacks"] += "; with the minimum of temp memory there is room"
+            deployment |= {"fits": False, "lacks": refused}
+        elif deployment["fits"] is False and minimum[name]["fits"]:
+            deployment["lacks"] += "; with the minimum of temp memory there is room"
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
         "source": chip.source,
-        "fits": _any(way["fits"] for way in ways.values()),
-        "ways": ways,
+        "fits": _any(deployment["fits"] for deployment in deployments.values()),
+        "ways": deployments,
         "temp": measured.choices(board, chip, temp),
         "time": measured.time(board, chip, temp),
         "measured_on": board and board.name,
@@ -320,31 +339,37 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in answers else None if None in answers else False
 
 
-def _ways_of(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
-    """Return the ways of a chip like the board's."""
-    return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None), temp)
+def _deployments_of(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
+    """Return the deployments of a chip like the board's."""
+    chip = Chip(board.name, board.title, board.core, board.clock_hz, None, None)
+    return measured.deployments(chip, temp)
 
 
 def _memories_on(measured: _Measured, board: Board, temp: int) -> dict[str, tuple[int, int | None]]:
-    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory; None for bytes
-    that are unknown."""
+    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory.
+
+    None for bytes that are unknown.
+    """
     need, placed = measured.need, measured.placed
     model = need["program_bytes"] + sum(need["data_bytes"])
-    room = _room_for_job(board, _ways_of(measured, board, temp)["micropython"]["flash"]["parts"], model)
+    flash = _deployments_of(measured, board, temp)["micropython"]["flash"]["parts"]
+    available = _flash_for_job(board, flash, model)
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **planned_arenas(board, need["planned"], placed.outputs),
         "temp": (temp, board.arenas["temp"].size),
-        "model": (model, room),
+        "model": (model, available),
     }
-    if room is not None and model <= room < model + sum(placed.inputs):
-        memories["model and inputs"] = (model + sum(placed.inputs), room)
+    if available is not None and model <= available < model + sum(placed.inputs):
+        memories["model and inputs"] = (model + sum(placed.inputs), available)
     return memories
 
 
-def _is_known(need: dict[str, Any]) -> bool:
-    """Returns False if backends are missing: without them it does not run, and what they take is not
-    counted."""
+def _is_complete(need: dict[str, Any]) -> bool:
+    """Return False if backends are missing.
+
+    The method does not run without them, and their memory is not counted.
+    """
     return all(delegate["registered"] for delegate in need["delegates"])
 
 
@@ -353,7 +378,9 @@ def _fits(measured: _Measured, board: Board, temp: int) -> bool | None:
     memories = _memories_on(measured, board, temp).values()
     if any(size is not None and needed > size for needed, size in memories):
         return False
-    return None if not _is_known(measured.need) or any(size is None for _, size in memories) else True
+    if not _is_complete(measured.need) or any(size is None for _, size in memories):
+        return None
+    return True
 
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
@@ -374,7 +401,7 @@ def _on_board(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
         "fits": False if refused else _fits(measured, board, temp),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
-        "ways": _ways_of(measured, board, temp),
+        "ways": _deployments_of(measured, board, temp),
         "temp": measured.choices(board, board, temp),
         "time": measured.time(board, board, temp),
         "stack": None,
@@ -394,9 +421,11 @@ def _on_board(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
     return entry
 
 
-def _room_for_job(board: Board, flash: dict[str, int | None], model: int) -> int | None:
-    """Return bytes, None if they are unknown and may suffice. A job that lies behind the firmware has
-    what a firmware with the kernels of this method leaves."""
+def _flash_for_job(board: Board, flash: dict[str, int | None], model: int) -> int | None:
+    """Return bytes, None if they are unknown and may suffice.
+
+    A job that lies behind the firmware has what a firmware with the kernels of this method leaves.
+    """
     if not board.job_follows_code:
         return board.job.size
     firmware = [flash[part] for part in ("core and kernels", "MicroPython, runtime")]
@@ -406,7 +435,7 @@ def _room_for_job(board: Board, flash: dict[str, int | None], model: int) -> int
 
 def planned_arenas(board: Board, planned: Iterable[int],
                    outputs: Iterable[int]) -> dict[str, tuple[int, int]]:
-    """Bytes needed and there of each arena that a planned buffer or an unplanned output is in."""
+    """Return (bytes needed, bytes there) of each arena with a planned buffer or an unplanned output."""
     sizes: dict[str, list[int]] = {"planned": []}
     for i, size in enumerate(planned):
         sizes.setdefault(board.planned_arena(i).name, []).append(size)
@@ -415,7 +444,7 @@ def planned_arenas(board: Board, planned: Iterable[int],
 
 
 def _together(sizes: Iterable[int]) -> int:
-    """Bytes of memories that lie behind one another, each at a multiple of 16."""
+    """Return the bytes of memories that lie behind one another, each at a multiple of 16."""
     return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
 
@@ -425,6 +454,6 @@ def _output_sizes(meta: MethodMeta) -> list[int]:
 
 
 def _input_sizes(meta: MethodMeta, condition: Callable[[TensorInfo], bool]) -> list[int]:
-    """Bytes of the input tensors for whose TensorInfo the condition holds."""
+    """Return the bytes of the input tensors whose TensorInfo meets the condition."""
     infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs()) if meta.input_tag(i) == TENSOR]
     return [info.nbytes() for info in infos if condition(info)]

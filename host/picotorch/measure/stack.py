@@ -1,7 +1,8 @@
-"""Return the most stack that a method takes on a board, as the build of the firmware found it.
+"""Return the stack bound of a method on a board, as the build of the firmware found it.
 
 The figures are tools/stack_bounds.py's, of all paths through the kernels. There are none of loading,
-which is Python for the most part: of one program it always takes the same, which a run measures.
+which is Python for the most part: its stack is the same for every run of a program, which a run
+measures.
 """
 
 import json
@@ -21,14 +22,14 @@ def read_bounds(firmware: Path) -> dict[str, Any]:
 
 
 def execute_bound(bounds: dict[str, Any], operators: list[str]) -> int:
-    """Most bytes that executing a method takes whose delegates, if any, are not counted."""
+    """Return the stack bound of executing a method, without its delegates."""
     kernels = [max(bounds["kernels"][name].values()) for name in operators]
     maximum: int = bounds["execute"] + max([bounds["called_back"], *kernels])
     return maximum
 
 
 def bound_on(board: Board, operators: list[str]) -> int | None:
-    """execute_bound of the board's firmware, None where it is not built, or without these kernels."""
+    """Return execute_bound of the board's firmware, None if it is not built or lacks these kernels."""
     try:
         return execute_bound(read_bounds(emulator.firmware_path(board)), operators)
     except (emulator.FirmwareMissing, FileNotFoundError, KeyError):

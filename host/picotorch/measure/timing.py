@@ -15,16 +15,21 @@ _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 
 
 def estimated(program: bytes, core: str) -> dict[str, Any]:
-    """Return {"core", "clock_hz", "instructions", "cycles", "ms", "min_ms", "max_ms", "message"},
-    with the temp memory that kernels use, as the RAM of the report has it. "counted" is False if no
-    board of the core is built: then see by_size.estimate. If a board cannot run the program, "message"
-    states why, and the figures are None."""
+    """Return the estimated time of a run on a chip.
+
+    It is {"core", "clock_hz", "instructions", "cycles", "ms", "min_ms", "max_ms", "message"}, with the
+    temp memory that kernels use, as the RAM of the report has it. "counted" is False if no board of the
+    core is built: then see by_size.estimate. If a board cannot run the program, "message" states why,
+    and the figures are None.
+    """
     return estimated_with_counts(program, core)[0]
 
 
 def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], list[int]]:
-    """Return what estimated returns, and the instructions that a board counted, by instruction of the
-    method; an empty list if no board did."""
+    """Return the result of estimated, and the instructions that a board counted.
+
+    They are by instruction of the method; an empty list if no board counted.
+    """
     board = fitting.reference_board(core)
     entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
         ("instructions", "cycles", "ms", "min_ms", "max_ms")), "message": ""}

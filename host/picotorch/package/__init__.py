@@ -1,1 +1,1 @@
-"""Programs as C projects."""
+"""Write programs as C projects."""

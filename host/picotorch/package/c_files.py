@@ -1,8 +1,8 @@
-"""The files of a C project in their folder: what the user made or changed is kept, see c_project.py.
+"""Write the files of a C project, but keep the user's changes, see c_project.py.
 
-picotorch/written.sha256 lists what was written, as sha256sum has it. It tells a project from any other
-folder, a file of picotorch's from one of the user's, and a file as it was written from one that the
-user changed.
+picotorch/written.sha256 lists the written files in the format of sha256sum. It distinguishes a project
+from any other folder, a file of picotorch's from one of the user's, and a file as it was written from
+one that the user changed.
 """
 
 import errno
@@ -22,8 +22,10 @@ _NAMED = 5  # files that an error names
 
 
 def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
-    """Raise AccessFailed for a folder that cannot be written, and for one with files that write_files
-    would replace although picotorch did not write them. Call it before the work on the files starts.
+    """Check that files can be written to a folder; call it before the work on the files starts.
+
+    Raises AccessFailed for a folder that cannot be written, and for one with files that write_files
+    would replace although picotorch did not write them.
 
     paths: of files that will be written outside of the library's folder, which must have no file of
     the user's at all: its makefiles compile what is there. own: see write_files.
@@ -45,7 +47,7 @@ def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
 def _check_users(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
     """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
     paths = {*paths, *map(_beside, own)} - {*own}
-    found = {path for path in paths if _is_taken(folder, path)}
+    found = {path for path in paths if _exists(folder, path)}
     found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
     found -= _listed(folder).keys() | {LIST}
     found |= {path for path in paths | {*own} if (folder / path).is_dir()}
@@ -57,12 +59,12 @@ def _check_users(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Give what is in a folder, at any depth, but folders."""
+    """Yield the files in a folder, at any depth."""
     return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
-def _is_taken(folder: Path, path: str) -> bool:
-    """Return whether something is at a path, or a file where it needs a folder."""
+def _exists(folder: Path, path: str) -> bool:
+    """Return whether something is at a path, or a file in place of one of its folders."""
     parents = (folder / parent for parent in Path(path).parents)
     return os.path.lexists(folder / path) or any(
         os.path.lexists(parent) and not parent.is_dir() for parent in parents)
@@ -73,10 +75,10 @@ def _beside(path: str) -> str:
 
 
 def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> list[str]:
-    """Write texts by their paths in the folder, and remove what an earlier call wrote besides.
+    """Write texts by their paths in the folder, and remove the other files of an earlier call.
 
-    own: files for the user to change. One that the user changed stays, and where the text for it is no
-    longer the one that the user changed, it is written beside it, as PATH.new. Return the paths of
+    own: files for the user to change. A file that the user changed stays; if its text differs from the
+    one that the user changed, the new text is written beside it, as PATH.new. Returns the paths of
     these, until the user removes PATH.new. Raises AccessFailed, see check_folder.
     """
     check_folder(folder, [path for path in files if not path.startswith(f"{LIBRARY}/")], own)
@@ -93,8 +95,10 @@ def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> li
 
 
 def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, set[str]]) -> bool:
-    """True for a file that is kept although its text is another. A file with this text stays as it is,
-    so that make does not compile it again."""
+    """Return True for a file that is kept although its text is another.
+
+    A file with this text stays as it is, so that make does not compile it again.
+    """
     target, beside = folder / path, folder / _beside(path)
     there = target.read_bytes() if target.is_file() else None
     if (is_own and there is not None and there != text.encode()
@@ -112,8 +116,10 @@ def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, s
 
 
 def _remove_others(folder: Path, files: set[str], before: dict[str, set[str]]) -> None:
-    """Remove what was written earlier, but files that are written now, and those of models that the
-    user changed since."""
+    """Remove files that were written earlier, but not the files of this call.
+
+    Models that the user changed stay, too.
+    """
     inside = folder.resolve()
     for path in before.keys() - files - {LIST}:
         there = folder / path

@@ -1,6 +1,6 @@
-"""Inputs and outputs of a method in C: what header and source of a model have of each.
+"""Write the lines of header and source of a model for its inputs and outputs.
 
-Lines of C, for names that begin with the prefix of their method: see c_method.py.
+They are lines of C, for names that begin with the prefix of their method: see c_method.py.
 """
 
 import textwrap
@@ -27,7 +27,7 @@ def _c_type(info: TensorInfo) -> str:
 
 
 def _float(number: float) -> str:
-    """Return the literal of the nearest float32, an infinity where there is none."""
+    """Return the literal of the nearest float32, or an infinity."""
     with np.errstate(over="ignore"):
         return quoting.c_number(float(np.float32(number)), "f")
 
@@ -51,7 +51,7 @@ class Owner(Protocol):
     def memory(self, buffer: int) -> str: ...
 
 
-class End:
+class InputOutput:
     """An input or output. called: its name or index, as io_names has it."""
 
     def __init__(self, method: Owner, i: int, kind: str, called: str, tag: int, info: TensorInfo | None,
@@ -83,6 +83,7 @@ class End:
         raise NotImplementedError
 
     def describe(self) -> str:
+        """Describe the value in words: dtype, sizes and dim order of a tensor, or the kind."""
         if not self.is_tensor:
             return kind_name(self.tag)
         sizes = " x ".join(map(str, self.info.sizes())) or "one element"
@@ -91,7 +92,7 @@ class End:
         return f"{self.info.dtype}, {'up to ' if self.is_dynamic else ''}{sizes}{stored}"
 
     def macros(self) -> list[str]:
-        """Lines of the constants that there are of a tensor."""
+        """Return the lines of the constants that there are of a tensor."""
         if not self.is_tensor:
             return []
         sizes, macro = self.info.sizes(), self.macro
@@ -109,17 +110,18 @@ class End:
         return lines
 
     def address(self) -> str:
-        """Its address in planned memory."""
+        """Return the address of the value in planned memory, in C."""
         info = self.info
         memory = self.method.memory(info.planned_buffer)
         return f"({self.c_type} *)(void *)((uint8_t *){memory} + {info.offset})"
 
     @property
     def is_planned(self) -> bool:
+        """Return True for a tensor with bytes in planned memory."""
         return self.is_tensor and self.info.is_memory_planned() and self.info.nbytes() > 0
 
 
-class Input(End):
+class Input(InputOutput):
     """An input: in planned memory it is written in place, else a pointer is set."""
 
     def __init__(self, method: Owner, i: int, called: str) -> None:
@@ -129,8 +131,8 @@ class Input(End):
                          meta.input_quantization(i))
 
     @property
-    def is_given(self) -> bool:
-        """True for one that has no planned memory, but elements."""
+    def is_attached(self) -> bool:
+        """Return True for one that has no planned memory, but elements."""
         return self.is_tensor and not self.is_planned and self.info.nbytes() > 0
 
     def declarations(self) -> list[str]:
@@ -139,7 +141,7 @@ class Input(End):
             lines.append(f"{self.c_type} *{self.name}(void);")
             if self.is_dynamic:
                 lines.append(f"int {self.name}_resize(const int32_t *sizes, pt_error *error);")
-        elif self.is_given:
+        elif self.is_attached:
             sizes = "const int32_t *sizes, " if self.is_dynamic else ""
             lines.append(f"int {self.name}_set({self.c_type} *data, {sizes}pt_error *error);")
         return lines
@@ -149,7 +151,7 @@ class Input(End):
         if self.is_planned:
             how = ": write its elements to this memory before each run"
             how += ", and its sizes where they are others" if self.is_dynamic else ""
-        elif self.is_given:
+        elif self.is_attached:
             how = ": used where it is, so leave it there"
         elif not self.is_tensor:
             how = ": always the value that the model was exported with"
@@ -161,17 +163,17 @@ class Input(End):
             lines = [f"{self.c_type} *{self.name}(void) {{", f"    return {self.address()};", "}", ""]
         if self.is_dynamic and self.is_planned:
             lines += [f"int {self.name}_resize(const int32_t *sizes, pt_error *error) {{",
-                      *self._give(f"{self.name}()"), "}", ""]
-        elif self.is_given:
+                      *self._set_with_sizes(f"{self.name}()"), "}", ""]
+        elif self.is_attached:
             sizes = "const int32_t *sizes, " if self.is_dynamic else ""
-            body = self._give("data") if self.is_dynamic else [
+            body = self._set_with_sizes("data") if self.is_dynamic else [
                 f"    return pt_set_input(&{self.method.prefix}_method, {self.i}, data, "
                 f"{self.macro}_BYTES, error);"]
             lines += [f"int {self.name}_set({self.c_type} *data, {sizes}pt_error *error) {{", *body,
                       "}", ""]
         return lines
 
-    def _give(self, data: str) -> list[str]:
+    def _set_with_sizes(self, data: str) -> list[str]:
         return [f"    return give(&{self.method.prefix}_method, {self.i}, {data}, "
                 f"{self.info.scalar_type()}, {len(self.info.sizes())}, sizes, error);"]
 
@@ -183,11 +185,11 @@ class Input(End):
         if self.is_planned:
             return [f"    PT_TRY(pt_set_input({method}, {self.i}, {self.name}(), {self.macro}_BYTES, "
                     "error));"]
-        return [] if self.is_given else [
+        return [] if self.is_attached else [
             f"    PT_TRY(pt_set_input({method}, {self.i}, {self.method.prefix}_pool, 0, error));"]
 
 
-class Output(End):
+class Output(InputOutput):
     """An output: an address, the sizes of a dynamic one, a number."""
 
     def __init__(self, method: Owner, i: int, called: str) -> None:
@@ -198,7 +200,7 @@ class Output(End):
 
     @property
     def is_listed(self) -> bool:
-        """True for what only pt_output gives: lists, strings and None."""
+        """Return True for values that only pt_output returns: lists, strings and None."""
         return not self.c_type
 
     def declarations(self) -> list[str]:

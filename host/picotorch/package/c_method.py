@@ -1,6 +1,6 @@
-"""A method of an image in C: header and source of a model in a project, see c_project.py.
+"""Write header and source of a compiled method in a C project, see c_project.py.
 
-Names begin with a prefix: that of the project, and the method's name where there are several.
+Names begin with the prefix of the project, and with the method's name if there are several.
 """
 
 import re
@@ -26,22 +26,27 @@ MARK = "Written by picotorch compile"  # of what may be written again
 
 
 def constant_of(meta: MethodMeta) -> int | float | None:
-    """The number of a method that only gives this one; None for any other."""
+    """Return the number of a method that only returns this one; None for any other."""
     is_constant = (meta.num_inputs() == 0 and meta.num_instructions() == 0
                    and meta.num_outputs() == 1 and meta.output_tag(0) in NUMBERS)
     return Values(meta.program, meta.plan).number(meta.output_value(0)) if is_constant else None
 
 
 def only_calls(meta: MethodMeta) -> bool:
-    """True for a method that only calls kernels. If its pool is empty, no size or number changes."""
+    """Return True for a method that only calls kernels.
+
+    If its pool is empty, no size or number changes.
+    """
     instructions = read_instructions(meta, Values(meta.program, meta.plan))
     return all(one.kind in _STATIC for one in instructions)
 
 
 class CMethod:
-    """A method, number `index` of its program, and what it needs in C. prefix: what its identifiers
-    begin with, where those of the project leave it free. temp: bytes of temp memory, where that is more
-    than it needs. names: of its inputs and outputs, see io_names.of_program."""
+    """Method number `index` of a program, and its needs in C.
+
+    prefix: the start of its identifiers, unless the project uses it. temp: bytes of temp memory, if
+    more than needed. names: of its inputs and outputs, see io_names.of_program.
+    """
 
     def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str,
                  identifiers: Identifiers, temp: int = 0,
@@ -63,18 +68,19 @@ class CMethod:
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
     def _patterns(self) -> list[str]:
-        """Return the patterns of its identifiers but those of inputs and outputs, main.c's included."""
-        ends = [*_IDENTIFIERS, *(f"planned_{i}{end}" for i in range(len(self.planned))
-                                 for end in ("", "_bytes")),
-                *(f"memory_of_output_{i}" for i in self.meta.unplanned_outputs()),
-                *(f"memory_of_state_{k}" for k, _ in enumerate(self.meta.unplanned_attributes()))]
-        return ["execute_{}", *(f"{{}}_{end}" for end in ends)]
+        """Return the patterns of its identifiers, main.c's included, without inputs and outputs."""
+        suffixes = [*_IDENTIFIERS, *(f"planned_{i}{end}" for i in range(len(self.planned))
+                                     for end in ("", "_bytes")),
+                    *(f"memory_of_output_{i}" for i in self.meta.unplanned_outputs()),
+                    *(f"memory_of_state_{k}" for k, _ in enumerate(self.meta.unplanned_attributes()))]
+        return ["execute_{}", *(f"{{}}_{end}" for end in suffixes)]
 
     def is_static(self) -> bool:
+        """Return True if the pool is empty and each instruction calls a kernel."""
         return self.pool == 0 and only_calls(self.meta)
 
     def _unplanned_outputs(self) -> Iterator[tuple[str, str, int]]:
-        """List for each the call that gives it memory, the memory's name, its bytes."""
+        """Return for each output the call that sets its memory, the memory's name, its bytes."""
         for i in self.meta.unplanned_outputs():
             yield (f"pt_set_output(&{self.prefix}_method, {i}", f"{self.prefix}_memory_of_output_{i}",
                    self.meta.output_tensor_meta(i).nbytes())
@@ -87,14 +93,16 @@ class CMethod:
 
     @property
     def macro(self) -> str:
+        """Return the prefix of its macros."""
         return self.prefix.upper()
 
     def entry(self) -> dict[str, Any]:
+        """Return the names and sizes as plain data."""
         return {"method": self.name, "prefix": self.prefix, "method_pool": self.pool,
                 "planned": self.planned, "temp": self.temp}
 
     def memory(self, buffer: int) -> str:
-        """The name of a planned buffer's memory."""
+        """Return the name of a planned buffer's memory."""
         return f"{self.prefix}_planned_{buffer}"
 
 
@@ -102,7 +110,7 @@ class CMethod:
 
 def header(name: str, size: int, methods: list[CMethod], constants: dict[str, int | float],
            note: str, identifiers: Identifiers) -> str:
-    """The header of the model `name`, an image of `size` bytes."""
+    """Return the header of the model `name`, a .ptm file of `size` bytes."""
     guard = identifiers.claim(f"{name}_h", "{}").upper()
     body = [line for method in methods for line in _declare(method)]
     defined = [_define(name, constant, number, identifiers) for constant, number in constants.items()]
@@ -123,7 +131,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
 
 
 def _define(model: str, method: str, number: int | float, identifiers: Identifiers) -> str:
-    """Return the macro of a method that gives a number, with the method's name if it is another."""
+    """Return the macro of a method that returns a number, with the method's name if it is another."""
     name = identifiers.claim(f"{model}_constant_{spelled(method)}", "{}").upper()
     line = f"#define {name} {quoting.c_number(number)}"
     exact = name == f"{model}_constant_{method}".upper()
@@ -132,11 +140,11 @@ def _define(model: str, method: str, number: int | float, identifiers: Identifie
 
 def _use(method: CMethod) -> list[str]:
     prefix = method.prefix
-    setting = [f"{end.name}()[0] = ...;" if end.is_planned else
-               f"{end.name}_set(data, {'sizes, ' if end.is_dynamic else ''}&error);"
-               for end in method.inputs if end.is_planned or end.is_given]
-    reading = [f"... = {end.name}(){'[0]' if end.is_tensor else ''};"
-               for end in method.outputs if not end.is_listed]
+    setting = [f"{io.name}()[0] = ...;" if io.is_planned else
+               f"{io.name}_set(data, {'sizes, ' if io.is_dynamic else ''}&error);"
+               for io in method.inputs if io.is_planned or io.is_attached]
+    reading = [f"... = {io.name}(){'[0]' if io.is_tensor else ''};"
+               for io in method.outputs if not io.is_listed]
     return [f"{prefix}_open(&error);", *setting[:3], f"{prefix}_run(&error);", *reading[:3]]
 
 
@@ -152,8 +160,8 @@ def _declare(method: CMethod) -> list[str]:
              f"int {prefix}_run(pt_error *error);", ""]
     if method.meta.num_attributes():
         lines += ["// State becomes what it was at first.", f"int {prefix}_reset(pt_error *error);", ""]
-    for end in [*method.inputs, *method.outputs]:
-        lines += [end.comment(), *end.macros(), *end.declarations(), ""]
+    for io in [*method.inputs, *method.outputs]:
+        lines += [io.comment(), *io.macros(), *io.declarations(), ""]
     return lines
 
 
@@ -207,13 +215,15 @@ static pt_value_view output(const pt_method *method, uint32_t i) {
 
 
 def source(name: str, methods: list[CMethod], shared_temp: int) -> str:
-    """The source of the model `name`. shared_temp: bytes of the temp memory that models share if the
-    user asks for it."""
+    """Return the source of the model `name`.
+
+    shared_temp: bytes of the temp memory that models share at the user's request.
+    """
     body = []
     for method in methods:
         body += _memories(method) + _open(name, method)
-        for end in [*method.inputs, *method.outputs]:
-            body += end.definitions()
+        for io in [*method.inputs, *method.outputs]:
+            body += io.definitions()
     text = "\n".join(body)
     temp = max(method.temp for method in methods)
     lines = [f"// The methods of {name}, and their memories. {MARK}.", f'#include "{name}.h"', "",
@@ -261,7 +271,7 @@ def _open(name: str, method: CMethod) -> list[str]:
               "PT_VERIFY_STRICT, error));",
               f"    PT_TRY(pt_method_meta_at(&meta, &program, {method.index}, error));",
               f"    PT_TRY(pt_load(&{prefix}_method, &meta, &memories, &options, error));"]
-    attach = [line for end in method.inputs for line in end.attach()]
+    attach = [line for io in method.inputs for line in io.attach()]
     for call, memory, size in method.unplanned:
         lines += ["    {", f"        pt_input_buffer given = {{.data = {{{memory}, {size}, false}}}};",
                   f"        PT_TRY({call}, &given, error));", "    }"]
@@ -283,6 +293,7 @@ def use(methods: list[CMethod]) -> str:
 
 
 def memory_table(methods: list[CMethod]) -> str:
+    """Return the table of README.md with the memories of the methods in bytes."""
     rows = ["| method | pool | planned | temp |", "| --- | ---: | ---: | ---: |"]
     rows += [f"| {method.prefix}_run | {method.pool} | {sum(method.planned)} | {method.temp} |"
              for method in methods]

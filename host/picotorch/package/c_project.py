@@ -1,4 +1,6 @@
-"""picotorch compile --c: images as a folder that builds by itself and that any firmware can take.
+"""Write compiled methods as a C project: picotorch compile --c.
+
+The folder builds by itself, and any firmware can include it:
 
     OUT/kws/kws.h         what to call of the model kws: kws_open, kws_run, where inputs and outputs lie
     OUT/kws/kws.c         static memories, and these functions
@@ -34,8 +36,8 @@ from .identifiers import Identifiers, spelled
 
 _TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
-_TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
-_OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TAKEN}
+_TARGET_FILES = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
+_OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TARGET_FILES}
 _OF_MAIN = ("main", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
 # What no model can be called: folders and files of the project, targets of CMake, headers of C, which
 # a folder of this name would hide.
@@ -44,18 +46,21 @@ _RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", 
              "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
              "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
              "strings", "tgmath", "time", "wchar", "wctype"}
-_WORDS = 8  # of the image in a line
+_WORDS = 8  # of the .ptm file in a line
 
 
 @dataclass
 class Model:
-    """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
-    by method, of those that main.c runs; random ones otherwise. note: a line for the comments. board:
-    an emulated one that runs the image. temp: bytes of temp memory by method, where that is more than
-    it needs. io_names: of inputs and outputs by method, see io_names.of_program."""
+    """A .ptm file for a project.
+
+    name: the start of its files' and functions' names. inputs: arrays or numbers by method, for main.c;
+    random ones otherwise. note: a line for the comments. board: an emulated one that runs the file.
+    temp: bytes of temp memory by method, if more than needed. io_names: of inputs and outputs by
+    method, see io_names.of_program.
+    """
 
     name: str
-    image: bytes
+    ptm: bytes
     inputs: dict[str, list[Any]] | None = None
     note: str = ""
     board: str = "mps2-an386"
@@ -64,23 +69,23 @@ class Model:
 
 
 class _Part:
-    """A model with its methods, and what they give to the files of the project."""
+    """A model with its methods, and their texts for the files of the project."""
 
     def __init__(self, model: Model, identifiers: Identifiers) -> None:
-        self.name, self.image, self.identifiers = model.name, model.image, identifiers
+        self.name, self.ptm, self.identifiers = model.name, model.ptm, identifiers
         self.board = load_board(model.board)
         self.note = quoting.c_comment(model.note or model.name)
-        self.program = twin.open_program(model.image)
+        self.program = twin.open_program(model.ptm)
         self.methods, self.constants = _methods(self.program, model, identifiers)
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
     def files(self, shared_temp: int) -> dict[str, str]:
         name = self.name
-        header = c_method.header(name, len(self.image), self.methods, self.constants, self.note,
+        header = c_method.header(name, len(self.ptm), self.methods, self.constants, self.note,
                                  self.identifiers)
         texts = (header, c_method.source(name, self.methods, shared_temp),
-                 ptm_source(name, self.image),
+                 ptm_source(name, self.ptm),
                  c_sample.data(name, self.methods, self.samples, self.identifiers))
         return dict(zip(_paths(name), texts, strict=True))
 
@@ -93,15 +98,15 @@ def name_of(path: Path) -> str:
 
 
 def _is_reserved(name: str) -> bool:
-    """True for a name that the project has already: pt_... is the library's, ..._image an image's."""
+    """Return whether the project uses a name; pt_... is the library's, ..._image a method's."""
     return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_image$", name.lower()))
 
 
 def write(models: list[Model], folder: Path) -> dict[str, Any]:
-    """Writes a project with these models, and says what is in it.
+    """Write a project with these models; return its contents.
 
-    A folder that this function wrote before is overwritten, except what the user changed of main.c,
-    targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists those of them that do not
+    A folder that this function wrote before is overwritten, except the user's changes of main.c,
+    targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists the changed files that do not
     fit these models, see c_files.write_files. Raises AccessFailed for a folder of something else, for
     files of the user's that it would replace and for a folder that cannot be written, InvalidArgument
     for a name that is none in C or that two models share, OperatorMissing.
@@ -124,20 +129,24 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
 
 
 def check(names: list[str], folder: Path) -> None:
-    """Raises what write() would raise for the names of its models and for the folder. Call it before
-    the work on the models starts."""
+    """Raise what write() would raise for the names of its models and for the folder.
+
+    Call it before the work on the models starts.
+    """
     check_names(names)
     c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
 
 
 def _paths(name: str) -> list[str]:
-    """Return the paths of the files of a model: header, source, image, inputs."""
+    """Return the paths of the files of a model: header, source, .ptm file in C, inputs."""
     return [f"{name}/{name}{end}" for end in (".h", ".c", "_image.c", "_sample.h")]
 
 
 def check_names(names: list[str]) -> None:
-    """Raises InvalidArgument for a name that C does not have, one of the project's own, and one that
-    two models share: macros have no lower case."""
+    """Raise InvalidArgument for a name that C lacks, one of the project's own, or one of two models.
+
+    Macros have no lower case.
+    """
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
             raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
@@ -155,14 +164,14 @@ def _is_of_two(name: str) -> Error:
 
 
 def _claim(name: str, identifiers: Identifiers, *patterns: str) -> None:
-    """Raises InvalidArgument if the project has identifiers of a model already."""
+    """Raise InvalidArgument if the project has identifiers of a model already."""
     if identifiers.claim(name, *patterns) != name:
         raise _is_of_two(name)
 
 
 def _methods(program: Program, model: Model,
              identifiers: Identifiers) -> tuple[list[CMethod], dict[str, int | float]]:
-    """The methods that run, and the numbers that the others give, by their names."""
+    """Return the methods that run, and the numbers that the others return, by their names."""
     metas = methods_of(program)
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
@@ -179,14 +188,14 @@ def _methods(program: Program, model: Model,
     return methods, {method: number for method, number in constants.items() if number is not None}
 
 
-def _sample(meta: MethodMeta, given: list[Any] | None) -> list[Any]:
-    values = random_inputs(meta) if given is None else given
+def _sample(meta: MethodMeta, inputs: list[Any] | None) -> list[Any]:
+    values = random_inputs(meta) if inputs is None else inputs
     return checked_inputs(meta, values)
 
 
-def ptm_source(name: str, image: bytes) -> str:
-    """The image as a C array: words, at a multiple of 16 bytes."""
-    words = np.frombuffer(image + bytes(-len(image) % 4), "<u4")
+def ptm_source(name: str, ptm: bytes) -> str:
+    """Return the .ptm file as a C array: words, at a multiple of 16 bytes."""
+    words = np.frombuffer(ptm + bytes(-len(ptm) % 4), "<u4")
     lines = [f"// The image of {name}: its words, little-endian. {MARK}.", f'#include "{name}.h"', "",
              f"const uint32_t {name}_image[{len(words)}] __attribute__((aligned(16))) = {{"]
     for at in range(0, len(words), _WORDS):
@@ -197,7 +206,7 @@ def ptm_source(name: str, image: bytes) -> str:
 # ---- the library
 
 def _library(operators: list[str], features: Collection[str], methods: list[CMethod]) -> dict[str, str]:
-    """The texts of its files by their paths in the project."""
+    """Return the texts of its files by their paths in the project."""
     files = {path: (c_sources.KERNELS / path).read_text()
              for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
     files["core/registry/operators.def"] = operator_file(operators, features)
@@ -206,7 +215,7 @@ def _library(operators: list[str], features: Collection[str], methods: list[CMet
 
 
 def _config(methods: list[CMethod]) -> str:
-    """config.h of the core with what the methods do not need left out."""
+    """Return config.h of the core with what the methods do not need left out."""
     text = (c_sources.KERNELS / "include" / "picotorch" / "config.h").read_text()
     memories = max(method.memories for method in methods)
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
@@ -230,7 +239,7 @@ def _config(methods: list[CMethod]) -> str:
 # ---- files
 
 def _templates(parts: list[_Part], methods: list[CMethod]) -> dict[str, str]:
-    """The files that are the same for all models but for some words."""
+    """Return the files that are the same for all models but for some words."""
     several = len(parts) > 1
     names = [part.name for part in parts]
     board = parts[0].board
@@ -248,7 +257,7 @@ def _templates(parts: list[_Part], methods: list[CMethod]) -> dict[str, str]:
              "BOARDS": "\n".join(map(_board_lines, board_names()))}
     files = {path.name.removesuffix(".in"): path.read_text()
              for path in sorted(_TEMPLATES.iterdir())}
-    files |= {path: (_TARGETS / path).read_text() for path in _TAKEN}
+    files |= {path: (_TARGETS / path).read_text() for path in _TARGET_FILES}
     files["LICENSE"] = _license()
     return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
             for path, text in files.items()}
@@ -264,7 +273,7 @@ def _license() -> str:
 
 
 def _board_lines(name: str) -> str:
-    """The lines of a board in Makefile."""
+    """Return the lines of a board in Makefile."""
     board = load_board(name)
     unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []
     code, data = board.flash_of_project(), board.data

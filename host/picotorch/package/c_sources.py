@@ -1,15 +1,15 @@
 """Find the files of kernels/ that a build with some operators needs, by reading them.
 
 A file outside of the core needs the files that define the pt_ names in it, and in the inline functions
-of the headers that it includes. Forms for other instruction sets are taken, too: the compiler decides
-which of them count.
+of the headers that it includes. Variants for other instruction sets are included: the compiler selects
+among them.
 """
 
 import functools
 import re
 from collections.abc import Collection
 
-from ..host.operators import FEATURES, feature_kernels, known_operators
+from ..host.operators import FEATURES, feature_kernels, supported_operators
 from ..host.sources import ROOT
 
 KERNELS = ROOT / "kernels"
@@ -17,7 +17,7 @@ KERNELS = ROOT / "kernels"
 _NOT_FOR_PTM = {f"core/{name}.c" for name in (
     "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
-_PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in images are packed
+_PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in .ptm files are packed already
 _FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "im2row")}
 
 _FLOAT64 = "pt_all_float64"
@@ -32,11 +32,14 @@ _PASTED = re.compile(r"\w+(?:##\w+)+")
 
 
 def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES)) -> list[str]:
-    """The files of kernels/ for images with these operators and features, headers included, sorted."""
-    known = known_operators()
+    """Return the files of kernels/ for .ptm files with these operators and features, sorted.
+
+    Headers are included.
+    """
+    supported = supported_operators()
     found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_PTM
     left_out = _PACKING | {path for name, path in _FEATURES.items() if name not in features}
-    symbols = {known[name].symbol for name in operators}
+    symbols = {supported[name].symbol for name in operators}
     for name in features:
         symbols |= {feature_kernels()[name].get(symbol, symbol) for symbol in symbols}
     new = {_kernel_file(symbol) for symbol in symbols}
@@ -49,7 +52,7 @@ def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURE
 
 @functools.cache
 def needed_by(path: str) -> frozenset[str]:
-    """The sources outside of the core whose functions this one, outside of the core, may call."""
+    """Return the sources outside the core whose functions this one, also outside it, may call."""
     headers = (header for header in _headers(path) if not header.startswith(("core/", "include/")))
     text = _text(path) + "".join(_PROTOTYPE.sub("", _text(header)) for header in headers)
     definitions, names = _definitions(), set(re.findall(r"\bpt_\w+", text))
@@ -70,7 +73,7 @@ def _sources() -> list[str]:
 
 @functools.cache
 def _definitions() -> dict[str, set[str]]:
-    """The sources outside of the core that define a name: one for each instruction set, at most."""
+    """Return the sources outside the core that define a name: at most one for each instruction set."""
     found: dict[str, set[str]] = {}
     for path in _sources():
         if not path.startswith("core/"):
@@ -90,7 +93,7 @@ def _headers(path: str) -> set[str]:
 
 
 def _kernel_file(symbol: str) -> str:
-    """The source with the kernel pt_<symbol>, which a macro may put together."""
+    """Return the source with the kernel pt_<symbol>, which a macro may put together."""
     (path,) = _definitions().get(f"pt_{symbol}") or [
         path for path in _sources() if not path.startswith("core/") and _makes(path, symbol)]
     return path
@@ -111,8 +114,10 @@ def _words(path: str) -> frozenset[str]:
 
 @functools.cache
 def _patterns(path: str) -> list[re.Pattern[str]]:
-    """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out. A
-    part that neither begins nor ends with _ is a macro's parameter."""
+    """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out.
+
+    A part that neither begins nor ends with _ is a macro's parameter.
+    """
     return [re.compile("".join(re.escape(part) if "_" in (part[0], part[-1]) else r"(\w+)"
                                for part in chain.split("##")))
             for chain in _PASTED.findall(_text(path))]

@@ -1,4 +1,4 @@
-"""Identifiers of a C project: each is the only one of its name, also in upper case, as macros are."""
+"""Choose identifiers of a C project that are unique, also in upper case, as macros are."""
 
 import itertools
 import re
@@ -8,15 +8,17 @@ from collections.abc import Iterable
 class Identifiers:
     """The identifiers that a project has so far."""
 
-    def __init__(self, *taken: str) -> None:
-        self._taken = {name.upper() for name in taken}
+    def __init__(self, *reserved: str) -> None:
+        self._reserved = {name.upper() for name in reserved}
 
     def claim(self, name: str, *patterns: str) -> str:
-        """Return a name with which no identifier of these patterns, such as "{}_open", is there
-        already: `name`, or with a number behind it. From now on all of them are there."""
+        """Return a name with which no identifier of these patterns, such as "{}_open", exists yet.
+
+        It is `name`, or `name` with a number behind it. From now on all of them exist.
+        """
         names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
-        found = next(found for found in names if not self._spelled(found, patterns) & self._taken)
-        self._taken |= self._spelled(found, patterns)
+        found = next(found for found in names if not self._spelled(found, patterns) & self._reserved)
+        self._reserved |= self._spelled(found, patterns)
         return found
 
     @staticmethod

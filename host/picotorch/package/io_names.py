@@ -1,6 +1,8 @@
-"""Names of the inputs and outputs of methods, where their program has them: the keys of keyword
-arguments and of dicts, and the fields of dataclasses, in the trees that torch.export flattened, as
-ExecutionPlan's container_meta_type holds them. ExecuTorch keeps no name of a positional argument.
+"""Find the names of the inputs and outputs of methods in a program.
+
+They are the keys of keyword arguments and of dicts, and the fields of dataclasses, in the trees that
+torch.export flattened, as ExecutionPlan's container_meta_type stores them. ExecuTorch stores no name of
+a positional argument.
 """
 
 import json
@@ -14,8 +16,10 @@ _LONGEST = 100  # characters of a name: files can repeat long keys without end
 
 
 def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
-    """{method: names of its inputs, of its outputs} of a verified program; "" for one without a name,
-    no list where the program does not say."""
+    """Return {method: (names of its inputs, names of its outputs)} of a verified program.
+
+    "" for one without a name, no list if the program has none.
+    """
     from ..run.tables import Tables  # with flatbuffers, which few commands need
 
     tables = Tables(model)
@@ -31,8 +35,10 @@ def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _names(text: str) -> list[str]:
-    """The names of the leaves of a tree: keys on the way from its root, joined by "_", "" for more
-    than _LONGEST characters. [] for a text that is no tree."""
+    """Return the names of the leaves of a tree: keys on the way from its root, joined by "_".
+
+    "" for more than _LONGEST characters. [] for a text that is no tree.
+    """
     found: list[str] = []
     try:
         _, tree = json.loads(text)
@@ -55,7 +61,7 @@ def _add_names(tree: dict[str, Any], name: str, found: list[str]) -> None:
 
 
 def _keys(context: Any) -> Any:
-    """The keys of a dict, the fields of a dataclass; anything else for a sequence."""
+    """Return the keys of a dict, the fields of a dataclass; anything else for a sequence."""
     if isinstance(context, dict):  # of a defaultdict
         return context["dict_context"]
     try:
@@ -67,18 +73,20 @@ def _keys(context: Any) -> Any:
 
 
 def identifiers(names: list[str], count: int) -> list[str]:
-    """Name each of `count` inputs or outputs for C: by its name, or by its index where it
-    has none, or where functions or macros of two would have the same name."""
+    """Name each of `count` inputs or outputs for C, by its name or its index.
+
+    The index serves if there is no name, or if functions or macros of two would have the same name.
+    """
     found = [str(i) for i in range(count)]
     if len(names) != count:
         return found
-    taken = {name for index in found for name in _own(index)}
+    used = {name for index in found for name in _own(index)}
     for i, name in enumerate(names):
         name = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_")
         own = _own(name)
-        if name and not name.isdigit() and not own & taken:
+        if name and not name.isdigit() and not own & used:
             found[i] = name
-            taken |= own
+            used |= own
     return found
 
 

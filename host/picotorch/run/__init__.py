@@ -1,1 +1,1 @@
-"""Running a program: on the twin, on an emulated board, and both compared."""
+"""Run a program: on the twin, on an emulated board, and both compared."""

@@ -43,7 +43,7 @@ _FIELDS = ("code", "subject", "index", "argument", "requested", "available")
 
 
 def constant(value: float) -> str:
-    """A float that is an input, in the job."""
+    """Return a float that is an input, in the job."""
     return f"double:{struct.unpack('<Q', struct.pack('<d', value))[0]}"
 
 
@@ -77,14 +77,14 @@ def _text(digits: str) -> str:
     return text_of(bytes.fromhex(digits))
 
 
-class _Told(Method):
+class _ReportedMethod(Method):
     """A method that is loaded on a board, for the words of its errors."""
 
     def __init__(self, program: Program, name: str, data_map: MergedDataMap | None,
                  report: dict[str, str]) -> None:
         super().__init__(MemoryManager(MemoryAllocator(aligned(8)), HierarchicalAllocator([])), 1)
         self.program, self.name, self.data_map = program, name, data_map
-        self._asked = _text(report.get("attribute", ""))
+        self._requested = _text(report.get("attribute", ""))
         self._missing = ", ".join(map(_text, report.get("missing", "").split(",")))
 
     def explain(self, error: Any) -> str:  # an Error, whose _kind errors.pyi does not declare
@@ -98,7 +98,7 @@ class _Told(Method):
 
 
 def message(request: Request, report: dict[str, str]) -> str:
-    """The text of a report's error, as MicroPython's runner has it."""
+    """Return the text of a report's error, as MicroPython's runner has it."""
     fields = [*[int(report[field], 0) for field in _FIELDS], report["what"]]
     try:
         _raise(request, report, fields)
@@ -116,4 +116,4 @@ def _raise(request: Request, report: dict[str, str], fields: list[Any]) -> NoRet
     if stage == _DATA:
         files[0].on_error(*fields)
     data_map = MergedDataMap(files) if files else None
-    _Told(Program.load(loader), request.method, data_map, report).on_error(*fields)
+    _ReportedMethod(Program.load(loader), request.method, data_map, report).on_error(*fields)

@@ -1,9 +1,8 @@
-"""Bundled programs: .bpte files, which hold a program and sets of inputs with expected outputs.
+"""Read bundled programs: .bpte files, with a program and sets of inputs with expected outputs.
 
-What is trusted and what is not: no byte of the file is trusted. Every read is checked to lie inside the
-file, every tensor to have the bytes that its sizes ask for; tables and vectors that the file refers to
-more than once count each time, and there may not be more tables and words of vectors than the file has
-bytes.
+No byte of the file is trusted. Every read is checked to lie inside the file, every tensor to have the
+bytes of its sizes; tables and vectors that the file refers to more than once count each time, and the
+file may not have more tables and words of vectors than bytes.
 """
 
 import dataclasses
@@ -52,7 +51,7 @@ class BundledTensor:
         return SCALAR_TYPE_NAMES[self._scalar_type]
 
     def array(self) -> np.ndarray:
-        """In logical order."""
+        """Return the numbers in logical order."""
         return from_stored(self.data, self)
 
 
@@ -61,8 +60,10 @@ Value = BundledTensor | int | float | bool
 
 @dataclasses.dataclass
 class Case:
-    """One test set of a method: BundledTensors, and ints, floats and bools. Without expected outputs it
-    is for profiling. `index` counts the sets of a method from 0."""
+    """One test set of a method: BundledTensors, and ints, floats and bools.
+
+    Without expected outputs it is for profiling. `index` counts the sets of a method from 0.
+    """
 
     method: str
     index: int
@@ -79,16 +80,17 @@ class BundledProgram:
     sets: list[Case]
 
     def methods(self) -> list[str]:
-        """The methods that have test sets, in the file's order."""
+        """Return the methods that have test sets, in the file's order."""
         return list(dict.fromkeys(case.method for case in self.sets))
 
 
 def is_bundled(data: bytes) -> bool:
+    """Return True for the bytes of a bundled program."""
     return bytes(data[4:8]) == schema.FILE_IDENTIFIER
 
 
 def program_of(data: bytes) -> bytes:
-    """The program of a .bpte; any other file as it is. Raises InvalidProgram."""
+    """Return the program of a .bpte; any other file as it is. Raises InvalidProgram."""
     return bytes(read(data).program) if is_bundled(data) else data
 
 
@@ -178,14 +180,14 @@ class _File:
     # ---- parts of the file
 
     def tables(self, table: int, slot: int) -> list[int]:
-        """Positions of the tables of a vector."""
+        """Return the positions of the tables of a vector."""
         vector = self.reader.table(table, slot)
         count = self.reader.length(vector)
         self.visit(count)
         return [self.reader.item(vector, i) for i in range(count)]
 
     def bytes_of(self, table: int, slot: int) -> memoryview | None:
-        """The bytes of a vector of bytes; None where the file leaves it out."""
+        """Return the bytes of a vector of bytes; None where the file leaves it out."""
         vector = self.reader.table(table, slot)
         if not vector:
             return None

@@ -1,4 +1,7 @@
-"""Constants of a .bpte file. Written by tools/generate_schema.py from schema/bundled_program.toml."""
+"""Define the constants of a .bpte file.
+
+Written by tools/generate_schema.py from schema/bundled_program.toml.
+"""
 
 FILE_IDENTIFIER = b"BP08"
 

@@ -1,4 +1,4 @@
-"""picotorch run MODEL.bpte: every test set of a bundled program against its expected outputs."""
+"""Run every test set of a bundled program and compare its outputs: picotorch run MODEL.bpte."""
 
 import dataclasses
 from typing import Any
@@ -28,15 +28,16 @@ class Tested:
 
     @property
     def passed(self) -> bool:
+        """Return whether all test sets passed."""
         return all(verdict.passed for verdict in self.verdicts)
 
 
 def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, atol: float,
         template: Request) -> list[Tested]:
-    """Loads each method that has test sets, or the one asked for, and executes the sets one by one.
+    """Load each method that has test sets, or the requested one, and execute the sets one by one.
 
-    template: what is the same for all, as the sizes of memories. Raises InvalidArgument where there is
-    no test set, NotFound where there is no such method.
+    template: the fields that are the same for all, as the sizes of memories. Raises InvalidArgument
+    without a test set, NotFound without such a method.
     """
     methods = bundle.methods() if method is None else [method]
     cases = {name: [case for case in bundle.sets if case.method == name] for name in methods}
@@ -52,20 +53,20 @@ def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, ato
 def _run_method(meta: MethodMeta, cases: list[Case], board: str, rtol: float, atol: float,
                 request: Request) -> Tested:
     verdicts: dict[int, Verdict] = {}
-    taken: list[Case] = []
+    checked: list[Case] = []
     inputs: list[list[Any]] = []
     for case in cases:
         try:
-            inputs.append(checked_inputs(meta, [_given(value) for value in case.inputs]))
-            taken.append(case)
+            inputs.append(checked_inputs(meta, [_input_of(value) for value in case.inputs]))
+            checked.append(case)
         except Error as error:
             verdicts[case.index] = Verdict(case.method, case.index, False, str(error))
     result = Result(request.name, request.method, board)
-    if taken:
+    if checked:
         request.inputs, request.further = inputs[0], inputs[1:]
         result = running.run(request, board)
     outputs = [result.outputs, *result.further] if result.outputs else []
-    for number, case in enumerate(taken):
+    for number, case in enumerate(checked):
         if number < len(outputs):
             verdicts[case.index] = verify(case, outputs[number], rtol, atol)
         else:
@@ -75,7 +76,7 @@ def _run_method(meta: MethodMeta, cases: list[Case], board: str, rtol: float, at
     return Tested(result, [verdicts[case.index] for case in cases])
 
 
-def _given(value: Value) -> Any:
+def _input_of(value: Value) -> Any:
     return value.array() if isinstance(value, BundledTensor) else value
 
 
@@ -93,7 +94,7 @@ def _verdict_entry(verdict: Verdict) -> dict[str, Any]:
 
 
 def show_text(tested: list[Tested]) -> None:
-    """The log of each method and ExecuTorch's line of each set, then all sets in one table."""
+    """Return the log of each method and ExecuTorch's line of each set, then all sets in one table."""
     for method in tested:
         show_result(method.result)
         click.echo()

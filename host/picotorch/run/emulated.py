@@ -1,4 +1,4 @@
-"""Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
+"""Run a model on an emulated board: pack the job, start the firmware, read its output."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from . import bare, emulator
 from .runner_files import make_job, read_files, read_report, repr_float
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
-FAILED = 1  # exit status of a run that ended in an error, which the report tells
+FAILED = 1  # exit status of a run with an error, which the report has
 
 
 def firmware_of(request: Request, board: Board) -> Path:
@@ -18,7 +18,7 @@ def firmware_of(request: Request, board: Board) -> Path:
 
 
 def run(request: Request, board: Board) -> Result:
-    """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
+    """Run the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
     firmware = firmware_of(request, board)
     emulator.check_firmware(board, firmware, request.bare)

@@ -27,11 +27,11 @@ SOURCES = ROOT / "port" / "firmware" / "frozen_repl"  # of a checkout
 
 FAULT_STATUS = 70
 
-# What the emulator may not do for a board: start a program (semihosting's SYS_SYSTEM asks for that),
-# change its user or its priority. Files stay open to it.
+# Denied to the emulator: to start a program (semihosting's SYS_SYSTEM would), to change its user or
+# its priority. It may access files.
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-# What the emulator says of itself; the second line when the Stellaris' watchdog is reset.
+# The emulator's own messages; the second when the Stellaris' watchdog is reset.
 NOISE = (": warning: ", "Timer with period zero, disabling")
 LOCKUP = "Lockup"
 
@@ -68,7 +68,7 @@ class JobTooLarge(EmulatorError):
 
 
 class EmulatorTimeout(EmulatorError):
-    """The board did not end in time; lines holds what it printed until then."""
+    """The board did not end in time; lines are its output until then."""
 
     def __init__(self, message: str, lines: list[str]) -> None:
         super().__init__(message)
@@ -102,8 +102,10 @@ def _selected_firmware(board: Board, bare: bool) -> Path:
 
 
 def firmware_path(board: Board, variant: str = "run") -> Path:
-    """Return the path of the board's firmware, of one that has no room for all kernels the selected
-    one. FirmwareMissing if it is not built."""
+    """Return the path of the board's firmware, or of its selected one if all kernels do not fit.
+
+    Raises FirmwareMissing if it is not built.
+    """
     if not board.full_firmware and variant != "repl":
         return _selected_firmware(board, variant == "bare")
     path = build_folder(board.name, variant) / "firmware.elf"
@@ -119,19 +121,22 @@ def _title(board: Board) -> str:
 
 
 def is_bare(board: Board, path: Path) -> bool:
-    """True for a firmware without MicroPython."""
+    """Return True for a firmware without MicroPython."""
     return f"board=bare, {_title(board)}\0".encode() in path.read_bytes()
 
 
 def symbols_in(path: Path, names: Iterable[str]) -> set[str]:
-    """Return those of the names that are symbols linked into a firmware."""
+    """Return the names that are symbols linked into a firmware."""
     data = path.read_bytes()
     return {name for name in names if f"\0{name}\0".encode() in data}
 
 
 def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
-    """Raise FirmwareMissing if there is no such file, WrongFirmware if it is not for the board (with
-    `bare` one without MicroPython), OldFirmware if board.toml changed after its build."""
+    """Check a firmware file.
+
+    Raises FirmwareMissing without the file, WrongFirmware if it is not for the board (with `bare` one
+    without MicroPython), OldFirmware if board.toml changed after its build.
+    """
     if not path.is_file():
         raise FirmwareMissing(f"there is no file {path}")
     if f"{_title(board)}\0".encode() not in path.read_bytes():
@@ -155,7 +160,7 @@ def _emulator_program(board: Board) -> str:
 
 @functools.cache
 def _sandbox(program: str) -> tuple[str, ...]:
-    """Return the arguments for SANDBOX; say so and return none where program cannot confine itself."""
+    """Return the arguments for SANDBOX; print a warning and return none if it is not available."""
     arguments = ("-sandbox", SANDBOX)
     start = [program, *arguments, "-machine", "none", "-nodefaults", "-display", "none"]
     tried = subprocess.run([*start, "-monitor", "stdio"], input=b"quit\n", capture_output=True)
@@ -171,7 +176,7 @@ def _sandbox(program: str) -> tuple[str, ...]:
 
 
 def identity(board: Board) -> bytes:
-    """Return what the counts of a run depend on besides firmware and job. Raises EmulatorMissing."""
+    """Return all that counts of a run depend on besides firmware and job. Raises EmulatorMissing."""
     program = Path(_emulator_program(board))
     return repr((board, program, program.stat().st_mtime_ns)).encode()
 
@@ -185,9 +190,8 @@ def emulator_command(
 ) -> list[str]:
     """Return the command that starts the board, in SANDBOX and without network.
 
-    job is a file with the job's bytes, for job_memory(); arguments is what the board sees as its
-    command line; console says where its UART and the emulator's monitor are: by default the UART on
-    stdin and stdout.
+    job is a file with the job's bytes, for job_memory(); arguments is the board's command line; console
+    connects its UART and the emulator's monitor: by default the UART to stdin and stdout.
     """
     semihosting = ",".join(
         f"arg={quoting.qemu(word)}" for word in (board.name, *arguments)
@@ -207,7 +211,7 @@ def emulator_command(
 
 
 def job_memory(board: Board, firmware: Path) -> Memory:
-    """Return the memory that takes the job: where it is the firmware's, what is left behind that."""
+    """Return the memory for the job: the rest behind the firmware if it is the firmware's."""
     if not board.job_follows_code:
         return board.job
     start = -(-flash_end(firmware) // ALIGNMENT) * ALIGNMENT
@@ -278,7 +282,7 @@ def end_all() -> None:
 @contextlib.contextmanager
 def started(command: list[str], folder: Path, timeout: float, lines: list[str],
             stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen[bytes]]:
-    """Give the emulator, which runs in folder, with its stdout; when the block ends, wait for it.
+    """Start the emulator in folder, give it and its stdout; when the block ends, wait for it.
 
     lines: what the board printed, for errors. An error in the block ends the emulator. Raises
     EmulatorTimeout, EmulatorError.
@@ -303,8 +307,8 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
                 process.kill()
                 _processes.discard(process)
         errors.seek(0)
-        told = errors.read().decode("utf-8", "backslashreplace").splitlines()
-    message = "\n".join(line for line in told if not any(noise in line for noise in NOISE)).strip()
+        messages = errors.read().decode("utf-8", "backslashreplace").splitlines()
+    message = "\n".join(line for line in messages if not any(noise in line for noise in NOISE)).strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
     if status == -signal.SIGSYS:
@@ -317,12 +321,12 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
 
 
 def fault(board: Board, lines: Sequence[str]) -> str | None:
-    """Return what the firmware's fault report says, with a remedy; None if the lines have none."""
+    """Return the text of the firmware's fault report, with a remedy; None if the lines have none."""
     begin = next((i for i, line in enumerate(lines) if line.startswith(FAULT)), None)
     if begin is None:
         return None
-    told = list(lines[begin:])
-    if any(line.startswith(STACK_OVERFLOW) for line in told):
+    report = list(lines[begin:])
+    if any(line.startswith(STACK_OVERFLOW) for line in report):
         return (f"the stack of {board.stack_size} B overflowed; give [stack] in boards/{board.name}/"
                 "board.toml more bytes, and build the firmware again")
-    return " | ".join([told[0].removeprefix(FAULT), *told[1:]])
+    return " | ".join([report[0].removeprefix(FAULT), *report[1:]])

@@ -1,4 +1,4 @@
-"""The job: everything that reaches a board for one boot, as one blob in its memory.
+"""Define the job: everything that reaches a board for one boot, as one blob in its memory.
 
 All integers are little-endian u32. Header: magic "PTJB", version, size of the job in bytes,
 number of sections. Then one row a section: offset in the job, size, and the name in 24 bytes,
@@ -30,7 +30,7 @@ class Job:
             self.add(name, data)
 
     def add(self, name: str, data: bytes) -> None:
-        """Add a section. ValueError for a name that is empty, too long or taken."""
+        """Add a section. Raises ValueError for a name that is empty, too long or a duplicate."""
         if not 0 < len(name.encode()) <= _NAME_SIZE:
             raise ValueError(f"section name {name!r} is not 1 to {_NAME_SIZE} bytes long")
         if name in self._sections:
@@ -38,7 +38,7 @@ class Job:
         self._sections[name] = bytes(data)
 
     def add_settings(self, name: str, settings: dict[str, object]) -> None:
-        """Add a section of lines key=value. ValueError where a line would be ambiguous."""
+        """Add a section of lines key=value. Raises ValueError if a line would be ambiguous."""
         lines = []
         for key, value in settings.items():
             if "=" in key or "\n" in f"{key}{value}":

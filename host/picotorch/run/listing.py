@@ -1,4 +1,4 @@
-"""picotorch boards: list the boards."""
+"""List the boards: picotorch boards."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from .running import DEFAULT_BOARD
 
 
 def boards() -> list[dict[str, Any]]:
-    """The boards as plain data."""
+    """Return the boards as plain data."""
     return [_entry(load_board(name)) for name in board_names()]
 
 
 def full_boards() -> list[str]:
-    """The names of the boards that have a firmware with all kernels; says which are left out."""
+    """Return the names of the boards that have a firmware with all kernels; print the others."""
     full = full_board_names()
     for name in board_names():
         if name not in full:
@@ -44,7 +44,7 @@ def _entry(board: Board) -> dict[str, Any]:
 
 
 def is_built(board: Board) -> bool:
-    """True when the board's firmware is there."""
+    """Return True when the board's firmware is there."""
     try:
         emulator.firmware_path(board)
     except emulator.FirmwareMissing:
@@ -71,13 +71,13 @@ def show_text(found: dict[str, Any]) -> None:
 
 
 def _planned(entry: dict[str, Any]) -> str:
-    """Sizes and memories of the arenas for planned buffers."""
+    """Return the sizes and memories of the arenas for planned buffers."""
     return ", ".join(f"{_kib(size)} {entry['memories'][name]}"
                      for name, size in sorted(entry["arenas"].items()) if name.startswith("planned"))
 
 
 def _with_name(entry: dict[str, Any]) -> str:
-    """The command that builds the firmware of a board; one for all that have all kernels."""
+    """Return the command that builds the firmware of a board; one for all that have all kernels."""
     build: str = entry["build"]
     return build.replace(f"BOARD={entry['board']}", "BOARD=NAME")
 

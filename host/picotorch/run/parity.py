@@ -30,10 +30,10 @@ _BOUNDS: dict[int | None, float] = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
 @dataclass
 class Reference:
-    """The origin of the inputs, and the expected outputs, if there are any for these inputs.
+    """The origin of the inputs, and the expected outputs, if any.
 
-    scalar_types: those of the method's outputs, None for one that is not a tensor. rtol: the largest
-    difference of all outputs; without it BOUND, or that of the output's type.
+    scalar_types: of the method's outputs, None for one that is not a tensor. rtol: the largest
+    difference of all outputs; by default BOUND, or the bound of the output's type.
     """
 
     inputs: str
@@ -47,8 +47,10 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
                  pack_weights: bool = False, quantize: bool = False, files: Sequence[bytes] = (),
                  sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
                  rtol: float | None = None) -> tuple[Request, Reference]:
-    """The request, with the bytes of its .ptd files, and the reference. Without inputs and expected
-    outputs they are those beside the model, if there are any, else random inputs and no outputs.
+    """Return the request, with the bytes of its .ptd files, and the reference.
+
+    By default inputs and expected outputs are the files beside the model, if there are any, else random
+    inputs and no outputs.
 
     Raises InvalidArgument for expected outputs of random inputs; Error.
     """
@@ -77,18 +79,21 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
 
 
 def _output_bytes(meta: MethodMeta) -> list[int]:
-    """The most bytes of each output; numbers have less than an .npz file may have besides."""
+    """Return the maximum bytes of each output; numbers need less than the overhead of an .npz file."""
     return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
             for i in range(meta.num_outputs())]
 
 
 def compare(request: Request, boards: list[str], reference: Reference,
             tell: Callable[[dict[str, Any]], None] = lambda entry: None) -> dict[str, Any]:
-    """Return the entry of the twin's run, as `run --json` has it, with "agree", "reference" and the
-    entries of the boards, each with what differs in it.
+    """Run a method on the twin and on boards, and compare; return the entry of the twin's run.
+
+    The entry is that of `run --json`, with "agree", "reference" and the entries of the boards, each
+    with its differences.
 
     boards: without the twin, which always runs. tell: called with the entry so far, first of the twin
-    alone, then with each board. Raises the error of a run that failed."""
+    alone, then with each board. Raises the error of a run that failed.
+    """
     twin = _run(request, running.HOST)
     entry = {**result_entry(twin), "inputs": reference.inputs,
              "expected": None if reference.path is None else str(reference.path),
@@ -107,15 +112,14 @@ def compare(request: Request, boards: list[str], reference: Reference,
 
 
 def _for_its_core(request: Request, name: str) -> Request:
-    """The request for a board; where its core is known, packed weights are compared, too."""
+    """Return the request for a board; if its core is known, packed weights are compared, too."""
     if not request.pack_weights or name not in board_names():
         return request
     return dataclasses.replace(request, core=load_board(name).core)
 
 
 def agree(twin: Result, result: Result, reference: Reference) -> bool:
-    """Return whether a board's result is equal to the twin's, and within the bound of the stored
-    outputs."""
+    """Return whether a board's result equals the twin's and is near the stored outputs."""
     return _is_same(_compared(twin, result, reference))
 
 
@@ -131,7 +135,10 @@ def _is_same(board: dict[str, Any]) -> bool:
 
 
 def _run(request: Request, board: str) -> Result:
-    """The result; the twin has all memory that any board has. Raises the error of a run that failed."""
+    """Return the result; the twin has all memory that any board has.
+
+    Raises the error of a run that failed.
+    """
     if board == running.HOST:
         request = dataclasses.replace(request, pool_size=HOST_MEMORY, temp_size=HOST_MEMORY)
     result = running.run(request, board)
@@ -151,8 +158,11 @@ def _differing_outputs(one: Result, other: Result) -> list[int]:
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether arrays are equal to the bit, but for the sign and payload of NaNs, which every FPU
-    makes its own way, and for a number that is not a tensor: a board prints it with 32 bits."""
+    """Return whether arrays are equal to the bit.
+
+    The sign and payload of NaNs, which differ between FPUs, are ignored. A number that is not a tensor
+    is compared with 32 bits, as a board prints it.
+    """
     if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
         return bool(np.allclose(one, other, rtol=1e-6, equal_nan=True))
     if (one.dtype, one.shape) != (other.dtype, other.shape):
@@ -180,8 +190,8 @@ def _against_reference(result: Result, reference: Reference) -> dict[str, Any] |
         raise fail(INVALID_ARGUMENT, f"has {len(reference.outputs)} outputs, the method "
                    f"{len(result.outputs)}", str(reference.path))
     types = reference.scalar_types
-    differences = [_difference(output, wanted, types[i], f"out{i} of {reference.path}") for i,
-                   (output, wanted) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
+    differences = [_difference(output, expected, types[i], f"out{i} of {reference.path}") for i,
+                   (output, expected) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
     bounds = [_BOUNDS.get(scalar_type, BOUND) if reference.rtol is None else reference.rtol
               for scalar_type in types]
     return {"file": str(reference.path), "difference": max(differences, default=0.0),
@@ -189,30 +199,33 @@ def _against_reference(result: Result, reference: Reference) -> dict[str, Any] |
             "agree": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
 
 
-def _difference(output: np.ndarray, wanted: np.ndarray, scalar_type: int | None, subject: str) -> float:
-    if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
+def _difference(output: np.ndarray, expected: np.ndarray, scalar_type: int | None,
+                subject: str) -> float:
+    if expected.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
         output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
-    if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
-        raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
+    if (output.dtype, output.shape) != (expected.dtype, expected.shape):
+        raise fail(INVALID_ARGUMENT, f"{expected.dtype} {list(expected.shape)}, the output is "
                    f"{output.dtype} {list(output.shape)}", subject)
     if scalar_type is not None:
-        output, wanted = (as_numbers(array, scalar_type) for array in (output, wanted))
-    return relative_difference(output, wanted)
+        output, expected = (as_numbers(array, scalar_type) for array in (output, expected))
+    return relative_difference(output, expected)
 
 
-def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference over the largest finite magnitude of what is wanted; 0 for equal
-    arrays, infinite where integers, NaNs or infinities differ."""
-    if wanted.dtype.kind != "f":
-        return 0.0 if np.array_equal(output, wanted) else float("inf")
-    finite = np.isfinite(wanted)
-    if not np.array_equal(output[~finite], wanted[~finite], equal_nan=True):
+def relative_difference(output: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest difference over the largest finite magnitude of the expected array.
+
+    0 for equal arrays, infinite if integers, NaNs or infinities differ.
+    """
+    if expected.dtype.kind != "f":
+        return 0.0 if np.array_equal(output, expected) else float("inf")
+    finite = np.isfinite(expected)
+    if not np.array_equal(output[~finite], expected[~finite], equal_nan=True):
         return float("inf")
-    wanted, output = wanted[finite].astype(np.float64), output[finite].astype(np.float64)
-    difference = np.abs(output - wanted).max(initial=0)
+    expected, output = expected[finite].astype(np.float64), output[finite].astype(np.float64)
+    difference = np.abs(output - expected).max(initial=0)
     if difference == 0:
         return 0.0
-    return float(difference / np.abs(wanted).max()) if np.isfinite(difference) else float("inf")
+    return float(difference / np.abs(expected).max()) if np.isfinite(difference) else float("inf")
 
 
 # ---- for people

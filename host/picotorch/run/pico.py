@@ -1,4 +1,4 @@
-"""An emulated Raspberry Pi Pico (tools/rp2040), its USB serial port on a TCP port of this machine."""
+"""Emulate a Raspberry Pi Pico (tools/rp2040), with its USB serial port on a TCP port."""
 
 import contextlib
 import subprocess
@@ -16,8 +16,10 @@ BOARD = "RPI_PICO"
 
 
 def command(*uf2: Path, port: int = 0) -> list[str]:
-    """Return the command that starts an emulated Pico with the flash of UF2 files, its serial port
-    on a TCP port, 0 for a free one. Raises NotFound without the emulator or a file."""
+    """Return the command that starts an emulated Pico with the flash of UF2 files.
+
+    Its serial port is on a TCP port, 0 for a free one. Raises NotFound without the emulator or a file.
+    """
     for path in (INSTALLED, *uf2):
         if not path.exists():
             raise fail(NOT_FOUND, "is not there", str(path), remedy="make rp2 makes it")
@@ -26,8 +28,10 @@ def command(*uf2: Path, port: int = 0) -> list[str]:
 
 @contextlib.contextmanager
 def emulated(*uf2: Path) -> Iterator[str]:
-    """An emulated Pico for as long as the block runs; it gives the name of its port, as mpremote and
-    picotorch take it. Internal where it does not start."""
+    """Run an emulated Pico until the block ends; give the name of its port.
+
+    mpremote and picotorch accept the name. Raises Internal if it does not start.
+    """
     with child.started(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                        text=True) as process:
         assert process.stdout is not None

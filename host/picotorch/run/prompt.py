@@ -1,5 +1,7 @@
-"""picotorch repl: MicroPython's prompt on an emulated board, in this terminal or behind a port to which
-mpremote and pyboard.py connect."""
+"""Run MicroPython's prompt on an emulated board: picotorch repl.
+
+The prompt is in this terminal, or behind a port to which mpremote and pyboard.py connect.
+"""
 
 import os
 import re
@@ -42,8 +44,10 @@ def _check_romfs(board: Board, image: Path | None) -> None:
 
 @contextmanager
 def models_ptm(models: Iterable[Path]) -> Iterator[Path]:
-    """A ROMFS image of programs, each a file of its name; says where the board has them. Raises Error
-    where two have the same name or one cannot be read."""
+    """Return a ROMFS image of programs, each a file of its name; print where the board has them.
+
+    Raises Error if two have the same name or one cannot be read.
+    """
     files = {}
     for path in models:
         if path.name in files:
@@ -58,7 +62,7 @@ def models_ptm(models: Iterable[Path]) -> Iterator[Path]:
 
 
 def run(board: Board, image: Path | None = None) -> int:
-    """Give the prompt on stdin and stdout until the board ends; return its exit status.
+    """Run the prompt on stdin and stdout until the board ends; return its exit status.
 
     image: of ROMFS, mounted at /rom. Raises emulator.EmulatorError.
     """
@@ -87,12 +91,14 @@ def _show_errors(errors: IO[bytes]) -> None:
 
 
 def _show_output(output: IO[bytes], ready: threading.Event) -> None:
-    """Print what the board writes, until it ends. Set `ready` with the first prompt: a UART drops
-    the bytes that arrive before the board has booted."""
+    """Print what the board writes, until it ends.
+
+    Set `ready` with the first prompt: a UART drops the bytes that arrive before the board has booted.
+    """
     last = b""
-    while said := os.read(output.fileno(), _CHUNK):
-        click.echo(said, nl=False)
-        last = (last + said)[-_CHUNK:]
+    while received := os.read(output.fileno(), _CHUNK):
+        click.echo(received, nl=False)
+        last = (last + received)[-_CHUNK:]
         if _PROMPT in last:
             ready.set()
     ready.set()
@@ -103,8 +109,8 @@ def _type(prompt: IO[bytes], ready: threading.Event) -> None:
     ready.wait()
     try:
         # Not sys.stdin: Python cannot end while a thread waits in its buffer
-        while given := os.read(sys.stdin.fileno(), _CHUNK):
-            prompt.write(given.replace(b"\n", b"\r"))
+        while typed := os.read(sys.stdin.fileno(), _CHUNK):
+            prompt.write(typed.replace(b"\n", b"\r"))
             prompt.flush()
         prompt.write(_END)
         prompt.flush()
@@ -115,11 +121,11 @@ def _type(prompt: IO[bytes], ready: threading.Event) -> None:
 @contextmanager
 def listening(board: Board, listen: str,
               image: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Have the board's console on a port, and give its name as pyserial takes it, with the process.
+    """Open the board's console on a port; give its name for pyserial, and the process.
 
     listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. One client at a time
-    can connect, another after it. What is typed before the board has booted may be lost. Raises
-    emulator.EmulatorError where the port is taken.
+    can connect, another after it. Text typed before the board has booted may be lost. Raises
+    emulator.EmulatorError if the port is in use.
     """
     _check_romfs(board, image)
     serial = listen
@@ -133,10 +139,10 @@ def listening(board: Board, listen: str,
 
 
 def _port(process: subprocess.Popen[bytes]) -> str:
-    """Asks the emulator's monitor where the console is."""
+    """Ask the emulator's monitor where the console is."""
     assert process.stdin is not None
     _answer(process)
-    with suppress(BrokenPipeError):  # it has ended: _answer says why
+    with suppress(BrokenPipeError):  # the emulator has ended: _answer raises the reason
         os.write(process.stdin.fileno(), b"info chardev\n")
     answer = _answer(process)
     found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", answer)
@@ -150,19 +156,21 @@ def _port(process: subprocess.Popen[bytes]) -> str:
 def _answer(process: subprocess.Popen[bytes]) -> bytes:
     """Return the text of the monitor until it is ready for a command."""
     assert process.stdout is not None and process.stderr is not None
-    said = b""
-    while not said.endswith(_MONITOR_READY):
+    received = b""
+    while not received.endswith(_MONITOR_READY):
         more = process.stdout.read(1)
         if not more:
             message = process.stderr.read().decode("utf-8", "backslashreplace").strip()
             raise emulator.EmulatorError(message or "the emulator ended")
-        said += more
-    return said
+        received += more
+    return received
 
 
 def serve(board: Board, listen: str, image: Path | None = None) -> int:
-    """Have the board's console on a port until the board ends, and say how to connect; return its exit
-    status. Raises emulator.EmulatorError."""
+    """Connect the board's console to a port until the board ends; return its exit status.
+
+    Prints how to connect. Raises emulator.EmulatorError.
+    """
     with listening(board, listen, image) as (port, process):
         show.line(f"{board.name} listens. Type in another terminal:")
         show.line(f"  mpremote connect {port}")

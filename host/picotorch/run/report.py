@@ -1,4 +1,4 @@
-"""The result of a run, as JSON and for people."""
+"""Print the result of a run, as JSON and for people."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from ..host.request import Connected, Result, Usage
 
 
 def result_entry(result: Result) -> dict[str, Any]:
-    """The fields of `run --json`."""
+    """Return the fields of `run --json`."""
     return {
         "model": result.model,
         "method": result.method,
@@ -48,7 +48,7 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
 
 
 def show_result(result: Result) -> None:
-    """The log, then what the run needed."""
+    """Return the log, then what the run needed."""
     for line in result.log:
         show.line(line)
     rows = [*_memories(result), *_counts(result)]
@@ -108,7 +108,7 @@ def _percent(usage: Usage) -> str:
 
 
 def _estimate(connected: Connected, label: str) -> list[list[str]]:
-    """The row below a measured time or count of cycles."""
+    """Return the row below a measured time or count of cycles."""
     found = connected.estimated or {}
     if label == "time" and found.get("ms") is not None:
         text = f"{found['ms']:,} ms ({found['min_ms']:,} to {found['max_ms']:,})"

@@ -1,4 +1,4 @@
-"""The files that the runner on a board reads for a request, and those that it writes.
+"""Write the files that the runner on a board reads for a request, and read those that it writes.
 
 The other end is port/firmware/frozen/runner.py, on emulated and on connected boards, and
 port/bare/main.c on those without MicroPython.
@@ -24,7 +24,7 @@ PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 
 
 def repr_float(value: float) -> str:
-    """A float that is an input, in the job for MicroPython."""
+    """Return a float that is an input, in the job for MicroPython."""
     return f"float:{value!r}"
 
 
@@ -41,7 +41,7 @@ def make_job(request: Request, write_float: Callable[[float], str] = repr_float)
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     except Exception:
-        meta = None  # the board says what is wrong with it
+        meta = None  # the board reports the error
     if meta is not None:
         for i in range(meta.num_memory_planned_buffers()):
             settings[f"planned{i}"] = request.planned_sizes.get(
@@ -82,13 +82,13 @@ def _constant(value: Any, write_float: Callable[[float], str]) -> str:
 
 
 def read_report(files: dict[str, bytes]) -> dict[str, str]:
-    """The lines key=value of the report."""
+    """Return the lines key=value of the report."""
     return dict(line.split("=", 1) for line in files["report"].decode().split("\n") if line)
 
 
 def read_files(request: Request, result: Result, report: dict[str, str],
                files: dict[str, bytes]) -> None:
-    """Fills in a result."""
+    """Fill in a result."""
     _read_counts(result, report, files)
     executed = int(report.get("executed", "0"), 0)
     if executed:
@@ -132,7 +132,7 @@ def _usage(report: dict[str, str], name: str) -> Usage:
 
 def _outputs(request: Request, report: dict[str, str], files: dict[str, bytes],
              suffix: str) -> list[np.ndarray]:
-    """The outputs of one execution; of the further ones only tensors are known."""
+    """Return the outputs of one execution; of further executions only tensors are included."""
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     return [_tensor(meta.output_tensor_meta(i), files, f"{i}{suffix}")
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR

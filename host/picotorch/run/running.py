@@ -32,15 +32,18 @@ DEFAULT_BOARD = "mps2-an386"
 
 
 def board_names() -> list[str]:
-    """The twin, then the boards."""
+    """Return the twin, then the boards."""
     return [HOST, *boards.board_names()]
 
 
 def run(request: Request, board: str) -> Result:
-    """The result, which holds the error of a run that failed. Raises Error where there was no run:
-    no firmware, no emulator, a model that the board has no room for, a board that crashed.
+    """Return the result, which has the error of a run that failed.
 
-    board: a name, or "port:" and the port of a connected one."""
+    Raises Error if there was no run: no firmware, no emulator, a model that the board has no room for,
+    a board that crashed.
+
+    board: a name, or "port:" and the port of a connected one.
+    """
     if board.startswith(PORT):
         from .device import device_run  # mpremote and pyserial are of use here only
 
@@ -66,8 +69,10 @@ def run(request: Request, board: str) -> Result:
 
 
 def _drop_advice(result: Result, request: Request, maximum: dict[str, int]) -> None:
-    """Drop the advice to make a memory larger if the board has no more of it, and the subject, since no
-    option helps."""
+    """Drop the advice to enlarge a memory if the board has no more of it, and the subject.
+
+    No option helps then.
+    """
     subject = SUBJECTS[result.subject]
     sizes = {"method pool": (request.pool_size, "pool"), "temp memory": (request.temp_size, "temp")}
     if subject in sizes and sizes[subject][0] == maximum[sizes[subject][1]]:
@@ -77,7 +82,7 @@ def _drop_advice(result: Result, request: Request, maximum: dict[str, int]) -> N
 
 
 def _with_memories(request: Request, pool_size: int, temp_size: int) -> Request:
-    """The request, with these sizes where it says nothing."""
+    """Return the request, with these sizes where it has none."""
     return dataclasses.replace(
         request, pool_size=pool_size if request.pool_size is None else request.pool_size,
         temp_size=temp_size if request.temp_size is None else request.temp_size)
@@ -85,8 +90,10 @@ def _with_memories(request: Request, pool_size: int, temp_size: int) -> Request:
 
 @contextmanager
 def named_errors(board: str, build: str | None) -> Iterator[None]:
-    """Raises Error for what the emulator raises. build: what to do about a missing firmware, None where
-    it is a file that the user named."""
+    """Raise Error for errors of the emulator.
+
+    build: the remedy for a missing firmware, None for a file that the user named.
+    """
     from . import emulator
 
     try:
@@ -112,8 +119,10 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
 
 
 def read_data(paths: list[Path]) -> list[bytes]:
-    """Return the bytes of data files (.ptd). Raises what files.read_file raises, and the error of
-    another file."""
+    """Return the bytes of data files (.ptd).
+
+    Raises what files.read_file raises, and the error of another file.
+    """
     return [_data_file(path) for path in paths]
 
 
@@ -128,7 +137,7 @@ def _data_file(path: Path) -> bytes:
 
 
 def is_bundled(path: Path) -> bool:
-    """True for a .bpte file; False also for one that cannot be read."""
+    """Return True for a .bpte file; False also for one that cannot be read."""
     try:
         with files.reading(path) as file:
             return bundled.is_bundled(file.read(8))
@@ -137,25 +146,28 @@ def is_bundled(path: Path) -> bool:
 
 
 def read_program(path: Path) -> bytes:
-    """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
+    """Return the bytes of a program, a .pte file or inside of a .bpte.
+
+    Raises AccessFailed, InvalidProgram.
+    """
     return bundled.program_of(files.read_file(path))
 
 
 def failed(name: str, method: str, board: str, error: Error) -> Result:
-    """The result of a run that did not start."""
+    """Return the result of a run that did not start."""
     result = Result(name, method, board)
     result.set_error(error)
     return result
 
 
 def error_of(result: Result, subject: str | None = None) -> Error:
-    """Return the error that a result holds. subject: what its text begins with."""
+    """Return the error of a result. subject: the start of its text."""
     error = fail(result.code, result.message, subject)
     error.subject_number = result.subject  # afterwards, since the text is complete
     return error
 
 
 def check_result(result: Result, entry: dict[str, Any] | None = None) -> None:
-    """Raise the error that a result holds. entry: the fields that its JSON has besides."""
+    """Raise the error of a result. entry: further fields of its JSON."""
     if result.code:
         raise show.with_entry(error_of(result), entry or {})

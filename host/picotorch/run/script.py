@@ -14,10 +14,10 @@ from . import emulator
 
 _PROMPT = b">>> "
 _RAW = b"raw REPL; CTRL-B to exit\r\n>"
-_TAKEN = b"OK"
+_ACCEPTED = b"OK"
 _CHUNK = 4096
 
-# What is typed at the raw prompt. The board ends with the status that CPython would have.
+# Input of the raw prompt. The board ends with the exit status of CPython.
 _TYPED = """\
 import os, sys, _board
 os.chdir("/rom")
@@ -74,13 +74,13 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], time
 def _type(process: subprocess.Popen[bytes], text: bytes) -> None:
     """Type the text at the raw prompt, when the board has booted."""
     assert process.stdin is not None and process.stdout is not None
-    for wanted, typed in ((_PROMPT, b"\x01"), (_RAW, text + b"\x04"), (_TAKEN, b"")):
-        said = b""
-        while not said.endswith(wanted):
+    for answer, typed in ((_PROMPT, b"\x01"), (_RAW, text + b"\x04"), (_ACCEPTED, b"")):
+        received = b""
+        while not received.endswith(answer):
             more = process.stdout.read(1)
             if not more:
                 return
-            said += more
+            received += more
         try:
             process.stdin.write(typed)
             process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Outputs against those that a test set of a bundled program expects."""
+"""Compare outputs with the expected ones of a test set of a bundled program."""
 
 import dataclasses
 
@@ -10,9 +10,12 @@ from .bundled import BundledTensor, Case, Value
 
 @dataclasses.dataclass
 class Verdict:
-    """The result of one test set. message: why it failed. The errors are the largest over all outputs
-    of floats; relative is to the larger of both magnitudes, as ExecuTorch's
-    compute_method_output_error_stats has it. None where nothing was compared."""
+    """The result of one test set.
+
+    message: why it failed. The errors are the largest over all outputs of floats; relative is to the
+    larger of both magnitudes, as ExecuTorch's compute_method_output_error_stats has it. None where
+    nothing was compared.
+    """
 
     method: str
     index: int
@@ -26,7 +29,7 @@ _MIN_DIVISOR = np.float64(np.float32(1e-8))
 
 
 def verify(case: Case, outputs: list[np.ndarray], rtol: float, atol: float) -> Verdict:
-    """Compares outputs with those that a set expects, as ExecuTorch's verify_method_outputs does.
+    """Compare outputs with the expected ones of a set, as ExecuTorch's verify_method_outputs does.
 
     Floats may differ by atol + rtol * |output|; NaN equals NaN, and an infinity one of its sign.
     Everything else has to be the same.
@@ -37,9 +40,9 @@ def verify(case: Case, outputs: list[np.ndarray], rtol: float, atol: float) -> V
         verdict.passed, verdict.message = False, wrong
         return verdict
     tensors = [value for value in case.expected if isinstance(value, BundledTensor)]
-    for i, (wanted, output) in enumerate(zip(tensors, outputs, strict=True)):
-        message = _compare(as_numbers(wanted.array(), wanted.scalar_type()),
-                           as_numbers(output, wanted.scalar_type()), rtol, atol, verdict)
+    for i, (expected, output) in enumerate(zip(tensors, outputs, strict=True)):
+        message = _compare(as_numbers(expected.array(), expected.scalar_type()),
+                           as_numbers(output, expected.scalar_type()), rtol, atol, verdict)
         if message and verdict.passed:
             verdict.passed, verdict.message = False, f"output {i}{message}"
     return verdict
@@ -55,39 +58,40 @@ def _cannot_verify(expected: list[Value], outputs: list[np.ndarray]) -> str:
     return f"NotSupported (0x10): output {others[0]} is expected to be no tensor" if others else ""
 
 
-def _compare(wanted: np.ndarray, output: np.ndarray, rtol: float, atol: float, verdict: Verdict) -> str:
-    """Say why an output differs from the expected one, or "". Add its errors to the verdict."""
-    if (wanted.dtype, wanted.shape) != (output.dtype, output.shape):
-        return (f": {wanted.dtype} {list(wanted.shape)} expected, "
+def _compare(expected: np.ndarray, output: np.ndarray, rtol: float, atol: float,
+             verdict: Verdict) -> str:
+    """Return why an output differs from the expected one, or "". Adds its errors to the verdict."""
+    if (expected.dtype, expected.shape) != (output.dtype, output.shape):
+        return (f": {expected.dtype} {list(expected.shape)} expected, "
                 f"{output.dtype} {list(output.shape)} given")
-    if wanted.dtype.kind != "f":
-        differs = wanted != output
-        return _mismatch(wanted, output, differs, "")
-    if wanted.dtype == np.float16:
-        wanted, output = wanted.astype(np.float64), output.astype(np.float64)
+    if expected.dtype.kind != "f":
+        differs = expected != output
+        return _mismatch(expected, output, differs, "")
+    if expected.dtype == np.float16:
+        expected, output = expected.astype(np.float64), output.astype(np.float64)
     with np.errstate(all="ignore"):
-        difference = np.abs(wanted - output).astype(np.float64)
+        difference = np.abs(expected - output).astype(np.float64)
         allowed = atol + np.abs(rtol * output.astype(np.float64))
-        close = (wanted == output if rtol == 0 and atol == 0
+        close = (expected == output if rtol == 0 and atol == 0
                  else np.isfinite(difference) & (difference <= allowed))
-        same = ~np.isfinite(wanted) & ~np.isfinite(output) & ((wanted > 0) == (output > 0)) & (
-            np.isnan(wanted) == np.isnan(output))
-        divisor = np.maximum(np.abs(wanted), np.abs(output)).astype(np.float64)
+        same = ~np.isfinite(expected) & ~np.isfinite(output) & ((expected > 0) == (output > 0)) & (
+            np.isnan(expected) == np.isnan(output))
+        divisor = np.maximum(np.abs(expected), np.abs(output)).astype(np.float64)
         relative = difference / np.maximum(divisor, _MIN_DIVISOR)
     finite = np.isfinite(difference)
     for name, errors in (("max_absolute_error", difference), ("max_relative_error", relative)):
         largest = max(getattr(verdict, name) or 0.0, float(errors[finite].max(initial=0.0)))
         setattr(verdict, name, largest)
     largest = difference[finite & ~close].max(initial=0.0)
-    return _mismatch(wanted, output, ~(close | same),
+    return _mismatch(expected, output, ~(close | same),
                      f", by up to {largest:.9g} (rtol {rtol:g}, atol {atol:g})")
 
 
-def _mismatch(wanted: np.ndarray, output: np.ndarray, differs: np.ndarray, by: str) -> str:
+def _mismatch(expected: np.ndarray, output: np.ndarray, differs: np.ndarray, by: str) -> str:
     count = np.count_nonzero(differs)
     if not count:
         return ""
     first = tuple(int(i) for i in np.argwhere(differs)[0])
     at = f" [{', '.join(map(str, first))}]" if first else ""
-    return (f"{at}: {wanted[first]} expected, {output[first]} given; {count} of {wanted.size} "
+    return (f"{at}: {expected[first]} expected, {output[first]} given; {count} of {expected.size} "
             f"elements differ{by}")

@@ -1,10 +1,10 @@
-"""The interface of executorch.runtime, with tensors of torch or numpy arrays.
+"""Provide the interface of executorch.runtime, with tensors of torch or numpy arrays.
 
     from picotorch.runtime import Runtime, Verification
     program = Runtime.get().load_program("model.pte")
     outputs = program.load_method("forward").execute([x])
 
-Outputs are tensors of torch where an input is one, else numpy arrays. numpy has no bfloat16: such an
+Outputs are tensors of torch if an input is one, else numpy arrays. numpy has no bfloat16: such an
 output is an array of its bits (uint16), which from_bfloat16 makes float32; such an input is the same
 (to_bfloat16), or an array of ml_dtypes.
 
@@ -79,9 +79,10 @@ class Method:
 
     @raises(RuntimeFailure)
     def execute(self, inputs: Any, *, torch: bool | None = None) -> list[Any]:
-        """The outputs for these inputs: new arrays; numbers, bools and None as such. With `torch` they
-        are tensors of torch; without a word about it, if an input is one. inputs: a list or tuple, or
-        the tensor of torch that is the only one.
+        """Return the outputs for these inputs: new arrays; numbers, bools and None as such.
+
+        With `torch` they are tensors of torch; without a word about it, if an input is one. inputs: a
+        list or tuple, or the tensor of torch that is the only one.
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
@@ -109,7 +110,7 @@ class Method:
 
     @raises(RuntimeFailure)
     def checked(self, inputs: Any) -> list[Any]:
-        """The inputs as arrays and numbers. Raises what execute raises for other inputs."""
+        """Return the inputs as arrays and numbers. Raises what execute raises for other inputs."""
         if is_torch(inputs):
             inputs = [inputs]
         if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
@@ -120,8 +121,10 @@ class Method:
 
     @raises(RuntimeFailure)
     def get_attribute(self, name: str, *, torch: bool = False) -> Any:
-        """The values now of the parameter or buffer of this fully qualified name, a new array, or a
-        tensor of torch. Raises NotFound where the program has no such name."""
+        """Return the present values of the parameter or buffer of this fully qualified name.
+
+        They are a new array, or a tensor of torch. Raises NotFound if the program has no such name.
+        """
         need(name, str, "name")
         with self._lock:
             found = self._method.get_attribute(name)
@@ -155,6 +158,7 @@ class Method:
 
     @property
     def metadata(self) -> MethodMeta:
+        """Return the MethodMeta of the method."""
         return MethodMeta(self._meta)
 
     def __repr__(self) -> str:
@@ -170,7 +174,7 @@ class Record:
 
 
 class Trace:
-    """Adds what each execution of a method takes and computes to the record of the program."""
+    """Add the times and values of each execution of a method to the record of the program."""
 
     def __init__(self, meta: picotorch.MethodMeta, record: Record) -> None:
         self.tracer = picotorch.EventTracer(bytearray(picotorch.EventTracer.nbytes(meta)))
@@ -207,33 +211,40 @@ class Program:
     @functools.cached_property
     @raises(RuntimeFailure)
     def data_map(self) -> DataMap | None:
-        """The data map of the .ptd files. Raises InvalidArgument, NotFound, InvalidExternalData."""
+        """Return the data map of the .ptd files.
+
+        Raises InvalidArgument, NotFound, InvalidExternalData.
+        """
         return open_data(self._files)
 
     @property
     def method_names(self) -> set[str]:
+        """Return the names of the methods."""
         return set(self.ordered_names)
 
     @property
     def ordered_names(self) -> list[str]:
-        """The names of the methods in the order of the file."""
+        """Return the names of the methods in the order of the file."""
         return self._program.method_names
 
     @property
     def is_recorded(self) -> bool:
+        """Return True if executions are recorded for an ETDump."""
         return self._record is not None
 
     @raises(RuntimeFailure)
     def load_method(self, name: str) -> Method:
-        """The method, in memories of exactly the bytes that it needs. Methods that were exported to
-        share mutable buffers are loaded together, and share them. Raises NotFound, OperatorMissing,
-        NotSupported, InvalidProgram, InvalidExternalData."""
+        """Return the method, in memories of exactly the bytes that it needs.
+
+        Methods that were exported to share mutable buffers are loaded together, and share them. Raises
+        NotFound, OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData.
+        """
         need(name, str, "name")
         with self._lock:
             if name not in self._methods:
                 with raises(UnknownName):
                     self._program.method_meta(name)
-                calls: list[object] = []  # under way
+                calls: list[object] = []  # running
                 self._methods |= {each: self._load(each, planned, calls)
                                   for each, planned in methods_that_share(self._program, name).items()}
             return self._methods[name]
@@ -254,8 +265,10 @@ class Program:
 
     @raises(RuntimeFailure)
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
-        """Writes what each instruction of all executions took, in nanoseconds, as an ETDump for
-        executorch.devtools; and with a debug buffer what each computed.
+        """Write the times of the instructions of all executions as an ETDump.
+
+        It is for executorch.devtools, in nanoseconds. With a debug buffer the results of the
+        instructions are included.
 
         Raises InvalidState, AccessFailed.
         """
@@ -281,6 +294,7 @@ class Runtime:
     @staticmethod
     @functools.lru_cache(maxsize=1)
     def get() -> "Runtime":
+        """Return the only Runtime."""
         return Runtime()
 
     @raises(RuntimeFailure)
@@ -294,13 +308,14 @@ class Runtime:
         data_path: Path | str | Sequence[Path | str] | None = None,
         threads: int = 1,
     ) -> Program:
-        """A program from the path, bytes or file object of a .pte or .bpte file; data_path: of the .ptd
-        file of its external tensors, or of several.
+        """Load a program from the path, bytes or file object of a .pte or .bpte file.
 
-        enable_etdump: what each execution takes is kept for write_etdump_result_to_file, and in
-        debug_buffer_size bytes what each instruction computes: execute raises MemoryAllocationFailed
-        where they are too few. threads: so many share the large layers of an execution, whose outputs
-        have the same bytes. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
+        data_path: the .ptd file of its external tensors, or several.
+
+        enable_etdump: record the time of each execution for write_etdump_result_to_file, and in
+        debug_buffer_size bytes the result of each instruction: execute raises MemoryAllocationFailed if
+        they are too few. threads: number of threads that share the large layers of an execution, whose
+        outputs have the same bytes. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
         InvalidExternalData of a .ptd file.
         """
         verification = _verification(verification)
@@ -321,7 +336,7 @@ class Runtime:
 
 def opened(found: "ReadableBuffer", files: list[bytes], verification: Verification, is_recorded: bool,
            debug_buffer_size: int, threads: int = 1) -> Program:
-    """The program of these bytes, with those of .ptd files, which load_method opens."""
+    """Return the program of these bytes, with the .ptd files that load_method opens."""
     record = Record(debug_buffer_size)
     buffer_size(found, "program")
     loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(bytes(found))))
@@ -330,7 +345,7 @@ def opened(found: "ReadableBuffer", files: list[bytes], verification: Verificati
 
 
 def _verification(value: Any) -> Verification:
-    """Takes ExecuTorch's enum as well, which has the same names."""
+    """Convert ExecuTorch's enum, which has the same names."""
     name = getattr(value, "name", None)
     if not isinstance(name, str) or name not in Verification.__members__:
         raise fail(INVALID_TYPE, "has the wrong type", "verification",
@@ -339,7 +354,7 @@ def _verification(value: Any) -> Verification:
 
 
 def _path(value: Any, subject: str) -> Path:
-    """Raises InvalidType for anything but a path, InvalidArgument for one that no system has."""
+    """Raise InvalidType for anything but a path, InvalidArgument for one that no system has."""
     if not isinstance(value, str | PathLike) or isinstance(os.fspath(value), bytes):
         raise fail(INVALID_TYPE, "has the wrong type", subject, remedy="give a str or a Path")
     path = Path(value)

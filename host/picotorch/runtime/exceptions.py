@@ -1,4 +1,4 @@
-"""The builtin exceptions that ExecuTorch's runtime raises, as classes that are picotorch.Error, too."""
+"""Define the builtin exceptions of ExecuTorch's runtime as subclasses of picotorch.Error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +34,10 @@ class WrongState(_Named, ValueError):
 
 @contextmanager
 def raises(kind: type[Error]) -> Iterator[None]:
-    """Make an Error that is raised here one of `kind`, or WrongType if that is what it is about. The
-    innermost of several counts. It stays the same object, with its traceback."""
+    """Make an Error that is raised here one of `kind`, or WrongType if that is what it is about.
+
+    The innermost of several counts. It stays the same object, with its traceback.
+    """
     try:
         yield
     except Error as error:

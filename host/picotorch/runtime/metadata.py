@@ -1,4 +1,4 @@
-"""Metadata as executorch.runtime gives it, over picotorch's own."""
+"""Provide metadata as executorch.runtime does, over picotorch's own."""
 
 from collections.abc import Callable
 
@@ -9,22 +9,25 @@ from .exceptions import WrongIndex, raises
 
 
 class TensorInfo:
-    """Describes an input, output or attribute."""
+    """Describe an input, output or attribute."""
 
     def __init__(self, info: tensor.TensorInfo) -> None:
         self._info = info
 
     def sizes(self) -> tuple[int, ...]:
+        """Return the sizes of the tensor."""
         return self._info.sizes()
 
     def dtype(self) -> int:
-        """ExecuTorch's number of the scalar type."""
+        """Return ExecuTorch's number of the scalar type."""
         return self._info.scalar_type()
 
     def is_memory_planned(self) -> bool:
+        """Return True if the tensor is in planned memory."""
         return self._info.is_memory_planned()
 
     def nbytes(self) -> int:
+        """Return the bytes of the tensor."""
         return self._info.nbytes()
 
     def __repr__(self) -> str:
@@ -33,44 +36,53 @@ class TensorInfo:
 
 
 class MethodMeta:
-    """Describes a method. An index that is out of range or not a tensor's raises InvalidArgument,
-    an IndexError."""
+    """Describe a method.
+
+    An index that is out of range or not a tensor's raises InvalidArgument, an IndexError.
+    """
 
     def __init__(self, meta: method_meta.MethodMeta) -> None:
         self._meta = meta
 
     def name(self) -> str:
+        """Return the name of the method."""
         return self._meta.name()
 
     def num_inputs(self) -> int:
+        """Return the number of inputs."""
         return self._meta.num_inputs()
 
     def num_outputs(self) -> int:
+        """Return the number of outputs."""
         return self._meta.num_outputs()
 
     def num_attributes(self) -> int:
+        """Return the number of parameters and buffers with a name."""
         return self._meta.num_attributes()
 
     @raises(WrongIndex)
     def input_tensor_meta(self, index: int) -> TensorInfo:
+        """Return the TensorInfo of an input. Raises IndexError."""
         return TensorInfo(self._meta.input_tensor_meta(index))
 
     @raises(WrongIndex)
     def output_tensor_meta(self, index: int) -> TensorInfo:
+        """Return the TensorInfo of an output. Raises IndexError."""
         return TensorInfo(self._meta.output_tensor_meta(index))
 
     @raises(WrongIndex)
     def input_quantization(self, index: int) -> tuple[float, int] | None:
-        """(scale, zero point) of an input that takes quantized values, None for any other."""
+        """Return (scale, zero point) of an input of quantized values, None for any other."""
         return self._meta.input_quantization(index)
 
     @raises(WrongIndex)
     def output_quantization(self, index: int) -> tuple[float, int] | None:
-        """(scale, zero point) of an output of quantized values, None for any other."""
+        """Return (scale, zero point) of an output of quantized values, None for any other."""
         return self._meta.output_quantization(index)
 
     @raises(WrongIndex)
     def attribute_tensor_meta(self, index: int) -> TensorInfo:
+        """Return the TensorInfo of a parameter or buffer. Raises IndexError."""
         return TensorInfo(self._meta.attribute_tensor_meta(index))
 
     def __repr__(self) -> str:

@@ -1,11 +1,11 @@
-"""The interface of executorch.extension.pybindings.portable_lib: the older one of ExecuTorch.
+"""Provide the interface of executorch.extension.pybindings.portable_lib, ExecuTorch's older one.
 
     from picotorch.runtime.portable_lib import _load_for_executorch
     outputs = _load_for_executorch("model.pte").forward([x])
 
-Outputs are new tensors of torch, where torch is installed, else numpy arrays: clone_outputs changes
-nothing. Errors are those of picotorch.runtime. Bundled programs are programs here; their inputs are
-those of picotorch run.
+Outputs are new tensors of torch, if torch is installed, else numpy arrays: clone_outputs has no effect.
+Errors are the ones of picotorch.runtime. Bundled programs are programs here; picotorch run uses their
+inputs.
 """
 
 import importlib.util
@@ -53,15 +53,18 @@ class ExecuTorchModule(_Loaded):
     """Made by _load_for_executorch: a program whose methods are loaded when they are first run."""
 
     def method_names(self) -> list[str]:
+        """Return the names of the methods."""
         return list(self._program.ordered_names)
 
     @raises(RuntimeFailure)
     def run_method(self, method_name: str, inputs: Any = (),
                    clone_outputs: bool = True) -> list[Any]:
+        """Execute a method; return the list of its outputs. clone_outputs has no effect."""
         self._program.metadata(method_name)  # of an unknown one a RuntimeError
         return _execute(self._program.load_method(method_name), inputs)
 
     def forward(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:
+        """Execute the method "forward"; return the list of its outputs."""
         return self.run_method("forward", inputs)
 
     __call__ = forward
@@ -81,10 +84,12 @@ class ExecuTorchMethod:
         self._inputs = inputs
 
     def execute(self) -> None:
+        """Execute the method with the inputs that were set."""
         self._outputs = _execute(self._method, self._inputs)
 
     @raises(RuntimeFailure)
     def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
+        """Return the outputs of the last execution. Raises RuntimeError before execute."""
         if self._outputs is None:
             raise fail(INVALID_STATE, "has not been executed", "method", remedy="call execute first")
         return list(self._outputs)
@@ -99,6 +104,7 @@ class ExecuTorchMethod:
     __call__ = call
 
     def method_meta(self) -> MethodMeta:
+        """Return the MethodMeta of the method."""
         return self._method.metadata
 
     def get_attribute(self, name: str) -> Any:
@@ -110,10 +116,12 @@ class ExecuTorchProgram(_Loaded):
     """Made by _load_program."""
 
     def num_methods(self) -> int:
+        """Return the number of methods."""
         return len(self._program.ordered_names)
 
     @raises(RuntimeFailure)
     def get_method_name(self, method_index: int) -> str:
+        """Return the name of a method. Raises RuntimeError for an index out of range."""
         need(method_index, int, "method_index")
         if not 0 <= method_index < self.num_methods():
             raise fail(INVALID_ARGUMENT, f"the program has {self.num_methods()} methods", "method",
@@ -122,6 +130,7 @@ class ExecuTorchProgram(_Loaded):
 
     @raises(RuntimeFailure)
     def load_method(self, method_name: str) -> ExecuTorchMethod:
+        """Load a method. Raises RuntimeError for an unknown name."""
         self._program.metadata(method_name)
         return ExecuTorchMethod(self._program.load_method(method_name))
 
@@ -160,7 +169,10 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 def _load_for_executorch_from_bundled_program(
         module: BundledModule, data_map_buffer: bytes | str | PathLike[str] | None = None,
         enable_etdump: bool = False, debug_buffer_size: int = 0) -> ExecuTorchModule:
-    """data_map_buffer: the bytes of a .ptd file, or its path."""
+    """Load a program.
+
+    data_map_buffer: the bytes of a .ptd file, or its path.
+    """
     if isinstance(data_map_buffer, str | PathLike):
         data_map_buffer = read_file(Path(data_map_buffer))
     return _load_for_executorch_from_buffer(module.buffer, data_map_buffer, enable_etdump,

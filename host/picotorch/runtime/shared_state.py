@@ -1,7 +1,7 @@
-"""Mutable buffers that several methods of a program use, as they do in ExecuTorch's runtime.
+"""Share mutable buffers among several methods of a program, as ExecuTorch's runtime does.
 
 MemoryPlanningPass(share_mutable_buffers=True) puts them into a planned buffer after the first, at the
-same offset in each method. The first holds what an execution computes: no two methods share it here.
+same offset in each method. The first has the values of an execution: no two methods share it here.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,13 @@ from picotorch.host.twin import planned_sizes
 from picotorch.host.values import TENSOR, Values
 
 Buffer = tuple[int, int]  # which planned buffer, and its bytes
-_Place: TypeAlias = tuple[int, int, int]  # offset, bytes and dtype of a tensor
+_Placement: TypeAlias = tuple[int, int, int]  # offset, bytes and dtype of a tensor
 
 
 def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAllocator]:
-    """The planned buffers of method `name`, and of all that share some of them with it, or with one of
-    these.
+    """Return the planned buffers of method `name`, and of the methods that share some of them.
+
+    Methods that share with one of these are included.
 
     Raises NotFound, InvalidProgram; NotSupported for buffers that no microcontroller has.
     """
@@ -36,11 +37,13 @@ def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAll
                                          for buffer in buffers[each]]) for each in joined}
 
 
-def _buffers(meta: MethodMeta) -> dict[Buffer, set[_Place]]:
-    """The planned buffers of a method in order, with (offset, bytes, dtype) of their tensors. Loading
-    refuses tensors in others."""
+def _buffers(meta: MethodMeta) -> dict[Buffer, set[_Placement]]:
+    """Return the planned buffers of a method in order, with (offset, bytes, dtype) of their tensors.
+
+    Loading refuses tensors in others.
+    """
     sizes = planned_sizes(meta, {})
-    found: dict[Buffer, set[_Place]] = {(i, size): set() for i, size in enumerate(sizes)}
+    found: dict[Buffer, set[_Placement]] = {(i, size): set() for i, size in enumerate(sizes)}
     values = Values(meta.program, meta.plan)
     for value in range(len(values)):
         if values.kind(value) == TENSOR:
@@ -51,9 +54,9 @@ def _buffers(meta: MethodMeta) -> dict[Buffer, set[_Place]]:
     return found
 
 
-def _shared(methods: Iterable[dict[Buffer, set[_Place]]]) -> set[Buffer]:
+def _shared(methods: Iterable[dict[Buffer, set[_Placement]]]) -> set[Buffer]:
     """Return the planned buffers after the first in which no two different tensors overlap."""
-    tensors: dict[Buffer, set[_Place]] = {}
+    tensors: dict[Buffer, set[_Placement]] = {}
     for buffers in methods:
         for buffer, own in buffers.items():
             tensors.setdefault(buffer, set()).update(own)
@@ -61,6 +64,6 @@ def _shared(methods: Iterable[dict[Buffer, set[_Place]]]) -> set[Buffer]:
             if buffer[0] > 0 and all_of_it and _apart(sorted(all_of_it))}
 
 
-def _apart(tensors: list[_Place]) -> bool:
+def _apart(tensors: list[_Placement]) -> bool:
     return all(offset + nbytes <= following
                for (offset, nbytes, _), (following, *_) in pairwise(tensors))

@@ -1,1 +1,1 @@
-"""Passes over the graph of an export: a module each."""
+"""Pass over the graph of an export: a module each."""

@@ -1,4 +1,4 @@
-"""Replace operators by others that compute the same, and that the Cortex-M quantizer knows.
+"""Replace operators by equivalents that the Cortex-M quantizer supports.
 
 Importing it imports torch.
 """
@@ -17,7 +17,7 @@ _DEFAULTS: tuple[Any, ...] = (None, 1, "valid", 1, 1)  # of a convolution, behin
 
 _PADDINGS = {_ATEN.conv1d.padding: _ATEN.conv1d.default, _ATEN.conv2d.padding: _ATEN.conv2d.default}
 
-# Operators over (batch, channels, ...): the rank of what they take
+# Operators over (batch, channels, ...): the rank of their inputs
 _BATCHED = {
     _ATEN.conv1d.default: 3, _ATEN.conv_transpose1d.default: 3, _ATEN.max_pool1d.default: 3,
     _ATEN.avg_pool1d.default: 3, _ATEN.adaptive_avg_pool1d.default: 3, _ATEN.conv2d.default: 4,
@@ -38,9 +38,12 @@ _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
-    """Replace paddings that are words, samples without a batch, adaptive pools with windows of one
-    size, ceil_mode of max pools, means over the height or the width of images, and products with a
-    constant matrix."""
+    """Replace operators by equivalents that the Cortex-M quantizer supports.
+
+    These are paddings that are words, samples without a batch, adaptive pools with windows of one size,
+    ceil_mode of max pools, means over the height or the width of images, and products with a constant
+    matrix.
+    """
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
         if node.target in _PADDINGS:
@@ -66,8 +69,7 @@ def replace(graph: torch.fx.GraphModule) -> None:
 
 
 def _state_padding(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Replace "same" and "valid" by numbers of zeros; where one side gets more than the other, pad the
-    input."""
+    """Replace "same" and "valid" by numbers of zeros; pad the input if the two sides differ."""
     arguments = [*node.args, *_DEFAULTS[len(node.args) - 2:]]
     x, weight, bias, stride, padding, dilation, groups = arguments
     dims = weight.meta["val"].dim() - 2
@@ -134,8 +136,11 @@ def _state_windows(node: torch.fx.Node) -> None:
 
 
 def _state_floor(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Leave ceil_mode out. Where it adds a window, which reaches beyond the image, repeat the last row
-    or column: the window has it already, so that its maximum stays."""
+    """Leave ceil_mode out.
+
+    If it adds a window, which reaches beyond the image, repeat the last row or column: the window has
+    it already, so that its maximum stays.
+    """
     arguments = [*node.args, *_POOL_DEFAULTS[len(node.args) - 2:]]
     x, kernel, stride, padding, dilation, ceil_mode = arguments
     dims = x.meta["val"].dim() - 2
@@ -153,7 +158,7 @@ def _state_floor(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
 
 
 def _state_largest_windows(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Replace an adaptive max pool whose indices nothing takes."""
+    """Replace an adaptive max pool whose indices have no user."""
     windows = _windows(node)
     if not windows or any(user.args[1] != 0 for user in node.users):
         return
@@ -180,8 +185,10 @@ def _pool_mean(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
 
 
 def _multiply(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Replace a product with a constant matrix by a linear layer, and one of two matrices by that of
-    batches of one."""
+    """Replace a product with a constant matrix by a linear layer.
+
+    A product of two matrices becomes a product of batches of one.
+    """
     x, matrix = node.args
     if matrix.op == "get_attr" and matrix.meta["val"].dim() == 2 and x.op != "get_attr":
         node.target, node.args = _ATEN.linear.default, (x, _transposed(graph, node, matrix))

@@ -1,6 +1,7 @@
-"""Operators that int8 computes on stored integers as they are: they move elements, or compare those of
-one scale with each other. Every other operator has a kernel of the Cortex-M flow that knows the scales,
-or computes in float.
+"""Find the operators that int8 computes on stored integers without the scales.
+
+They move elements, or compare elements of one scale. Every other operator has a kernel of the Cortex-M
+flow that reads the scales, or computes in float.
 
 Importing it imports torch and executorch.
 """
@@ -20,7 +21,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 
 _ATEN = torch.ops.aten
 
-# Operators of a graph before lowering, whose inputs and results the quantizer gives one scale
+# Operators of a graph before lowering, whose inputs and results share one scale
 MOVERS = (
     _ATEN.clone.default, _ATEN.lift_fresh_copy.default, _ATEN.detach_.default, _ATEN.alias.default,
     _ATEN.alias_copy.default, _ATEN.copy_.default, _ATEN.detach_copy.default,
@@ -59,9 +60,11 @@ _WEIGHTED = (exir_ops.edge.aten.linear.default, exir_ops.edge.aten.convolution.d
 
 
 def keep_to(layers: Iterable[EdgeOpOverload]) -> type[ExportPass]:
-    """Return a pass that leaves in float what would compute with stored integers, and is neither a
-    mover of integers of one scale nor one of the layers, operators of an edge program with all their
-    scales."""
+    """Return a pass that leaves in float the operators that would compute with stored integers.
+
+    Kept are movers of integers of one scale, and the layers: operators of an edge program with all
+    their scales.
+    """
 
     class _KeepTo(ExportPass):  # type: ignore[misc]
         def __init__(self, exported_program: torch.export.ExportedProgram) -> None:
@@ -94,8 +97,7 @@ def _is_marked(node: torch.fx.Node) -> bool:
 
 
 def _joined(graph: torch.fx.Graph) -> list[set[torch.fx.Node]]:
-    """Return the sets of nodes that ExecuTorch's pass gives integers, with nothing between them that
-    quantizes."""
+    """Return the sets of nodes, without a quantizer in between, that ExecuTorch makes integer."""
     found, seen = [], set()
     for node in graph.nodes:
         joined, waiting = set(), [node] if _is_marked(node) and node not in seen else []
@@ -113,7 +115,7 @@ def _joined(graph: torch.fx.Graph) -> list[set[torch.fx.Node]]:
 def _is_whole(joined: set[torch.fx.Node], layers: set[EdgeOpOverload],
               signature: torch.export.ExportGraphSignature) -> bool:
     """Return True if integers come in and go out everywhere; for movers, of one scale."""
-    ends = set()
+    parameters = set()
     for node in joined:
         if not (_moves(node) or node.target in layers):
             return False
@@ -121,15 +123,15 @@ def _is_whole(joined: set[torch.fx.Node], layers: set[EdgeOpOverload],
             return False
         for source in node.all_input_nodes:
             if source.target in DQ_OPS:
-                ends.add(source.args[1:])
+                parameters.add(source.args[1:])
             elif source not in joined and _is_float(source):
                 return False
         for user in node.users:
             if user.target in Q_OPS:
-                ends.add(user.args[1:])
+                parameters.add(user.args[1:])
             elif user not in joined and _is_float(node):
                 return False
-    return len(ends) == 1 or not all(map(_moves, joined))
+    return len(parameters) == 1 or not all(map(_moves, joined))
 
 
 def _moves(node: torch.fx.Node) -> bool:
@@ -158,8 +160,7 @@ def _part_from_users(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
 
 
 def check(graph: torch.fx.Graph) -> None:
-    """Raise NotSupported if an operator of an edge program computes with stored integers as if they
-    were values."""
+    """Raise NotSupported if an operator of an edge program computes with stored integers as values."""
     stored: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node.op != "call_function":

@@ -1,10 +1,11 @@
-"""Batch norms of inference, in the layer before them: in the weights of a convolution whose result
-nothing else takes, and in those of a linear layer, where the Cortex-M quantizer follows. It would leave
-any other one in float: those of images and sequences become depthwise convolutions with kernels of one
-element, which have int8 kernels. One without running statistics stays in float: it computes them in
-each run.
+"""Fold the batch norms of inference into the weights of the layer before them.
 
-Other layers may take the same weights: they stay as they are, and the layer gets its own.
+The layer is a convolution whose result has no other user, or a linear layer if the Cortex-M quantizer
+follows. The quantizer would leave any other batch norm in float: those of images and sequences become
+depthwise convolutions with kernels of one element, which have int8 kernels. One without running
+statistics stays in float, since it computes them in each run.
+
+If other layers use the same weights, these stay as they are, and the layer gets its own copy.
 
 Importing it imports torch.
 """
@@ -38,8 +39,7 @@ def into_convolutions(graph: torch.fx.GraphModule) -> None:
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
-    """Replace the batch norms that the quantizer would leave in float, or compute into weights that
-    others take."""
+    """Replace the batch norms that would stay in float or that would be folded into shared weights."""
     _name(graph)
     into_convolutions(graph)
     for node in _found(graph):
@@ -55,8 +55,7 @@ def replace(graph: torch.fx.GraphModule) -> None:
 
 
 def _keep_without_statistics(graph: torch.fx.GraphModule) -> None:
-    """Give batch norms without running statistics the operator that takes none: the quantizer would
-    look for them."""
+    """Give batch norms without running statistics the operator that the quantizer accepts."""
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.batch_norm.default):
         x, weight, bias, mean, _, is_training, momentum, eps, _ = node.args
         if is_training and mean is None:
@@ -73,7 +72,7 @@ def _name(graph: torch.fx.GraphModule) -> None:
         *tensors, momentum, eps = node.args
         for first in list(node.users):  # what else it returns is empty
             first.target, first.args = _ATEN.batch_norm.default, (*tensors, False, momentum, eps, False)
-    graph.graph.eliminate_dead_code()  # the norm has to be the only one that takes its input
+    graph.graph.eliminate_dead_code()  # the norm has to be the only user of its input
 
 
 def _found(graph: torch.fx.GraphModule) -> list[torch.fx.Node]:
@@ -91,8 +90,10 @@ def _rank(node: torch.fx.Node) -> int:
 
 def _scale_and_shift(graph: torch.fx.GraphModule,
                      node: torch.fx.Node) -> tuple[torch.Tensor, torch.Tensor]:
-    """y = x * scale + shift, a value for each channel: weight / sqrt(variance + eps), and
-    bias - mean * scale."""
+    """Return the scale and shift of y = x * scale + shift, a value for each channel.
+
+    scale = weight / sqrt(variance + eps), shift = bias - mean * scale.
+    """
     weight, bias = (None if one is None else constant(graph, one).detach() for one in node.args[1:3])
     mean, variance = (constant(graph, one).detach() for one in node.args[3:5])
     scale = torch.rsqrt(variance + node.args[7])

@@ -1,5 +1,7 @@
-"""Recurrent layers as one instruction each: the operators picotorch::gru and picotorch::lstm, one
-direction of one layer over all steps, which ExecuTorch's exporter writes as it does those of aten.
+"""Fuse recurrent layers into the operators picotorch::gru and picotorch::lstm.
+
+An operator computes one direction of one layer over all steps. ExecuTorch's exporter writes it as it
+writes the operators of aten.
 
 Importing it imports torch, and registers the operators.
 """
@@ -20,7 +22,7 @@ _LAYER = ("Tensor input, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Te
 
 # Positions of arguments
 _WEIGHT_IH, _WEIGHT_HH, _BATCH_FIRST, _REVERSE, _SEQUENCE, _HX = 1, 2, 7, 8, 9, 10
-_SCALES_OF = 4  # from those of the weights
+_SCALES_OF = 4  # offset from the arguments of the weights
 _LIBRARY.define(f"gru({_LAYER}Tensor? hx) -> (Tensor output, Tensor h_n)")
 _LIBRARY.define(f"gru.out({_LAYER}Tensor? hx, *, Tensor(a!) output, Tensor(b!) h_n) -> "
                 "(Tensor(a!) output, Tensor(b!) h_n)")
@@ -29,7 +31,7 @@ _LIBRARY.define(f"lstm.out({_LAYER}Tensor? hx, Tensor? cx, *, Tensor(a!) output,
                 "Tensor(c!) c_n) -> (Tensor(a!) output, Tensor(b!) h_n, Tensor(c!) c_n)")
 _PICOTORCH = torch.ops.picotorch
 
-# Operators that give a tensor another shape, or a part of it
+# Operators that reshape a tensor, or select a part of it
 _VIEWS = (_ATEN.select.int, _ATEN.unsqueeze.default, _ATEN.view.default, _ATEN.reshape.default)
 _ZEROS = (_ATEN.zeros.default, _ATEN.new_zeros.default, _ATEN.zeros_like.default)
 
@@ -47,33 +49,33 @@ def _lstm(*arguments: Any) -> tuple[torch.Tensor, ...]:
     return _layer(_ATEN.lstm.input, *arguments)
 
 
-def _layer(layer: torch._ops.OpOverload, given: torch.Tensor, weight_ih: torch.Tensor,
+def _layer(layer: torch._ops.OpOverload, inputs: torch.Tensor, weight_ih: torch.Tensor,
            weight_hh: torch.Tensor, bias_ih: torch.Tensor | None, bias_hh: torch.Tensor | None,
            scale_ih: torch.Tensor | None, scale_hh: torch.Tensor | None, batch_first: bool,
            reverse: bool, sequence: bool, *states: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
-    """As PyTorch computes it."""
+    """Compute a layer as PyTorch does."""
     time = 1 if batch_first else 0
     weights = [weight if scale is None else weight * scale[:, None]
                for weight, scale in ((weight_ih, scale_ih), (weight_hh, scale_hh))]
-    zeros = given.new_zeros(len(weight_ih))
+    zeros = inputs.new_zeros(len(weight_ih))
     biases = [zeros if bias is None else bias for bias in (bias_ih, bias_hh)]
-    first = given.new_zeros(given.shape[1 - time], weight_hh.shape[1])
+    first = inputs.new_zeros(inputs.shape[1 - time], weight_hh.shape[1])
     begin = [(first if state is None else state)[None] for state in states]
-    given = given.flip(time) if reverse else given
-    output, *end = layer(given, begin[0] if len(begin) == 1 else begin, [*weights, *biases], True, 1,
+    inputs = inputs.flip(time) if reverse else inputs
+    output, *end = layer(inputs, begin[0] if len(begin) == 1 else begin, [*weights, *biases], True, 1,
                          0.0, False, False, batch_first)
     output = output.flip(time) if reverse else output
     return (output if sequence else output.narrow(time, 0, 0).clone(), *(state[0] for state in end))
 
 
-def _shapes(given: torch.Tensor, weight_ih: torch.Tensor, weight_hh: torch.Tensor,
+def _shapes(inputs: torch.Tensor, weight_ih: torch.Tensor, weight_hh: torch.Tensor,
             bias_ih: torch.Tensor | None, bias_hh: torch.Tensor | None, scale_ih: torch.Tensor | None,
             scale_hh: torch.Tensor | None, batch_first: bool, reverse: bool, sequence: bool,
             *states: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
-    batch, steps = given.shape[:2] if batch_first else (given.shape[1], given.shape[0])
+    batch, steps = inputs.shape[:2] if batch_first else (inputs.shape[1], inputs.shape[0])
     steps, hidden = steps if sequence else 0, weight_hh.shape[1]
-    output = given.new_empty((batch, steps, hidden) if batch_first else (steps, batch, hidden))
-    return (output, *(given.new_empty(batch, hidden) for _ in states))
+    output = inputs.new_empty((batch, steps, hidden) if batch_first else (steps, batch, hidden))
+    return (output, *(inputs.new_empty(batch, hidden) for _ in states))
 
 
 for _name, _function in (("gru", _gru), ("lstm", _lstm)):
@@ -103,22 +105,22 @@ def fuse(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram
     return exported
 
 
-def _fuse_gru(given: torch.Tensor, state: torch.Tensor, *options: Any) -> _Results:
-    return _fuse_layers(_PICOTORCH.gru, given, [state], *options)
+def _fuse_gru(inputs: torch.Tensor, state: torch.Tensor, *options: Any) -> _Results:
+    return _fuse_layers(_PICOTORCH.gru, inputs, [state], *options)
 
 
-def _fuse_lstm(given: torch.Tensor, states: Sequence[torch.Tensor], *options: Any) -> _Results:
-    return _fuse_layers(_PICOTORCH.lstm, given, states, *options)
+def _fuse_lstm(inputs: torch.Tensor, states: Sequence[torch.Tensor], *options: Any) -> _Results:
+    return _fuse_layers(_PICOTORCH.lstm, inputs, states, *options)
 
 
-def _fuse_layers(fused: torch._ops.OpOverloadPacket, given: torch.Tensor,
+def _fuse_layers(fused: torch._ops.OpOverloadPacket, inputs: torch.Tensor,
                  states: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor], has_biases: bool,
                  layers: int, dropout: float, train: bool, bidirectional: bool,
                  batch_first: bool) -> _Results:
     """Return the output and the last states, each direction of each layer by one operator."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     drops, projects = train and dropout, len(parameters) != layers * directions * each
-    if drops or projects or given.dtype != torch.float32:
+    if drops or projects or inputs.dtype != torch.float32:
         return NotImplemented
     last = []
     for layer in range(layers):
@@ -128,32 +130,32 @@ def _fuse_layers(fused: torch._ops.OpOverloadPacket, given: torch.Tensor,
             own = [*parameters[i * each : (i + 1) * each], *([] if has_biases else [None, None])]
             first = (state.view(state.shape[1:]) if layers * directions == 1 else state.select(0, i)
                      for state in states)
-            output, *own_states = fused(given, *own, None, None, batch_first, direction == 1, True,
+            output, *own_states = fused(inputs, *own, None, None, batch_first, direction == 1, True,
                                         *first)
             outputs.append(output)
             last.append(own_states)
-        given = torch.cat(outputs, -1) if bidirectional else outputs[0]
+        inputs = torch.cat(outputs, -1) if bidirectional else outputs[0]
     states = [state[0].view(1, *state[0].shape) if len(last) == 1 else torch.stack(state)
               for state in zip(*last, strict=True)]
-    return given, *states
+    return inputs, *states
 
 
-def _fuse_gru_cell(given: torch.Tensor, state: torch.Tensor, weight_ih: torch.Tensor,
+def _fuse_gru_cell(inputs: torch.Tensor, state: torch.Tensor, weight_ih: torch.Tensor,
                    weight_hh: torch.Tensor, bias_ih: torch.Tensor | None = None,
                    bias_hh: torch.Tensor | None = None) -> torch.Tensor | Any:
-    if given.dtype != torch.float32:
+    if inputs.dtype != torch.float32:
         return NotImplemented
-    return _PICOTORCH.gru(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
+    return _PICOTORCH.gru(inputs.view(1, *inputs.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
                           None, False, False, False, state)[1]
 
 
-def _fuse_lstm_cell(given: torch.Tensor, states: Sequence[torch.Tensor], weight_ih: torch.Tensor,
+def _fuse_lstm_cell(inputs: torch.Tensor, states: Sequence[torch.Tensor], weight_ih: torch.Tensor,
                     weight_hh: torch.Tensor, bias_ih: torch.Tensor | None = None,
                     bias_hh: torch.Tensor | None = None) -> _Results:
-    if given.dtype != torch.float32:
+    if inputs.dtype != torch.float32:
         return NotImplemented
-    _, *end = _PICOTORCH.lstm(given.view(1, *given.shape), weight_ih, weight_hh, bias_ih, bias_hh, None,
-                              None, False, False, False, *states)
+    _, *end = _PICOTORCH.lstm(inputs.view(1, *inputs.shape), weight_ih, weight_hh, bias_ih, bias_hh,
+                              None, None, False, False, False, *states)
     return tuple(end)
 
 
@@ -162,8 +164,10 @@ _FUSED = {_ATEN.gru.input: _fuse_gru, _ATEN.lstm.input: _fuse_lstm,
 
 
 def quantize_weights(graph: torch.fx.GraphModule) -> None:
-    """Make the weights of these operators int8, with a scale for each row. Those that forward takes or
-    computes stay float32."""
+    """Make the weights of these operators int8, with a scale for each row.
+
+    Weights that are inputs or results of forward stay float32.
+    """
     for node in graph.graph.nodes:
         if node.target in (_PICOTORCH.gru.default, _PICOTORCH.lstm.default):
             for i in (_WEIGHT_IH, _WEIGHT_HH):
@@ -192,7 +196,7 @@ def _begin_with_zeros(node: torch.fx.Node) -> None:
 
 
 def _drop_sequence(node: torch.fx.Node) -> None:
-    """Take the last state for the last step of the output; leave out the output if nothing takes it."""
+    """Use the last state for the last step of the output; leave out an output without a user."""
     results = {user.args[1]: user for user in node.users}
     if 0 in results and not node.args[_REVERSE]:
         time = 1 if node.args[_BATCH_FIRST] else 0

@@ -1,9 +1,8 @@
-"""Functions of torch.linalg by others: those without kernels by functions that have kernels; those that
-raise an error, for a singular matrix say, by operators that give the result and raise the error
-themselves.
+"""Replace functions of torch.linalg that ExecuTorch cannot lower.
 
-ExecuTorch cannot lower what torch makes of the latter, where the error is an operator that gives
-nothing.
+Functions without kernels become functions that have them. A function that raises an error, for a
+singular matrix say, becomes an operator that returns the result and raises the error itself: torch
+makes the error an operator without a result, which ExecuTorch cannot lower.
 
 Importing it imports torch.
 """
@@ -14,13 +13,13 @@ from typing import Any, TypeAlias
 import torch
 
 _ATEN = torch.ops.aten
-_RAISING = {  # by the function: what takes check_errors, whose first result is wanted
+_RAISING = {  # by the function: the one with check_errors, whose first result counts
     _ATEN.inverse.default: _ATEN.linalg_inv_ex.default,
     _ATEN.linalg_inv.default: _ATEN.linalg_inv_ex.default,
     _ATEN.linalg_solve.default: _ATEN.linalg_solve_ex.default,
     _ATEN.linalg_cholesky.default: _ATEN.linalg_cholesky_ex.default,
 }
-_FACTORS = {  # its first two results are wanted
+_FACTORS = {  # their first two results count
     _ATEN.linalg_lu_factor.default: _ATEN.linalg_lu_factor_ex.default}
 
 # The result of a step; NotImplemented, for which mypy has Any, leaves the function as it is
@@ -85,8 +84,10 @@ _STEPS = {
 
 
 def into_operators(module: torch.fx.GraphModule) -> None:
-    """Replace these functions, in branches, too. Nodes keep their names, which a program's signature
-    knows."""
+    """Replace these functions, in branches, too.
+
+    Nodes keep their names, which are in a program's signature.
+    """
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
             _replace(part.graph)

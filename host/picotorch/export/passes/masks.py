@@ -1,14 +1,14 @@
-"""Find what int8 cannot state beside other values, or would make something else of.
+"""Find the values that int8 cannot represent beside others.
 
 Masks of attention have values that are infinite or lie far outside the range of the scores that they
-meet. The scale that these values lead to makes one integer of all scores, and a limit of int8 in their
-place is a score as any other. What they meet stays in float until a softmax, or the like, has made
-them 0. The same holds for probabilities that are masked and then divided by their sum: the division
-takes out what is masked only if nothing was rounded before.
+meet. The scale for these values makes one integer of all scores, and a limit of int8 in their place is
+a score as any other. Such scores stay in float until a softmax, or the like, has made the masked ones
+0. The same holds for probabilities that are masked and then divided by their sum: the division removes
+masked ones only if nothing was rounded before.
 
 A value that equals a number in float may not be a multiple of the scale, and rounding makes other
-values equal: what is compared for equality stays in float. An operator that selects among tensors gives
-all of them one scale, also where it takes nothing of the widest.
+values equal: operands of comparisons for equality stay in float. An operator that selects among tensors
+gives all of them one scale, even if it selects nothing of the widest.
 
 Importing it imports torch.
 """
@@ -27,7 +27,7 @@ _ATEN = torch.ops.aten
 _SENTINEL = 1e4
 _SPREAD, _GAP = 2e-3, 100  # of sentinels, relative; between them and all other values, a factor
 
-# Softmax gives a score less than 1/256, a step of its int8 result, where a mask takes off this much
+# Softmax returns less than 1/256, a step of its int8 result, if a mask subtracts this much
 _MASK = 16
 
 SOFTMAXES = (_ATEN.softmax.int, _ATEN._softmax.default, _ATEN._safe_softmax.default)
@@ -45,7 +45,7 @@ WITH_NUMBERS = _FILLS + _ARITHMETIC
 
 # Operators whose result has sentinels where an argument has. The largest of a row has none, as a rule
 _EXTREMES = (_ATEN.amax.default, _ATEN.amin.default, _ATEN.max.dim, _ATEN.min.dim)
-# Operators whose operands get one scale, of which the result may have a part
+# Operators whose operands get one scale, while the result may have a narrower range
 CHOICES = (_ATEN.where.self, _ATEN.minimum.default, _ATEN.maximum.default, _ATEN.clamp.Tensor)
 _WIDER = 2  # a bit of precision lost
 
@@ -64,9 +64,12 @@ CARRIERS = frozenset((
 
 
 def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) -> set[torch.fx.Node]:
-    """Return the nodes that are to compute in float, by the constants of a graph and the values that
-    these samples (arguments) lead to. Each takes or gives sentinels, compares for equality, divides
-    masked probabilities by their sum, or selects from tensors of unlike ranges."""
+    """Return the nodes that are to compute in float.
+
+    They are found by the constants of a graph and the values of samples (arguments). Each uses or
+    returns sentinels, compares for equality, divides masked probabilities by their sum, or selects from
+    tensors of unlike ranges.
+    """
     observer = _Observer(graph)
     for arguments in samples:
         with torch.no_grad():
@@ -84,8 +87,7 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) ->
 
 
 def _sources(node: torch.fx.Node, is_last: Callable[[torch.fx.Node], bool]) -> set[torch.fx.Node]:
-    """Return what a value is carried from: nodes that are calls, and behind carriers those for which
-    is_last is true."""
+    """Return the sources of a value: calls, and behind carriers the nodes for which is_last is true."""
     found, waiting = set(), [node]
     while waiting:
         one = waiting.pop()
@@ -96,8 +98,10 @@ def _sources(node: torch.fx.Node, is_last: Callable[[torch.fx.Node], bool]) -> s
 
 
 def _compared(node: torch.fx.Node) -> set[torch.fx.Node]:
-    """Return a comparison for equality with a constant, and what leads to its operand. Layers with
-    weights stay int8: their results are equal to numbers by chance only."""
+    """Return a comparison for equality with a constant, and what leads to its operand.
+
+    Layers with weights stay int8: their results are equal to numbers by chance only.
+    """
     if node.target in _CASTS:
         if node.meta["val"].dtype is not torch.bool:
             return set()
@@ -110,7 +114,7 @@ def _compared(node: torch.fx.Node) -> set[torch.fx.Node]:
 
 
 def _normalized(node: torch.fx.Node) -> set[torch.fx.Node]:
-    """Return what leads from a softmax, by way of a mask, to a division by its sum."""
+    """Return the nodes from a softmax through a mask to a division by its sum."""
     if node.target is not _ATEN.div.Tensor or len(node.all_input_nodes) != 2:
         return set()
     numbers = _sources(node.args[0], lambda one: one.target in SOFTMAXES)
@@ -127,8 +131,10 @@ def _is_float(node: torch.fx.Node) -> bool:
 
 
 def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
-    """Return True if one operand of a choice has a range that the result does not need, and another
-    operand would lose precision by it."""
+    """Return True if an operand of a choice has a range that the result does not need.
+
+    Another operand would lose precision by this range.
+    """
     operands = [one for one in node.all_input_nodes if one in values]
     if node not in values or not operands:
         return False
@@ -139,12 +145,12 @@ def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> 
 
 
 class _Values:
-    """The values that a node gives, of all samples."""
+    """The values of a node for all samples."""
 
     def __init__(self) -> None:
         self.is_finite, self.has_nan = True, False
         self.lowest, self.highest = math.inf, -math.inf
-        self.sentinels = (math.inf, -math.inf)  # magnitudes of those that are large
+        self.sentinels = (math.inf, -math.inf)  # magnitudes of the large ones
         self.rest = -math.inf  # and the largest of the others
 
     def add(self, value: torch.Tensor) -> None:
@@ -192,8 +198,7 @@ class _Observer(torch.fx.Interpreter):  # type: ignore[misc]
 
 
 def _is_source(node: torch.fx.Node, values: dict[torch.fx.Node, _Values], size: float) -> bool:
-    """Return True for constants of at least this size, operators with such a number, and inputs that
-    are masks."""
+    """Return True for constants of at least this size, operators with one, and masks as inputs."""
     if node.op == "call_function":
         return node.target in WITH_NUMBERS and any(
             isinstance(one, int | float) and not abs(one) < size for one in node.args)
@@ -215,7 +220,7 @@ def _carried(nodes: list[torch.fx.Node], sources: set[torch.fx.Node]) -> set[tor
 
 
 def _scores(nodes: list[torch.fx.Node]) -> set[torch.fx.Node]:
-    """Return what the scores of all softmaxes are carried from."""
+    """Return the sources of the scores of all softmaxes."""
     found = set()
     for node in reversed(nodes):
         if node.target in _EXPONENTIALS or (node in found and node.target in CARRIERS):

@@ -1,5 +1,7 @@
-"""Replace convolutions and pooling over sequences (batch, channels, length) by those over images of
-height 1 (batch, channels, 1, length), which have int8 kernels and compute the same numbers.
+"""Replace convolutions and pooling over sequences by those over images of height 1.
+
+A sequence (batch, channels, length) becomes an image (batch, channels, 1, length). The operators over
+images have int8 kernels and compute the same numbers.
 
 Importing it imports torch.
 """
@@ -11,10 +13,10 @@ import torch
 from .. import graph_edits
 
 _ATEN = torch.ops.aten
-_HEIGHT = 2  # the dim that an image has besides
+_HEIGHT = 2  # the further dim of an image
 _SEQUENCE_DIMS = 3
 
-# Operators over sequences: that over images, and its arguments that get a first item for the height
+# Operators over sequences: the one over images, and the arguments that get an item for the height
 _OVER_IMAGES = {
     _ATEN.conv1d.default: (_ATEN.conv2d.default, {3: 1, 4: 0, 5: 1}),
     _ATEN.conv_transpose1d.default: (_ATEN.conv_transpose2d.input, {3: 1, 4: 0, 5: 0, 7: 1}),
@@ -33,9 +35,10 @@ ELEMENTWISE = (
 
 
 def as_images(graph: torch.fx.GraphModule) -> None:
-    """Replace the operators over sequences; elementwise operators between them take images, too.
+    """Replace the operators over sequences; elementwise operators between them work on images, too.
 
-    The results that other operators take are views of (batch, channels, length)."""
+    Results with other users are views of (batch, channels, length).
+    """
     if not any(node.target in _OVER_IMAGES for node in graph.graph.nodes):
         return
     for node in list(graph.graph.nodes):
@@ -64,10 +67,10 @@ def _average(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
 class _Images:
     def __init__(self, graph: torch.fx.GraphModule) -> None:
         self.graph = graph
-        self.images: dict[torch.fx.Node, torch.fx.Node] = {}  # of a sequence, the node of its image
-        # Of these sequences, those that an image is computed in place of
+        self.images: dict[torch.fx.Node, torch.fx.Node] = {}  # sequence -> its image
+        # Sequences that an image replaces
         self.replaced: set[torch.fx.Node] = set()
-        self.weights: dict[str, str] = {}  # of the target of a weight, the name of that over images
+        self.weights: dict[str, str] = {}  # target of a weight -> name of the weight over images
 
     def replace(self) -> None:
         for node in list(self.graph.graph.nodes):
@@ -115,7 +118,7 @@ class _Images:
         return self.images[sequence]
 
     def _weight_of(self, node: torch.fx.Node) -> torch.fx.Node:
-        """Make a weight (outputs, inputs, 1, width) of that of (outputs, inputs, width)."""
+        """Make a weight (outputs, inputs, 1, width) from one of (outputs, inputs, width)."""
         if node.target not in self.weights:
             weight = graph_edits.constant(self.graph, node)
             self.weights[node.target] = graph_edits.add_buffer(
@@ -127,7 +130,7 @@ class _Images:
     def _call(self, node: torch.fx.Node, target: torch._ops.OpOverload, args: list[Any],
               kwargs: dict[str, Any] | None = None,
               stack: dict[str, Any] | None = None) -> torch.fx.Node:
-        """Make the node of an image of what `node` computes."""
+        """Make the node that computes `node` on an image."""
         call = self.graph.graph.call_function(target, tuple(args),
                                               node.kwargs if kwargs is None else kwargs)
         call.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {}) if stack is None else stack
@@ -135,7 +138,7 @@ class _Images:
         return call
 
     def _replace_uses(self, sequence: torch.fx.Node, image: torch.fx.Node) -> None:
-        """Give a view of the image to those that take the sequence and were not replaced."""
+        """Give a view of the image to users of the sequence that were not replaced."""
         users = [user for user in sequence.users if user not in self.replaced]
         if not users:
             return

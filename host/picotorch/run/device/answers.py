@@ -1,4 +1,4 @@
-"""Read a board's answers, which are untrusted: each line must be a short literal of a given shape.
+"""Read a board's answers, which are untrusted: each line must be a short literal of one shape.
 
 A shape is `int` (0 to 2**63 - 1), `str` (printable), `bytes`, `bool`, None for None itself, a tuple
 of shapes, a list with the shape of all its items, a dict with the shape of each of its keys, or OneOf.

@@ -1,4 +1,4 @@
-"""Runs a request on a connected board: the runner of the firmware, sent over the raw REPL."""
+"""Run a request on a connected board: the runner of the firmware, sent over the raw REPL."""
 
 import dataclasses
 import re
@@ -36,24 +36,24 @@ _TOLERATED = 0.1  # how far cycles and time may be apart: a counter of 30 bits i
 
 
 def run(request: Request, port: str) -> Result:
-    """The result. Raises Error where the board did not get as far as to report one."""
+    """Return the result. Raises Error where the board did not get as far as to report one."""
     port = resolve(port)
-    wishes = request.temp_size is None
+    uses_preferred = request.temp_size is None
     request = with_memories(request)
     with Link(port, request.timeout) as link:
         found = begin(link)
         result = Result(request.name, request.method, PORT + port, connected=found)
         _put_together(link, request, found)
-        if wishes:
-            link.do("loading the model", "wish()", "task", request.timeout or RUN_TIMEOUT)
-        said = link.do("running the model", "run()", "task", request.timeout or RUN_TIMEOUT,
-                       each=OneOf((str, int), bytes))
+        if uses_preferred:
+            link.do("loading the model", "use_preferred_temp()", "task", request.timeout or RUN_TIMEOUT)
+        answers = link.do("running the model", "run()", "task", request.timeout or RUN_TIMEOUT,
+                          each=OneOf((str, int), bytes))
         measured = link.ask("reading the clock", f"say(ticks_in({_MEASURED_US}))", (int, int), "board")
         found.clock_hz = link.ask("reading the clock", _CLOCK, OneOf(None, int))
         result.log = [printable(line) for line in link.log]
     try:
-        _read(request, result, _files(said), measured)
-    except Exception as error:  # what a board says may be anything
+        _read(request, result, _files(answers), measured)
+    except Exception as error:  # a board may answer anything
         raise fail(ACCESS_FAILED, f"answered with a report that cannot be read: {_named(error)}",
                    link.name, remedy="reset it, and try again; if it happens again, deploy or flash "
                                      "picotorch again") from None
@@ -87,8 +87,11 @@ def version_of(link: Link) -> str | None:
 
 
 def begin(link: Link) -> Connected:
-    """Return the facts of the board. Raises NotFound without picotorch there, InvalidState if it cannot
-    be imported, NotSupported for another version of it."""
+    """Return the facts of the board.
+
+    Raises NotFound without picotorch there, InvalidState if it cannot be imported, NotSupported for
+    another version of it.
+    """
     machine, free, version, fault = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
     if fault is not None:
         raise fail(INVALID_STATE, f"picotorch cannot be imported there: {fault}", link.name,
@@ -160,8 +163,11 @@ say(_facts)
 
 
 def facts_of(link: Link) -> dict[str, Any]:
-    """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
-    romfs, None without a file system, without a ROMFS partition that is a memory."""
+    """Return {"machine", "platform", "version", "mpy", "heap_free", "files_free", "romfs"} of a board.
+
+    mpy: the .mpy files that it loads. The last three are in bytes; None without a file system, or
+    without a ROMFS partition that is a memory.
+    """
     facts: dict[str, Any] = link.ask("identifying the board", _FACTS, {
         "machine": str, "platform": str, "version": str, "mpy": OneOf(None, int), "heap_free": int,
         "files_free": OneOf(None, int), "romfs": OneOf(None, int)})
@@ -179,7 +185,7 @@ say(_clock[0] if isinstance(_clock, tuple) else _clock)
 
 
 def with_memories(request: Request) -> Request:
-    """Complete the request with the least sizes that suffice on the twin, where the user gives none."""
+    """Complete the request with the minimum sizes on the twin, unless the user sets them."""
     if None not in (request.pool_size, request.temp_size):
         return request
     report = load_with_exact_memories(open_program(request.model), request.method,
@@ -191,9 +197,11 @@ def with_memories(request: Request) -> Request:
 
 
 def _put_together(link: Link, request: Request, found: Connected) -> None:
-    """Sends the runner and the job; the model only where neither the firmware nor a file has it. The
-    runner's pieces must not lie where the model and its memories have room in one piece: a heap does
-    not move them."""
+    """Send the runner and the job; the model only if neither the firmware nor a file has it.
+
+    The runner's pieces must not lie where the model and its memories have room in one piece: a heap
+    does not move them.
+    """
     largest = len(request.model) + memory_of(request)
     link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
     for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py",
@@ -216,34 +224,40 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
 
 
 def _find(link: Link, name: str, model: bytes) -> _Found:
-    """Return what find() on the board says of a model, whose module is there."""
+    """Return what find() on the board reports of a model, whose module is there."""
     found: _Found = link.ask("looking for the model", call(
         "find", PurePath(name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
     return found
 
 
-def place_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
-    """Return where a board has a model, in its firmware or in a file, None where a run sends it; and
-    whether a run uses it there in place."""
+def location_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
+    """Return where a board has a model, and whether a run uses it in place.
+
+    It is in the firmware or in a file; None if a run sends it.
+    """
     link.send_module(_FINDING)
-    place, _, _ = _find(link, name, model)
-    in_place = place is not None and link.ask("looking at the model", call("is_in_place"), bool,
-                                              "finding")
+    location, _, _ = _find(link, name, model)
+    in_place = location is not None and link.ask("looking at the model", call("is_in_place"), bool,
+                                                 "finding")
     link.remove_module(_FINDING)
-    return place, in_place
+    return location, in_place
 
 
 def frozen_model(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
-    """Return the name of a model in a board's firmware, None where it has none of this content; and
-    whether a run uses it there in place."""
-    place, in_place = place_of(link, name, model)
-    is_frozen = place is not None and place.startswith(frozen_models.MODULE + ".")
-    return (place, in_place) if is_frozen else (None, False)
+    """Return the name of a model in a board's firmware, and whether a run uses it in place.
+
+    None if the firmware has no model of this content.
+    """
+    location, in_place = location_of(link, name, model)
+    is_frozen = location is not None and location.startswith(frozen_models.MODULE + ".")
+    return (location, in_place) if is_frozen else (None, False)
 
 
 def _not_used(request: Request, frozen: dict[str, int], fault: str | None) -> str | None:
-    """Return why no model of the firmware is used, if one might be meant; else None. frozen: bytes by
-    name, of other models."""
+    """Return why no model of the firmware is used, if one might be meant; else None.
+
+    frozen: bytes by name, of other models.
+    """
     if fault is not None:
         return f"{frozen_models.MODULE} cannot be imported: {fault}"
     size = len(request.model)
@@ -255,6 +269,7 @@ def _not_used(request: Request, frozen: dict[str, int], fault: str | None) -> st
 
 
 def call(function: str, *arguments: object) -> str:
+    """Return the text of a call with these arguments."""
     return f"{function}({', '.join(map(quoting.python, arguments))})"
 
 
@@ -264,7 +279,7 @@ def _send(link: Link, name: str, data: bytes) -> None:
 
 
 def memory_of(request: Request) -> int:
-    """Bytes of the memories that the runner takes; 0 of a damaged program, which the board refuses."""
+    """Return the bytes of the runner's memories; 0 for a damaged program, which the board rejects."""
     try:
         meta = open_program(request.model).method_meta(request.method)
     except Error:
@@ -278,7 +293,10 @@ def memory_of(request: Request) -> int:
 
 
 def heap_of(request: Request) -> int:
-    """Bytes of the heap that a run takes beside its model: the memories, and inputs outside of them."""
+    """Return the bytes of the heap that a run needs beside its model.
+
+    They are of the memories, and of inputs outside them.
+    """
     meta = open_program(request.model).method_meta(request.method)
     tensors = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())
                if meta.input_tag(i) == TENSOR]
@@ -287,7 +305,7 @@ def heap_of(request: Request) -> int:
 
 
 def _check_heap(link: Link, needed: int, found: Connected) -> None:
-    """Raises MemoryAllocationFailed before much is sent that will not fit."""
+    """Raise MemoryAllocationFailed before much is sent that will not fit."""
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)
     if needed > free:
         why = f" ({found.frozen_not_used})" if found.frozen_not_used else ""
@@ -297,11 +315,11 @@ def _check_heap(link: Link, needed: int, found: Connected) -> None:
                           "model or a board with more memory")
 
 
-def _files(said: list[Any]) -> dict[str, bytes]:
-    """The files that write_file() told of: (name, size), then their bytes. Raises ValueError."""
+def _files(answers: list[Any]) -> dict[str, bytes]:
+    """Return the files that write_file() reported: (name, size), their bytes. Raises ValueError."""
     found: dict[str, list[bytes]] = {}
     sizes, name = {}, None
-    for one in said:
+    for one in answers:
         if isinstance(one, tuple):
             name, sizes[name] = one
             found[name] = []
@@ -316,7 +334,7 @@ def _files(said: list[Any]) -> dict[str, bytes]:
 
 
 def _read_times(found: Connected, report: dict[str, str], ticks: int, us: int) -> None:
-    """Milliseconds and cycles of the phases, as far as the board has clocks for them."""
+    """Return milliseconds and cycles of the phases, if the board has clocks for them."""
     times = read_phases(report, "us_", PHASES)
     if times is None or not us:
         return

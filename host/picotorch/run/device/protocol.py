@@ -1,8 +1,8 @@
-"""A conversation with a board: messages and answers with checksums, and a name for whatever breaks.
+"""Talk to a board: messages and answers with checksums, and a name for each failure.
 
-The board's end is on_board/link.py. It is sent first, as text with a checksum that the host compares;
-what follows are calls of its functions. A message whose checksum is wrong is not executed but sent
-again, and an answer that lacks a line is refused.
+The board runs on_board/link.py. It is sent first, as text with a checksum that the host compares; later
+messages are calls of its functions. A message whose checksum is wrong is not executed but sent again,
+and an answer that lacks a line is rejected.
 """
 
 import ast
@@ -84,14 +84,17 @@ del _a, _b, _c
 
 
 class Link:
-    """An open conversation. Every failure is an Error with what was being done. Use it in `with`: at
-    its end the board has forgotten all that was sent, and is at its usual prompt. timeout: seconds
-    for the answer to a message."""
+    """An open conversation.
+
+    Every failure is an Error with what was being done. Use it in `with`: at its end the board has
+    forgotten all that was sent, and is at its usual prompt. timeout: seconds for the answer to a
+    message.
+    """
 
     def __init__(self, port: str, timeout: float | None = None) -> None:
         self.port = port
         self.name = f"board at {port}"
-        self.log: list[str] = []  # what the board printed besides answers
+        self.log: list[str] = []  # the board's output without answers
         self._doing = "opening the port"
         self._timeout = timeout or ANSWER_TIMEOUT
         self._sent: set[str] = set()
@@ -102,12 +105,12 @@ class Link:
         self._check_address()
         try:
             return Transport(self.port, self._timeout)
-        except ValueError as error:  # of pyserial, for an address that it does not know
+        except ValueError as error:  # of pyserial, for an unsupported address
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
 
     def _check_address(self) -> None:
-        """Raises InvalidArgument where that of a server has no host or no port."""
+        """Raise InvalidArgument for a server's address without host or port."""
         wrong = fault_of_address(self.port)
         if wrong:
             scheme = self.port.partition("://")[0]
@@ -135,7 +138,7 @@ class Link:
             self._transport.close()
 
     def _abandon(self) -> None:
-        """Stops what the board does and leaves it at a prompt, as far as it can be reached."""
+        """Stop what the board does and leaves it at a prompt, as far as it can be reached."""
         try:
             self._transport.serial.write(b"\r\x03\x03\r\x02")
         except (OSError, SerialException):
@@ -143,7 +146,7 @@ class Link:
         self._transport.close()
 
     def _begin(self) -> None:
-        """Gets the prompt, with a heap that nothing else is in, and sends the board's end."""
+        """Get the prompt, with an empty heap, and send the board's part."""
         self._doing = "waiting for the prompt"
         self._prompt()
         self._doing = "starting the transfer"
@@ -165,7 +168,7 @@ class Link:
                     raise
 
     def start_boot_loader(self) -> None:
-        """Ends MicroPython there, and the conversation."""
+        """End MicroPython there, and the conversation."""
         self._doing = "starting its boot loader"
         try:
             self._guarded(self._prompt)
@@ -178,24 +181,28 @@ class Link:
 
     def do(self, doing: str, source: str, space: str = "", timeout: float | None = None,
            each: object = NOTHING) -> list[Any]:
-        """Execute a text on the board; return what it said: any number of values, each of this shape
-        (answers.py). `doing` is for errors: "... while {doing}"."""
+        """Execute a text on the board; return the list of values that it reports, each of this shape.
+
+        The shapes are those of answers.py. `doing` is for errors: "... while {doing}".
+        """
         self._doing = doing
         data = source.encode()
         call = f"_pt['do']({zlib.crc32(data)}, {data!r}, {space!r})"
         return self._guarded(lambda: self._answer(call, timeout or self._timeout, each))
 
     def ask(self, doing: str, source: str, shape: object, space: str = "") -> Any:
-        """Execute a text on the board; return the one value that it said, of this shape."""
-        said = self.do(doing, source, space, each=shape)
-        if len(said) != 1:
-            raise self.refused(f"{len(said)} values")
-        return said[0]
+        """Execute a text on the board; return the one value that it reports, of this shape."""
+        values = self.do(doing, source, space, each=shape)
+        if len(values) != 1:
+            raise self.refused(f"{len(values)} values")
+        return values[0]
 
     def put(self, doing: str, data: bytes, tell: Callable[[int], None] | None = None,
             offset: int = 0) -> None:
-        """Sends bytes in blocks, to what store_with() named last, from an offset there on; tells how
-        many it has sent."""
+        """Send bytes in blocks to the last target of store_with(), from an offset there on.
+
+        Reports how many it has sent.
+        """
         for start in range(0, len(data), BLOCK):
             block = bytes(data[start : start + BLOCK])
             self._doing = f"{doing} (byte {start:,} of {len(data):,})"
@@ -207,7 +214,7 @@ class Link:
                 tell(start + len(block))
 
     def send_module(self, path: Path) -> None:
-        """Sends a module in parts, so that its text need not be in the board's memory whole."""
+        """Send a module in parts, so that its text need not be in the board's memory whole."""
         name = path.stem
         if name in self._sent:
             return
@@ -223,8 +230,10 @@ class Link:
         self._sent.discard(path.stem)
 
     def _execute(self, call: str, timeout: float | None = None) -> bytes:
-        """Return the output of a text. Raises the error of its exception. Sends a text again that did
-        not arrive as it was sent."""
+        """Return the output of a text.
+
+        Raises the error of its exception. Sends a text again that did not arrive as it was sent.
+        """
         for _ in range(TRIES):
             with self._transport.timeout(timeout or self._timeout):
                 printed, raised = self._transport.exec_raw(call, timeout=None)
@@ -236,30 +245,30 @@ class Link:
         raise self._damaged(text)
 
     def _answer(self, call: str, timeout: float, each: object = NOTHING) -> list[Any]:
-        """The lines that say() wrote, checked."""
-        said: list[Any] = []
+        """Return the lines that say() wrote, checked."""
+        values: list[Any] = []
         checksum = 0
         lines = self._execute(call, timeout).decode("utf-8", "backslashreplace").splitlines()
         end = lines.pop() if lines else ""
         for line in lines:
             if line.startswith("pt:"):
                 checksum = zlib.crc32(line[3:].encode(), checksum)
-                said.append(line[3:])
+                values.append(line[3:])
             elif line:
                 self.log.append(line)
-        if end != f"pt:={len(said)} {checksum:08x}":
+        if end != f"pt:={len(values)} {checksum:08x}":
             raise self._damaged(f"{end[-60:]!r}")
-        for i, line in enumerate(said):
+        for i, line in enumerate(values):
             try:
-                said[i] = answers.read(line, each)
+                values[i] = answers.read(line, each)
             except answers.NotAnAnswer:
                 raise self.refused(line) from None
-        return said
+        return values
 
     # ---- errors
 
     def _guarded(self, step: Callable[[], _T]) -> _T:
-        """Return the result of `step`; an error on the way gets its name."""
+        """Return the result of `step`; add a name to its error."""
         try:
             return step()
         except Error:
@@ -328,7 +337,7 @@ class Link:
             return -1
 
     def _raised(self, last: str) -> Error:
-        """The error of an exception on the board; `last` is the last line of its traceback."""
+        """Return the error of an exception on the board; `last` is the last line of its traceback."""
         if last.startswith("MemoryError"):
             found = re.search(r"allocating (\d{1,18}) bytes", last)
             return fail(MEMORY_ALLOCATION_FAILED,
@@ -349,7 +358,7 @@ class Link:
 
 
 def _is_terminal(path: str) -> bool:
-    """Also where only the program that has it open can tell."""
+    """Return whether a port is a terminal, also if only the program that opened it can know."""
     if not stat.S_ISCHR(os.stat(path).st_mode):
         return False
     try:
@@ -377,7 +386,7 @@ def _shown(received: bytes) -> str:
 
 
 class _NoDocstrings(ast.NodeTransformer):
-    """Takes out what only people read: comments go by themselves."""
+    """Remove docstrings; the parser drops comments."""
 
     def _body(self, node: _Block) -> _Block:
         self.generic_visit(node)
@@ -390,13 +399,14 @@ class _NoDocstrings(ast.NodeTransformer):
 
 
 def statements(path: Path) -> list[str]:
-    """The statements of a module for a board, each as short as it can be written."""
+    """Return the statements of a module for a board, each as short as it can be written."""
     tree = _NoDocstrings().visit(ast.parse(path.read_text(encoding="utf-8")))
     return [re.sub(r"(?m)^(?:    )+", lambda found: " " * (len(found[0]) // 4), ast.unparse(node))
             for node in tree.body]
 
 
 def stripped(path: Path) -> str:
+    """Return a module's text without docstrings and comments, and with short indents."""
     return "\n".join(statements(path))
 
 

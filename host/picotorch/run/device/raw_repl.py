@@ -1,4 +1,4 @@
-"""mpremote's serial transport, with limits: no read takes for ever, and none pauses between bytes."""
+"""Limit mpremote's serial transport: every read ends, and none pauses between bytes."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 from serial import SerialException
 
-MOST = 1 << 26  # bytes of an answer: outputs as large as a board's memory
+MAX_BYTES = 1 << 26  # bytes of an answer: outputs as large as a board's memory
 _SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 
 
@@ -75,23 +75,26 @@ class Transport(SerialTransport):  # type: ignore[misc]
     def read_until(self, min_num_bytes: int, ending: bytes, timeout: float | None = None,
                    data_consumer: Callable[[bytes], None] | None = None,
                    timeout_overall: float | None = None) -> bytes:
-        """Read up to `ending`. Raises NoAnswer after timeout_overall, by default the port's, also if a
-        board sends other bytes without end; mpremote's other limits are for the prompt."""
+        """Read up to `ending`.
+
+        Raises NoAnswer after timeout_overall, by default the port's, also if a board sends other bytes
+        without end; mpremote's other limits are for the prompt.
+        """
         received = bytearray()
         end = time.monotonic() + (timeout_overall or self.serial.timeout)
         while not received.endswith(ending):
             byte = self.serial.read(1)
-            if not byte or time.monotonic() > end or len(received) >= MOST:
+            if not byte or time.monotonic() > end or len(received) >= MAX_BYTES:
                 raise NoAnswer(bytes(received))
             received += byte
         return bytes(received)
 
     def enter_raw_repl(self, soft_reset: bool = True, timeout_overall: float = 10) -> None:
-        """Do as mpremote's method, which prints all that it does not understand."""
+        """Enter the raw REPL as mpremote does, which prints unexpected output."""
         with contextlib.redirect_stdout(io.StringIO()):
             super().enter_raw_repl(soft_reset, timeout_overall)
 
     def close(self) -> None:
-        """Closes the port, whatever is left of it."""
+        """Close the port, whatever is left of it."""
         with contextlib.suppress(OSError, TransportError):
             super().close()

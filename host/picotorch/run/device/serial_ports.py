@@ -35,7 +35,7 @@ _PROBES = {(0x2E8A, 0x000C)}
 
 @dataclass(frozen=True)
 class Port:
-    """A serial port; `board`: what its USB ids say, None where they are of no board."""
+    """A serial port; `board`: the board of its USB ids, None for others."""
 
     device: str
     vendor: int | None
@@ -45,23 +45,27 @@ class Port:
 
 
 def serial_ports() -> list[Port]:
-    """The ports with USB ids, those of boards first."""
+    """Return the ports with USB ids, boards first."""
     found = [Port(port.device, port.vid, port.pid, port.serial_number, board_of(port.vid, port.pid))
              for port in list_ports.comports() if port.vid is not None]
     return sorted(found, key=lambda port: (port.board is None, port.device))
 
 
 def board_of(vendor: int | None, product: int | None) -> str | None:
+    """Return the board of USB ids, None for others."""
     return _KNOWN.get((vendor or 0, product or 0)) or _KNOWN.get((vendor or 0, 0))
 
 
 def is_probe(port: Port) -> bool:
+    """Return True for the port of a debug probe."""
     return (port.vendor, port.product) in _PROBES
 
 
 def resolve(port: str) -> str:
-    """The device or address of a port as users write it. Raises NotFound where `auto` finds none,
-    InvalidArgument where it finds several."""
+    """Return the device or address of a port as users write it.
+
+    Raises NotFound if `auto` finds none, InvalidArgument if it finds several.
+    """
     if port != AUTO:
         return port
     boards = [one for one in serial_ports() if one.board and not is_probe(one)]

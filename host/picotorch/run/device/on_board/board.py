@@ -1,4 +1,4 @@
-"""The runner's view of a board that the host talks to.
+"""Provide the runner's interface to a board that the host talks to.
 
 port/firmware/frozen/board.py has the same names. Memory comes from MicroPython's heap, the counters
 are the port's clocks.
@@ -41,7 +41,7 @@ class Arena:
         pass
 
     def take(self, size, subject, index=-1):
-        """New bytes. Raises MemoryAllocationFailed."""
+        """Allocate a bytearray of `size` bytes. Raises MemoryAllocationFailed."""
         try:
             return bytearray(size)
         except MemoryError:
@@ -62,7 +62,7 @@ if COUNTERS:
         _cpu = ticks_cpu()
 
     def count_stop(buffer, index):
-        """Microseconds, and in the buffer's second half ticks of the processor's counter."""
+        """Return microseconds, and in the buffer's second half ticks of the processor's counter."""
         cpu = ticks_cpu()
         us = ticks_us()
         struct.pack_into("<i", buffer, index, ticks_diff(us, _us))
@@ -78,8 +78,10 @@ else:
 
 
 def ticks_in(us):
-    """Returns ticks of the processor's counter, and the microseconds that they took, about `us`; (0, 0)
-    without a counter."""
+    """Return ticks of the processor's counter and the microseconds that they took, about `us`.
+
+    (0, 0) without a counter.
+    """
     if not COUNTERS:
         return 0, 0
     count_start()
@@ -89,7 +91,7 @@ def ticks_in(us):
 
 
 def write_file(name, data):
-    """A result for the host."""
+    """Return a result for the host."""
     size = buffer_size(data, name)
     say((name, size))
     for start in range(0, size, BLOCK):

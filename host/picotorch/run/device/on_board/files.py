@@ -1,4 +1,4 @@
-"""Files and the ROMFS partition of the board, for deploy."""
+"""Read and write files and the ROMFS partition of the board, for deploy."""
 
 import gc
 import sys
@@ -21,7 +21,7 @@ _file = None
 
 
 def free(folder):
-    """Says how many bytes are free in a folder, None without a file system."""
+    """Say how many bytes are free in a folder, None without a file system."""
     try:
         numbers = os.statvfs(folder)
         say(max(0, numbers[0] * numbers[4]))  # littlefs may count more than there is
@@ -30,21 +30,21 @@ def free(folder):
 
 
 def make_folder(path):
-    """Makes a folder, and those that it is in, where there are none."""
+    """Make a folder and its missing parents."""
     if os is None:
         return
     parts = path.split("/")
     for i in range(len(parts)):
         try:
             os.mkdir("/".join(parts[: i + 1]))
-        except OSError:  # it is there, or stat or who writes into it says what is wrong
+        except OSError:  # it exists, or stat or a later write raises the error
             pass
     if not os.stat(path)[0] & 0x4000:
         raise OSError(20)
 
 
 def begin(path):
-    """Makes a file, which the blocks that follow fill."""
+    """Make a file, which the blocks that follow fill."""
     global _file
     _file = open(path, "wb")
     store_with(_append)
@@ -63,7 +63,7 @@ def end():
 
 
 def checksum(path):
-    """Says size and checksum of a file, None where there is none."""
+    """Say size and checksum of a file, None without a file."""
     try:
         found = read_checksum(path)
     except OSError:
@@ -72,8 +72,10 @@ def checksum(path):
 
 
 def put_back_library(name):
-    """Put back the old files of a library of which a replacement was interrupted: what it is in is a
-    folder of sys.path."""
+    """Put back the old files of a library whose replacement was interrupted.
+
+    The library is in a folder of sys.path.
+    """
     if os is not None:
         for folder in sys.path:
             replacing.put_back((folder + "/" if folder else "") + name)
@@ -138,8 +140,10 @@ _rom = None
 
 
 def open_rom():
-    """Says (size, bytes of a block to erase, whether files are used in place) of the first partition,
-    None where there is none."""
+    """Say (size, bytes of a block to erase, whether files are used in place) of the first partition.
+
+    None without a partition.
+    """
     global _rom
     device = vfs.rom_ioctl(2, 0) if hasattr(vfs, "rom_ioctl") and vfs.rom_ioctl(1) > 0 else -1
     if isinstance(device, int):
@@ -149,7 +153,7 @@ def open_rom():
 
 
 def read_rom(start, size):
-    """Says bytes of the partition."""
+    """Say bytes of the partition."""
     while size:
         data = bytearray(min(size, BLOCK))
         _rom.read(start, data)
@@ -159,7 +163,7 @@ def read_rom(start, size):
 
 
 def erase_rom(start, size):
-    """Erases a part of the partition, whose files are no longer there."""
+    """Erase a part of the partition, whose files are no longer there."""
     try:
         vfs.umount("/rom")
     except OSError:
@@ -170,7 +174,7 @@ def erase_rom(start, size):
 
 
 def end_rom(size):
-    """Ends what was written, and says its checksum."""
+    """End the write, and say the checksum."""
     _rom.end()
     data = bytearray(BLOCK)
     total = start = 0

@@ -1,4 +1,4 @@
-"""Finds the model of a job on the board. The host removes this module before the job is loaded."""
+"""Find the model of a job on the board. The host removes this module before the job is loaded."""
 
 import gc
 
@@ -23,8 +23,11 @@ def _is_file(path, size, checksum):
 
 
 def find(name, size, checksum):
-    """Says (where the model is, None where it has to be sent; (name, size) of the frozen models, where
-    none is this one; what their module raised, or None). use() takes what was found."""
+    """Say where the model is, the frozen models, and the exception of their module.
+
+    The first is None if it has to be sent. (name, size) of the frozen models, if none is this one. The
+    exception is None without one. use() takes what was found.
+    """
     global _found
     others, fault = [], None
     try:
@@ -55,8 +58,10 @@ def _find_file(name, size, checksum):
 
 
 def use():
-    """Takes the model that was found: in place where it is a memory, aligned to 16, else read into the
-    heap. Says which."""
+    """Use the model that was found: in place if it is a memory aligned to 16, else read into the heap.
+
+    Says which.
+    """
     from task import sections
 
     gc.collect()
@@ -72,7 +77,7 @@ def use():
 
 
 def is_in_place():
-    """Says whether use() takes the model that was found in place."""
+    """Say whether use() uses the model that was found in place."""
     if isinstance(_found, str):
         with open(_found, "rb") as file:
             say(_view(file) is not None)
@@ -87,7 +92,7 @@ def _memory_of(source, copied):
 
 
 def _view(source):
-    """Return the memory of a source, None where it cannot be used in place."""
+    """Return the memory of a source, None if it cannot be used in place."""
     try:
         from uctypes import addressof
 

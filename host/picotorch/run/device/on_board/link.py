@@ -1,4 +1,4 @@
-"""The board's end of host/picotorch/run/device/protocol.py, which sends this first.
+"""Answer the messages of host/picotorch/run/device/protocol.py, which sends this file first.
 
 A message from the host is a call of do() or put(), with a checksum of what it carries. The answer is
 lines that begin with "pt:", each a literal of Python; the last one has their number and checksum.
@@ -19,7 +19,7 @@ _store = None
 
 
 class Damaged(Exception):
-    pass
+    """A block of bytes arrived damaged."""
 
 
 def say(value):
@@ -43,7 +43,7 @@ def _check(data, checksum, seed=0):
 
 
 def do(checksum, source, space=""):
-    """Executes a text."""
+    """Execute a text."""
     global _lines, _checksum
     _lines = _checksum = 0  # of an answer that an exception ended
     _check(source, checksum)
@@ -52,7 +52,7 @@ def do(checksum, source, space=""):
 
 
 def put(checksum, offset, data):
-    """Takes a block of what the host sends, bytes or base64."""
+    """Receive a block of bytes from the host, as bytes or base64."""
     if isinstance(data, str):
         try:
             data = a2b_base64(data)
@@ -70,7 +70,7 @@ def store_with(function):
 
 
 def read_checksum(path):
-    """(size, checksum) of a file."""
+    """Return (size, checksum) of a file."""
     buffer = bytearray(512)
     size = total = 0
     with open(path, "rb") as file:
@@ -89,7 +89,7 @@ class _Module:
 
 
 def publish(name):
-    """Lets others import a module that was sent."""
+    """Let others import a module that was sent."""
     sys.modules[name] = _Module(spaces[name])
 
 

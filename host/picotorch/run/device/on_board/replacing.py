@@ -16,7 +16,7 @@ EEXIST = 17
 
 
 def replace_all(main, paths):
-    """Give files that were written as .part their names. Call recover() before they are written.
+    """Rename files that were written as .part. Call recover() before they are written.
 
     Raises OSError; the old files then have their names again, unless the file system refuses these
     renames, too. After an interruption recover() leaves the old files or the new ones, no mixture.
@@ -53,7 +53,7 @@ def _is_replaced(path):
 
 
 def put_back(main):
-    """Give the old files of an unfinished replacement their names. Do nothing if there is none."""
+    """Rename the old files of an unfinished replacement back, if there is one."""
     undo = main + ".undo"
     try:
         with open(undo) as file:

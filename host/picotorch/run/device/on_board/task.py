@@ -1,4 +1,4 @@
-"""The job that the host puts together on the board, and its run."""
+"""Receive the job from the host, and run it."""
 
 import gc
 
@@ -11,7 +11,7 @@ sections = {}
 
 
 def make_room(name, size):
-    """Memory for a section; the blocks that follow fill it."""
+    """Allocate memory for a section; the blocks that follow fill it."""
     memory = bytearray(size)
     sections[name] = memory
 
@@ -21,16 +21,15 @@ def make_room(name, size):
     store_with(store)
 
 
-def wish():
-    """Gives the run the temp memory that the kernels of this board prefer, where the heap has it
-    beside the memories of the run."""
+def use_preferred_temp():
+    """Give the run the temp memory that this board's kernels prefer, if the heap has it."""
     try:
         one = runner.Run(sections, job.settings(sections["settings"]))
         one.method.load(one.program, one.name, one.prepare, one.data_map)
         preferred = one.method.memory_report()["temp"]["preferred"]
         gc.collect()
         bytearray(preferred)
-    except (Error, MemoryError):  # the run will tell
+    except (Error, MemoryError):  # the run raises it
         return
     sections["settings"] = bytes(sections["settings"]) + b"\ntemp_size=%d\n" % preferred
 

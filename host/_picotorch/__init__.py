@@ -753,7 +753,7 @@ class Method(_Caller):
         return usage.pool, usage.packed, usage.temp, usage.preferred_temp
 
     def wide_variants(self) -> int:
-        """Return a bit 1 << PT_VARIANT_... for each variant that speeds up a convolution on DSP cores."""
+        """Return a bit 1 << PT_VARIANT_... for each variant that speeds up a convolution with DSP."""
         found: int = self._m.c.conv_variants
         return found
 

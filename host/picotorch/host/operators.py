@@ -116,9 +116,9 @@ def has_volumes(program: Program) -> bool:
     """Return True where a method of the program has a 3-d convolution."""
     library = program.library
     for number in range(len(program.method_names)):
-        meta = MethodMeta(program, number)
-        walk = ffi.new("pt_instruction_walk *",
-                       lib.pt_instruction_walk_start(library.method_meta(number)))
+        meta, described = MethodMeta(program, number), library.method_meta(number)
+        # The walk points into `described`, which must live as long.
+        walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(described))
         convolutions = [i for i in range(meta.num_operators())
                         if meta.operator_name(i) == "aten::convolution.out"]
         while convolutions and lib.pt_instruction_walk_next(walk):

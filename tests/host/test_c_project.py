@@ -642,7 +642,7 @@ def test_a_file_of_the_users_in_the_way_is_refused_before_the_work(path, call, m
     (folder / path).write_text("mine\n")
     before = contents(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(commands.compiling, "compile_models", lambda *_: pytest.fail("it was compiled"))
+        patch.setattr(commands.compiling, "compile_ptm", lambda *_: pytest.fail("it was compiled"))
         wanted = "audio/audio.c, " if path == "audio" else f"would replace: {path}; move them"
         assert_error(call("compile", model, "--c", folder), "AccessFailed",
                      f"{folder}: has files that picotorch did not write", wanted)
@@ -786,7 +786,7 @@ def test_a_folder_of_something_else_is_refused_before_the_work(call, monkeypatch
     def works(*arguments):
         raise AssertionError("it was compiled")
 
-    monkeypatch.setattr(commands.compiling, "compile_models", works)
+    monkeypatch.setattr(commands.compiling, "compile_ptm", works)
     (tmp_path / "thesis.txt").write_text("precious")
     for folder, text in ((tmp_path, "has files that are not picotorch's; name a new folder"),
                          (tmp_path / "thesis.txt" / "project", "Not a directory")):

@@ -81,7 +81,7 @@ def test_a_run_takes_no_more_than_there_is(size):
 
 
 @pytest.mark.parametrize("family", ["portable", "quantized", "extra"])
-def test_kernels_find_their_scratch_by_pt_take_scratch(family):
+def test_kernels_find_their_scratch_by_pt_get_scratch(family):
     """It compares the bytes that a run needs with those there are; a look at the context does not."""
     paths = [path for path in (KERNELS / family).rglob("*") if path.suffix in (".c", ".h", ".inc")]
     assert paths and [path.name for path in paths if "->scratch" in path.read_text()] == []

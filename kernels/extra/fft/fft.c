@@ -15,11 +15,11 @@ typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
 typedef struct pass {
     kind kind;
     bool inverse;
-    bool half;      // see fft_lines.inc
-    bool root;      // divides by the root of
-    int32_t divide; // this; 0: by nothing
-    char *scratch;  // for a line, see fft_lines.inc; NULL where there are no elements
-    int32_t n;      // points of a line
+    bool half;       // see fft_lines.inc
+    bool root;       // divides by the root of
+    int32_t divide;  // this; 0: by nothing
+    char *workspace; // for a line, see fft_lines.inc; NULL where there are no elements
+    int32_t n;       // points of a line
     const void *in;
     void *out;
     int32_t in_step, out_step;
@@ -182,7 +182,7 @@ NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
         PT_TRY(pt_get_scratch(c, (uint32_t)fft_scratch(c, args, f), &scratch));
         read_scale(c, args, f, p);
     }
-    p->scratch = scratch;
+    p->workspace = scratch;
     return PT_ERROR_OK;
 }
 
@@ -263,7 +263,7 @@ TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
     PT_TRY(start_call(c, args, &f, &p));
-    return p.scratch ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, is_double) : PT_ERROR_OK;
+    return p.workspace ? run_dims(c, &f, p, f.n_dims, &f.out, &f.in, is_double) : PT_ERROR_OK;
 }
 
 FFT_KERNELS(c2c)
@@ -285,11 +285,11 @@ TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
     PT_TRY(start_call(c, args, &f, &p));
-    if (!p.scratch) {
+    if (!p.workspace) {
         return PT_ERROR_OK;
     }
     PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, is_double));
-    const pass others = {.kind = FFT_COMPLEX, .scratch = p.scratch};
+    const pass others = {.kind = FFT_COMPLEX, .workspace = p.workspace};
     return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, is_double);
 }
 
@@ -320,13 +320,13 @@ TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool is_double) {
     fft f;
     pass p = {.kind = FFT_BACK, .inverse = true};
     PT_TRY(start_call(c, args, &f, &p));
-    if (!p.scratch) {
+    if (!p.workspace) {
         return PT_ERROR_OK;
     }
     pt_tensor between = f.in;
     if (f.n_dims > 1) {
-        const pass others = {.kind = FFT_COMPLEX, .inverse = true, .scratch = p.scratch};
-        between.data = p.scratch + f.lines;
+        const pass others = {.kind = FFT_COMPLEX, .inverse = true, .workspace = p.workspace};
+        between.data = p.workspace + f.lines;
         PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, is_double));
     }
     return run_along(c, &p, f.last, &f.out, &between, is_double);

@@ -1,9 +1,13 @@
 """Test that a command imports only the modules that it needs, because imports are most of a short run's
 time."""
 
+import ast
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
+import picotorch
 import pytest
 from support import fixture_store
 
@@ -56,3 +60,23 @@ def test_command_of_the_twin_imports_what_it_needs(arguments):
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_other_commands_import_little_more(arguments, needed):
     assert report(*arguments)[0] & FOREIGN == needed
+
+
+def late_imports():
+    """{(package, name)} of the relative imports by importlib, of modules that need torch, say."""
+    top = Path(picotorch.__file__).parent
+    found = set()
+    for path in top.rglob("*.py"):
+        package = ".".join(("picotorch", *path.parent.relative_to(top).parts))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module"
+                    and isinstance(node.args[0], ast.Constant)):
+                found.add((package, node.args[0].value))
+    return found
+
+
+def test_modules_that_are_imported_late_exist():
+    """One that was renamed was reported as a torch that is not installed."""
+    found = late_imports()
+    assert found
+    assert [one for one in found if importlib.util.find_spec(one[1], one[0]) is None] == []

@@ -517,6 +517,11 @@ LAYERS = {
                                     nn.Linear(8, 4)), (2, 8)),
     "clamped_weight": lambda: (Net(lambda m, x: F.linear(x, m[0].weight.clamp(-0.2, 0.2), m[0].bias),
                                    nn.Linear(8, 4)), (1, 8)),
+    "chunks_of_a_weight": lambda: (Net(lambda m, x: torch.add(*(
+        F.linear(x, one) for one in m[0].weight.chunk(2))), nn.Linear(8, 8)), (1, 8)),
+    "parts_of_a_weight": lambda: (Net(lambda m, x: torch.cat([F.linear(x, one) for one in (
+        *m[0].weight.split([2, 6]), *m[1].weight.view(2, 4, 8).unbind())], 1),
+        nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8)),
     "spectral_norm": lambda: (nn.utils.parametrizations.spectral_norm(nn.Linear(8, 4)), (1, 8)),
 }
 

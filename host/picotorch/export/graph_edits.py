@@ -50,6 +50,7 @@ _PAIRS = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 
 _LARGEST_CONSTANT = 4096  # bytes that a folded result may have
+_TENSORS = ("Tensor", "List[Tensor]")  # types of results that may be folded
 
 
 def inline_modes(graph: torch.fx.GraphModule) -> None:
@@ -215,7 +216,7 @@ def _is_folded(node: torch.fx.Node, values: dict[torch.fx.Node, Any]) -> bool:
     return (isinstance(node.target, torch._ops.OpOverload) and not _changes(node)
             and not _is_random(node) and all(one in values or _is_tensor(node.graph, one)
                                              for one in node.all_input_nodes)
-            and all(type(one.type).__name__ == "TensorType" for one in node.target._schema.returns)
+            and all(str(one.type) in _TENSORS for one in node.target._schema.returns)
             and len(node.target._schema.returns) > 0)
 
 

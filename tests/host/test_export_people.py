@@ -500,8 +500,22 @@ def sum_of_pools(m, x):
     return F.adaptive_avg_pool2d(x, (2, None)) + F.adaptive_max_pool2d(x, (2, 6))
 
 
+def numbers(m, x):
+    a = (0.5 - m[0](x) * 3.0) * -0.25 + 2
+    return m[1](a + torch.add(m[0](x), 2, alpha=3) + torch.sub(m[0](x), 1.5, alpha=2) / 4)
+
+
+def functions(m, x):
+    x = m[0](x)
+    return m[1](torch.cat([-x, x.sin(), x.cos(), x.erf(), 1 - x.sigmoid()], 1))
+
+
 # {name: (module, sizes of the input)}: one of the layers was rejected or left in float
 LAYERS = {
+    "numbers": lambda: (Net(numbers, nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8)),
+    "numbers_of_an_image": lambda: (Net(lambda m, x: m[1](m[0](x) * 2.0 - 1), nn.Conv2d(3, 4, 3),
+                                        nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
+    "functions": lambda: (Net(functions, nn.Linear(8, 8), nn.Linear(40, 8)), (1, 8)),
     "same": lambda: (nn.Conv2d(3, 4, 3, padding="same"), (1, 3, 8, 8)),
     "same_even": lambda: (nn.Conv2d(3, 4, (2, 4), padding="same", dilation=(1, 2)), (1, 3, 8, 8)),
     "valid": lambda: (nn.Conv1d(3, 4, 3, padding="valid"), (1, 3, 8)),
@@ -522,6 +536,9 @@ LAYERS = {
     "parts_of_a_weight": lambda: (Net(lambda m, x: torch.cat([F.linear(x, one) for one in (
         *m[0].weight.split([2, 6]), *m[1].weight.view(2, 4, 8).unbind())], 1),
         nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8)),
+    "cross_attention": lambda: (Net(lambda m, x: m[2](m[0](x), x, m[1](x), need_weights=False)[0],
+                                    nn.Linear(8, 8), nn.Linear(8, 8),
+                                    nn.MultiheadAttention(8, 2, batch_first=True)), (1, 4, 8)),
     "spectral_norm": lambda: (nn.utils.parametrizations.spectral_norm(nn.Linear(8, 4)), (1, 8)),
 }
 

@@ -9,7 +9,7 @@ Importing it imports torch, executorch and tosa-tools.
 import copy
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -34,7 +34,11 @@ from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, m
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass, DialectNodeSpec
 from executorch.backends.transforms.remove_getitem_op import RemoveGetItemPass
-from executorch.backends.transforms.utils import create_constant_placeholder
+from executorch.backends.transforms.utils import (
+    create_constant_placeholder,
+    get_param_tensor,
+    is_param_node,
+)
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
@@ -80,9 +84,13 @@ _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.defau
 _EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
 
 # Functions of one element whose tables ExecuTorch does not make
-_FUNCTIONS = ("leaky_relu", "abs")
+_FUNCTIONS = ("leaky_relu", "abs", "neg", "sin", "cos", "erf")
 _FUNCTION_PATTERNS = tuple(
     (getattr(_ATEN, name + end).default,) for name in _FUNCTIONS for end in ("", "_"))
+
+# Operators of which one operand may be a number: they compute each element from one
+_WITH_A_NUMBER = (_ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.sub_.Tensor,
+                  _ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 
 _HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
 
@@ -122,6 +130,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
         samples = [tuple(map(graph_edits.in_channels_last, arguments)) for arguments in samples]
     _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
+    _subtract_from_constants(graph)
     _take_extremes(graph)
     linalg_errors.into_operators(graph)
     _take_apart(graph)
@@ -223,6 +232,17 @@ def _multiply_by_reciprocals(graph: torch.fx.GraphModule) -> None:
         if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
                 and node.args[1] and math.isfinite(1 / node.args[1])):
             node.target, node.args = _ATEN.mul.Tensor, (node.args[0], 1 / node.args[1])
+    graph.recompile()
+
+
+def _subtract_from_constants(graph: torch.fx.GraphModule) -> None:
+    """Replace rsub, 1 - x, by a difference of tensors, which has an int8 kernel."""
+    for node in list(graph.graph.nodes):
+        if node.target is _ATEN.rsub.Scalar and len(node.args) == 2 and not node.kwargs:
+            x, number = node.args
+            stored = graph_edits.new_constant(graph, node, f"_constant_of_{node.name}",
+                                              torch.tensor(float(number)))
+            node.target, node.args = _ATEN.sub.Tensor, (stored, x)
     graph.recompile()
 
 
@@ -366,6 +386,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
             mark_node_as_annotated(node, {}, spec, False)
             node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         _copy_averages(model, in_float)
+        self._annotate_numbers(model, in_float)
         model = super().annotate(model)
         for node in model.graph.find_nodes(op="placeholder"):
             if node.users and kept.issuperset(node.users):
@@ -381,6 +402,50 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
                     inputs[source] = _fixed_spec(source) or spec
         return model
+
+
+    def _annotate_numbers(self, model: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:
+        """Give sums and products with a number a scale where their operand has one.
+
+        The kernels for two tensors take none of one element. Behind an operator in float they stay in
+        float.
+        """
+        scaled = {pattern[-1] for quantizer in self.quantizers[:-1]
+                  for pattern in quantizer.pattern_matcher.support_dict}
+        has_scale: set[torch.fx.Node] = set()
+        for node in model.graph.nodes:
+            x = _operand_beside_number(model, node)
+            if node.op == "placeholder":
+                has_scale.add(node)
+            elif node.op != "call_function" or node in in_float:
+                continue
+            elif x in has_scale:
+                spec = INT8_PER_TENSOR_CONFIG.get_input_act_qspec()
+                mark_node_as_annotated(node, dict.fromkeys(node.all_input_nodes, spec), spec, True)
+                node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
+                has_scale.add(node)
+            elif node.target in data_movement.MOVERS:
+                if has_scale.issuperset(node.all_input_nodes):
+                    has_scale.add(node)
+            elif node.target in scaled and x is None:
+                has_scale.add(node)
+
+
+def _operand_beside_number(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the operand of a sum or product with a constant of one element, None for others."""
+    if node.target not in _WITH_A_NUMBER or len(node.all_input_nodes) != 2:
+        return None
+    for x, number in (node.args[:2], node.args[1::-1]):
+        if (number.op == "get_attr" and x.op != "get_attr" and _is_float(number) and _is_float(x)
+                and graph_edits.constant(graph, number).numel() == 1
+                and x.meta["val"].shape == node.meta["val"].shape):
+            return x
+    return None
+
+
+def _is_float(node: torch.fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
 def _takes_complex(node: torch.fx.Node) -> bool:
@@ -508,15 +573,41 @@ def _function_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> Dia
     """Replace an operator that computes each element from one by a table of its 256 values."""
     if not (node.meta.get("input_qparams") and node.meta.get("output_qparams")):
         return None
-    source, made = node.meta["input_qparams"][0], node.meta["output_qparams"][0]
+    return _table(node, dialect_pass, 0, node.args)
+
+
+def _number_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> DialectNodeSpec | None:
+    """Replace a sum or product with a constant of one element by a table of its 256 values."""
+    sources = node.meta.get("input_qparams") or {}
+    if len(sources) != 2 or not node.meta.get("output_qparams"):
+        return None
+    for i, x, number in ((0, *node.args[:2]), (1, *node.args[1::-1])):
+        if not is_param_node(dialect_pass.exported_program, number):
+            continue
+        stored = get_param_tensor(dialect_pass.exported_program, number)
+        if stored.numel() == 1 and x.meta["val"].shape == node.meta["val"].shape:
+            value = (stored.item() - sources[1 - i].zp) * sources[1 - i].scale
+            return _table(node, dialect_pass, i, 2 * [torch.tensor(value)])
+    return None
+
+
+def _table(node: torch.fx.Node, dialect_pass: AtenToDialectPass, position: int,
+           args: Sequence[Any]) -> DialectNodeSpec:
+    """Replace an operator by the table of its values for the operand at a position of its arguments.
+
+    args: its arguments; that at the position is not used.
+    """
+    source, made = node.meta["input_qparams"][position], node.meta["output_qparams"][0]
     x = (torch.arange(-128, 128) - source.zp) * source.scale
-    y = node.target._op(x, *node.args[1:], **node.kwargs).double() / made.scale
+    args = [*args[:position], x, *args[position + 1:]]
+    y = node.target._op(*args, **node.kwargs).double() / made.scale
     table = (y.sign() * (y.abs() + 0.5).floor() + made.zp).clamp(-128, 127).to(torch.int8)
     first = next(one for one in node.graph.nodes if one.op == "placeholder")
     with node.graph.inserting_before(first):
         stored = create_constant_placeholder(dialect_pass.exported_program, node.graph,
                                              f"{node.name}_table", InputKind.PARAMETER, table)
-    return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default, (node.args[0], stored))
+    return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default,
+                           (node.args[position], stored))
 
 
 def _register_tables() -> None:
@@ -582,6 +673,10 @@ _Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.defau
 for _activation, _replacement in AtenToCortexMPass._DIALECT_SUBSTITUTIONS.items():
     if _replacement in (aten_to_cortex_m_pass._get_activation_replacement, _function_table):
         _Tables.register_dialect_substitution(_activation)(_replacement)
+
+
+for _name in ("add", "sub", "mul"):
+    _Tables.register_dialect_substitution(getattr(exir_ops.edge.aten, _name).Tensor)(_number_table)
 
 
 class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]

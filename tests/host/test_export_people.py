@@ -11,11 +11,10 @@ torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[e
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
 from picotorch.export import lower_int8, report  # noqa: E402
-from support.torch_net import Net  # noqa: E402
+from support.torch_net import SAMPLES, Net, exported_module  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
-SAMPLES = 6
 MIN_SQNR = 15  # dB, of outputs; below, the report calls a program unusable
 
 
@@ -458,15 +457,6 @@ PEOPLE = (lenet, eegnet, vad, gcn, kan, tcn, espcn, fomo, u_net, denoiser, kwt, 
 def exported(make):
     torch.manual_seed(0)
     return exported_module(*make())
-
-
-def exported_module(module, sizes):
-    for one in module.modules():
-        if isinstance(one, nn.modules.batchnorm._BatchNorm):
-            one.running_var.uniform_(0.5, 2)
-            one.running_mean.uniform_(-0.5, 0.5)
-    samples = [(torch.randn(sizes),) for _ in range(SAMPLES)]
-    return picotorch.export.export(module.eval(), samples[0], quantize=samples).report
 
 
 @pytest.mark.parametrize("make", PEOPLE, ids=lambda make: make.__name__)

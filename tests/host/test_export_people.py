@@ -492,7 +492,7 @@ def sum_of_pools(m, x):
 
 def numbers(m, x):
     a = (0.5 - m[0](x) * 3.0) * -0.25 + 2
-    return m[1](a + torch.add(m[0](x), 2, alpha=3) + torch.sub(m[0](x), 1.5, alpha=2) / 4)
+    return m[1](a + torch.add(m[0](x), 0.5, alpha=3) + torch.sub(m[0](x), 0.5, alpha=2) / 4)
 
 
 def functions(m, x):
@@ -631,6 +631,10 @@ def test_a_convolution_behind_an_average_that_is_kept_in_float_is_int8():
 
 # {name: (module, sizes of the input)}: one layer of these computes in float, or is decomposed
 FLOAT_LAYERS = {
+    "far_and_back": lambda: (Net(lambda m, x: m[1](m[0](x) + 300 - 299.5), nn.Linear(8, 8),
+                                 nn.Linear(8, 8)), (1, 8)),
+    "far_from_a_constant": lambda: (Net(lambda m, x: m[1](0.5 - (40 - m[0](x)) / 40), nn.Linear(8, 8),
+                                        nn.Linear(8, 8)), (1, 8)),
     "pad_by_less_than_0": lambda: (Net(lambda m, x: m[1](F.pad(m[0](x), (-1, 0, 2, -1))),
                                        nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
     "indices": lambda: (Net(lambda m, x: F.max_pool2d(m[0](x), 2, return_indices=True)[0],

@@ -19,8 +19,10 @@ class Net(nn.Module):
 
 
 def samples_of(module, given):
-    """Prepare a module as if it were trained. Return samples: given is the sizes of its input, or a
-    function that makes the inputs of a sample."""
+    """Prepare a module as if it were trained, and return samples.
+
+    given: the sizes of its input, or a function that makes the inputs of a sample.
+    """
     for one in module.modules():
         if isinstance(one, nn.modules.batchnorm._BatchNorm):
             one.running_var.uniform_(0.5, 2)

@@ -48,6 +48,7 @@ _EXTREMES = (_ATEN.amax.default, _ATEN.amin.default, _ATEN.max.dim, _ATEN.min.di
 # Operators whose operands get one scale, while the result may have a narrower range
 CHOICES = (_ATEN.where.self, _ATEN.minimum.default, _ATEN.maximum.default, _ATEN.clamp.Tensor)
 _WIDER = 2  # a bit of precision lost
+_SHIFTS = (_ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.sub_.Tensor)
 
 _EQUALITIES = (_ATEN.eq.Scalar, _ATEN.ne.Scalar, _ATEN.eq.Tensor, _ATEN.ne.Tensor,
                _ATEN.logical_not.default)
@@ -67,8 +68,8 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) ->
     """Return the nodes that are to compute in float.
 
     They are found by the constants of a graph and the values of samples (arguments). Each uses or
-    returns sentinels, compares for equality, divides masked probabilities by their sum, or selects from
-    tensors of unlike ranges.
+    returns sentinels, compares for equality, divides masked probabilities by their sum, selects from
+    tensors of unlike ranges, or adds a number far from the values.
     """
     observer = _Observer(graph)
     for arguments in samples:
@@ -83,7 +84,8 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) ->
               and values[node].has_sentinels()}
     found |= {user for node in found for user in node.users if user.op == "call_function"}
     return found.union(*(rule(node) for node in nodes for rule in (_compared, _normalized))) | {
-        node for node in nodes if node.target in CHOICES and _is_cut_off(node, values)}
+        node for node in nodes if (node.target in CHOICES and _is_cut_off(node, values))
+        or (node.target in _SHIFTS and _is_shifted_far(node, values))}
 
 
 def _sources(node: torch.fx.Node, is_last: Callable[[torch.fx.Node], bool]) -> set[torch.fx.Node]:
@@ -142,6 +144,18 @@ def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> 
     highest = max(0, *(values[one].highest for one in operands))
     return highest - lowest > _WIDER * max(values[node].width(), min(
         (values[one].width() for one in operands if one.op != "get_attr"), default=math.inf))
+
+
+def _is_shifted_far(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
+    """Return True for a sum with a constant that needs a much wider range than the other operand.
+
+    What takes the constant, of one element, off again would find little left.
+    """
+    constants = [one for one in node.all_input_nodes
+                 if one.op == "get_attr" and one.meta["val"].numel() == 1]
+    others = [one for one in node.all_input_nodes if one not in constants and one in values]
+    return len(constants) == len(others) == 1 and node in values and (
+        values[node].width() > _WIDER * values[others[0]].width())
 
 
 class _Values:

@@ -153,8 +153,8 @@ def test_nothing_of_it_reads_pte_files(call, package):
     module = native_module.link("armv7emsp", operators(), kind(False))
     sections = firmware_map.sections(module.with_suffix(".map"))
     linked = {path.rpartition("/")[2] for _, _, path in sections}
-    assert linked & {"image.o", "image_load.o"}
-    assert not linked & {"pte.o", "pte_load.o", "pte_state.o", "verify.o", "data.o"}
+    assert linked & {"ptm.o", "ptm_load.o"}
+    assert not linked & {"pte.o", "pte_load.o", "pte_state.o", "verify.o", "ptd.o"}
 
 
 def test_kernels_are_the_same_with_and_without_pte_files():

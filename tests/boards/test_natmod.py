@@ -249,7 +249,7 @@ def test_what_the_module_reads_is_in_memory():
     assert [(name, text) for name, text in found if text and " " not in text] == []
     texts = (folder / "_picotorch.mpy").read_bytes()
     left_out, *texts = texts[-int.from_bytes(texts[-4:], "little") : -4].split(b"\0")
-    assert {b"IMAGES", b"FLOAT64", b"LINALG"} < {*left_out.split()}
+    assert {b"PTM", b"FLOAT64", b"LINALG"} < {*left_out.split()}
     assert len(texts) > 300 and max(map(len, texts)) < 160
 
 

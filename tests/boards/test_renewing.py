@@ -88,7 +88,7 @@ def test_a_module_that_has_them_stays(call, board, has):
 
 
 def test_a_module_without_a_feature_is_renewed(call, board, has):
-    has(MODULE, DOUBLES, left_out=b"IMAGES FLOAT64 WINOGRAD\0more")
+    has(MODULE, DOUBLES, left_out=b"PTM FLOAT64 WINOGRAD\0more")
     status, out, err = call("deploy", DOUBLE, "--port", board.port)
     assert status == 0, err
     assert "the native module had no float64 functions: it is renewed" in out
@@ -98,7 +98,7 @@ def test_a_module_without_a_feature_is_renewed(call, board, has):
     assert native_module.features_of_file(module) == features
 
 
-@pytest.mark.parametrize("left_out", [b"IMAGES COMPLEX\0", b"\0\0\0\0", b"\xff\xfe"])
+@pytest.mark.parametrize("left_out", [b"PTM COMPLEX\0", b"\0\0\0\0", b"\xff\xfe"])
 def test_a_module_with_the_features_stays(call, board, has, left_out):
     has(MODULE, DOUBLES, left_out=left_out)
     status, out, _ = call("deploy", DOUBLE, "--port", board.port)
@@ -163,7 +163,7 @@ def test_all_kernels_are_taken_where_no_other_module_can_be_built(call, board, h
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
     built = installing.BUILD / "armv7emsp-fast" / "_picotorch.mpy"
     built.parent.mkdir()
-    left_out = b"IMAGES FLOAT64 COMPLEX VOLUMES\0"
+    left_out = b"PTM FLOAT64 COMPLEX VOLUMES\0"
     built.write_bytes(b"code" + left_out + struct.pack("<I", len(left_out) + 4))
     has(MODULE, DOUBLES, left_out=left_out)
     assert call("deploy", DOUBLE, "--port", board.port, "--to", "/copied")[0] == 0
@@ -183,12 +183,12 @@ def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):
     """But not that of tensors which may be only copied."""
     model = FOLDER / "conv3d" / "model.pte"
     operators = needed_operators({"": open_program(model.read_bytes())})
-    has(MODULE, operators, True, b"IMAGES VOLUMES\0")
+    has(MODULE, operators, True, b"PTM VOLUMES\0")
     assert_error(call("deploy", model, "--port", board.port, "--to", "/other"), "NotSupported",
                  "the flash has no 3-d convolutions",
                  "picotorch natmod --flash RPI_PICO --models MODEL")
     assert on_board(board, "/other/model.pte") is None
-    has(MODULE, DOUBLES, True, b"IMAGES FLOAT64\0")
+    has(MODULE, DOUBLES, True, b"PTM FLOAT64\0")
     assert call("deploy", DOUBLE, "--port", board.port, "--to", "/doubles")[0] == 0
 
 

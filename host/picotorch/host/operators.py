@@ -115,8 +115,8 @@ def has_float64(programs: dict[str, Program]) -> bool:
 def has_volumes(program: Program) -> bool:
     """Return True where a method of the program has a 3-d convolution."""
     library = program.library
-    for number in range(len(program.method_names)):
-        meta, described = MethodMeta(program, number), library.method_meta(number)
+    for number, meta in enumerate(methods_of(program)):
+        described = library.method_meta(number)
         # The walk points into `described`, which must live as long.
         walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(described))
         convolutions = [i for i in range(meta.num_operators())

@@ -26,7 +26,7 @@ typedef struct planes {
     int32_t channels;       // of the input in a group: those of some lanes
     int32_t columns, plane; // values of a row of a plane, and of a plane
     int32_t first;          // the column with the first value of the image
-    pt_pixels pixels;       // those that fit into a row
+    pt_pixels pixels;       // the pixels that fit into a row
     pt_plane *next;         // destination of the next row of the image
     pt_plane *padding;      // the row of padding
 } planes;

@@ -134,7 +134,7 @@ def replace_answer(monkeypatch):
 
 KINDS = ["deep", "minus signs", "large number", "surrogate", "long", "float", "empty tuple",
          "a name and its size"]
-# Of a command those that are replaced: in make test-rest the first ones, and every third of the others
+# Replaced answers of a command: in make test-rest the first ones, and every third of the others
 ANSWERS = [i for i in range(1, 14) if SWEEP or i <= 4 or i % 3 == 0]
 
 

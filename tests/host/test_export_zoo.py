@@ -1,4 +1,4 @@
-"""More models in the style of those that people bring, each written from its paper with seeded weights:
+"""More models in the style of what people bring, each written from its paper with seeded weights:
 float32 programs compute PyTorch's numbers, int8 programs are as near as plain fake quantization is.
 
 They need torch and executorch (make export-check).

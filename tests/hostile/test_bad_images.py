@@ -654,7 +654,7 @@ PLACES = "InvalidProgram .*temp memory lies outside its planned buffer"
 
 
 def place_of(image, call=0):
-    """Position of the pt_idle_scratch of a call, of those that have one."""
+    """Position of the pt_idle_scratch of a call that has one."""
     places = [image["places"] + 8 * i for i in range(image["n_instructions_of_record"])]
     return [at for at in places if image.word(at + 4)][call]
 

@@ -19,7 +19,7 @@ from test_operators_on_boards import GEOMETRIES, dialect_cases, layers
 
 NAMES = ("conv2d", "depthwise_conv2d", "linear", "add", "avg_pool2d", "max_pool2d", "softmax")
 M4 = "mps2-an386"
-# Bytes of scratch memory, of those that a check requests.
+# Bytes of scratch memory, out of the bytes that a check requests.
 SIZES = {
     "none": lambda asked: 0,
     "15 B": lambda asked: min(15, asked),

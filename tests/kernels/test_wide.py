@@ -237,7 +237,7 @@ def test_rows_of_four_take_no_blocks_of_three(board):
 
 
 def preferred_scratch(case, board):
-    """Bytes that the kernel prefers on a board, or those that it needs."""
+    """Bytes that the kernel prefers on a board, or the bytes that it needs."""
     context = case.call.context
     case.on_twin()
     assert context.check(case.prepare, preferring_core=PREFERRING_CORES[load_board(board).core]) == 0

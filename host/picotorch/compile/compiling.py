@@ -123,7 +123,7 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
 class _Compiling:
     """Compile the models of a job, one after the other.
 
-    images, models: the finished ones. has_room: whether the target has room for methods with these
+    ptms, models: the finished ones. has_room: whether the target has room for methods with these
     needs, None if there is no limit.
     """
 

@@ -1,4 +1,4 @@
-"""Write the files that the runner on a board reads for a request, and read those that it writes.
+"""Write the files that the runner on a board reads for a request, and read its results.
 
 The other end is port/firmware/frozen/runner.py, on emulated and on connected boards, and
 port/bare/main.c on those without MicroPython.

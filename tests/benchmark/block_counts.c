@@ -1,7 +1,8 @@
 // A plugin of QEMU that counts the blocks of instructions which execute() runs.
 //
-//     qemu-system-arm -plugin block_counts.so,output=FILE,starts=N ...
+//     qemu-system-arm -plugin block_counts.so,output=FILE,starts=N,polls=NAME,executor=NAME ...
 //
+// executor= may be there up to four times: the functions that call kernels, and the function polls=.
 // It counts from the Nth call of pt_counter_start to that of pt_counter_stop, for each kernel that
 // the executor calls, how often a block ran between which two others, and writes:
 //
@@ -45,6 +46,7 @@ typedef struct entry {
 enum { ENTRIES = 1 << 20 };
 
 static FILE *output;
+static char executors[4][64], poll[64]; // names of functions
 static uint32_t starts_to_go, first_start, n_blocks, n_calls, n_entries;
 static bool counting;
 static const block *before_last, *last;
@@ -101,6 +103,15 @@ static void execute(unsigned cpu, void *data) {
     last = one;
 }
 
+static bool is_executor(const char *name) {
+    for (size_t i = 0; i < sizeof(executors) / sizeof(executors[0]); i++) {
+        if (executors[i][0] && strcmp(name, executors[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     (void)id;
     const struct qemu_plugin_insn *final =
@@ -115,16 +126,14 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     one->first = (uint32_t)qemu_plugin_tb_vaddr(tb);
     one->last = (uint32_t)qemu_plugin_insn_vaddr(final);
     one->stops = strcmp(name, "pt_counter_stop") == 0;
-    one->polls = strcmp(name, "poll") == 0;
+    one->polls = strcmp(name, poll) == 0;
     if (strcmp(name, "pt_counter_start") == 0) { // which may have more blocks than the first
         first_start = first_start ? first_start : one->first;
         one->starts = one->first == first_start;
     }
     uint16_t code;
     memcpy(&code, qemu_plugin_insn_data(final), sizeof(code));
-    const bool of_executor =
-        strcmp(name, "pt_context_execute") == 0 || strcmp(name, "call_in_place") == 0;
-    one->calls = of_executor && (code & 0xff87) == 0x4780; // BLX
+    one->calls = is_executor(name) && (code & 0xff87) == 0x4780; // BLX
     if (output) {
         fprintf(output, "block %" PRIu32 " %" PRIx32 " %" PRIx32 " %s\n", one->index, one->first,
                 one->last, name);
@@ -134,15 +143,20 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv) {
     (void)info;
+    size_t n_executors = 0;
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "output=", 7) == 0) {
             output = fopen(argv[i] + 7, "w");
+        } else if (strncmp(argv[i], "polls=", 6) == 0) {
+            snprintf(poll, sizeof(poll), "%s", argv[i] + 6);
+        } else if (strncmp(argv[i], "executor=", 9) == 0 && n_executors < 4) {
+            snprintf(executors[n_executors++], sizeof(poll), "%s", argv[i] + 9);
         } else if (strncmp(argv[i], "starts=", 7) == 0) {
             starts_to_go = (uint32_t)strtoul(argv[i] + 7, NULL, 10);
         }
     }
-    if (!output || starts_to_go == 0) {
-        fprintf(stderr, "block_counts: output=FILE,starts=N\n");
+    if (!output || starts_to_go == 0 || !poll[0] || n_executors == 0) {
+        fprintf(stderr, "block_counts: output=FILE,starts=N,polls=NAME,executor=NAME\n");
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);

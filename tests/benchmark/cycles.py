@@ -45,7 +45,8 @@ SPARSE = "int8_deep_autoencoder"
 SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # whose linear layers skip zeros
 OVERHEAD = 1000  # instructions around execute() that the board does not count
 EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
-EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of .ptm files too, and poll
+EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of .ptm files too, and POLL
+POLL = "mp_method_poll"
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})")
 
@@ -130,7 +131,7 @@ class Weights:
 
     def add(self, key, following):
         code, name = self.blocks.code[key], self.blocks.names[key]
-        self.call += self.calls and name != "poll"
+        self.call += self.calls and name != POLL
         last = code[-1]
         taken = last.is_branch and following != last.address + last.size
         wrong = self.predictor is not None and last.is_branch \
@@ -200,15 +201,26 @@ def logged(command, folder):
 
 def counted(command, folder):
     """Run the emulator; yield what block_counts.c writes."""
-    command = [*command, "-plugin", f"{plugin()},output={folder / 'counts'},starts={EXECUTION}"]
+    names = ",".join([f"polls={POLL}", *(f"executor={name}" for name in EXECUTORS)])
+    command = [*command, "-plugin",
+               f"{plugin()},output={folder / 'counts'},starts={EXECUTION},{names}"]
     subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
     with (folder / "counts").open() as lines:
         yield from lines
 
 
+def check_names(firmware):
+    """Raise RuntimeError unless the firmware has the functions that separate the calls of kernels."""
+    listed = subprocess.run(["arm-none-eabi-nm", firmware], check=True, text=True, capture_output=True)
+    missing = {*EXECUTORS, POLL} - {line.split()[-1] for line in listed.stdout.splitlines()}
+    if missing:
+        raise RuntimeError(f"{firmware}: no function {', '.join(sorted(missing))}; was it renamed?")
+
+
 def trace(board, one, is_logged=True):
     """(sums of a run of the request on the board, counted instructions, prepared bytes)"""
     firmware = emulated.firmware_of(one, board)
+    check_names(firmware)
     instructions = disassemble(firmware, board.core)
     run, weighed = (logged, weigh) if is_logged else (counted, weigh_counts)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:

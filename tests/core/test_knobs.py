@@ -13,7 +13,7 @@ from support.programs import program, relu_plan
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 INCLUDES = [f"-I{KERNELS}/include", f"-I{KERNELS}"]
 RELU = 149
-PORTABLE = "activation", "arguments", "element", "elementwise", "float_math", "half"
+PORTABLE = "activation", "arguments", "dtype_access", "elementwise", "float_math", "half"
 
 REFUSED = {
     "PT_MAX_INPUTS": ["0", "1", "16", "31", "33", "48", "-32", "65505", "65536", "1048576"],
@@ -42,8 +42,8 @@ MAIN = r"""
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifndef PREPARE
-#define PREPARE false
+#ifndef PACK_WEIGHTS
+#define PACK_WEIGHTS false
 #endif
 
 static pt_program opened;
@@ -54,7 +54,7 @@ int main(int n, char **paths) {
         FILE *file = fopen(paths[i], "rb");
         fseek(file, 0, SEEK_END);
         const size_t size = (size_t)ftell(file);
-        void *data = malloc(size), *planned[32], *pool;
+        void *data = malloc(size), *buffers[32], *pool;
         rewind(file);
         if (fread(data, 1, size, file) != size) {
             return 9;
@@ -63,7 +63,7 @@ int main(int n, char **paths) {
         pt_method_meta plan;
         pt_span spans[32] = {{0}};
         pt_memories memories = {.planned = spans};
-        const pt_options options = {.pack_weights = PREPARE};
+        const pt_options options = {.pack_weights = PACK_WEIGHTS};
         int code = pt_open(&opened, data, (uint32_t)size, PT_VERIFY_STRICT, &error);
         code = code ? code : pt_method_meta_find(&plan, &opened, "forward", 7, &error);
         const uint32_t inputs = code ? 0 : pt_method_meta_count(&plan, PT_INPUTS);
@@ -71,8 +71,8 @@ int main(int n, char **paths) {
         for (uint32_t k = 0; !code && k < planned && k < 32; k++) {
             uint32_t bytes = 0;
             code = pt_method_meta_buffer(&plan, k, &bytes, &error);
-            planned[k] = calloc(1, bytes);
-            spans[k].data = planned[k];
+            buffers[k] = calloc(1, bytes);
+            spans[k].data = buffers[k];
             spans[k].size = bytes;
             memories.n_planned++;
         }
@@ -93,7 +93,7 @@ int main(int n, char **paths) {
         printf("\n");
         pt_unload(&method);
         for (uint32_t k = 0; k < memories.n_planned; k++) {
-            free(planned[k]);
+            free(buffers[k]);
         }
         free(pool);
         free(data);
@@ -140,6 +140,22 @@ def test_every_knob_is_here():
         found |= set(re.findall(knob, path.read_text()))
     tried = {knob.partition("=")[0] for knobs in WORKING for knob in knobs} | {*LEFT_OUT}
     assert found - INTERNAL == tried
+
+
+@pytest.mark.parametrize("pattern", ["*Makefile", "*.mk", "*CMakeLists.txt", "*.cmake", "*.py"])
+def test_builds_define_no_macro_that_the_sources_lack(pattern):
+    """A macro under an old name would leave out nothing."""
+    root = KERNELS.parent
+    rooms = (root / name for name in ("kernels", "port", "host/picotorch/package"))
+    sources = [path.read_text() for room in rooms for path in room.rglob("*.*")
+               if path.suffix in (".c", ".h", ".inc", ".py", ".txt")]
+    known = set(re.findall(r"(?<!-D)\bPT_\w+", "\n".join(sources)))
+    files = subprocess.run(["git", "ls-files", pattern], cwd=root, check=True, text=True,
+                           capture_output=True).stdout.splitlines()
+    macro = r"-D(PT_(?!WITH_|MANIFEST)\w+[A-Z0-9])(?![\w{])"  # not options of a project and of CMake
+    for path in files:
+        given = set(re.findall(macro, (root / path).read_text()))
+        assert given <= known, path
 
 
 @pytest.fixture(scope="module")
@@ -199,5 +215,5 @@ def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
 @pytest.mark.thorough
 def test_a_build_that_packs_no_weights_refuses_to(files, tmp_path):
     """It loads an image, which brings its packed weights."""
-    of_program, of_ptm, *_ = answers(tmp_path, ["PT_NO_PACKING", "PREPARE=true"], files.values())
+    of_program, of_ptm, *_ = answers(tmp_path, ["PT_NO_PACKING", "PACK_WEIGHTS=true"], files.values())
     assert of_program == "16" and of_ptm == WORKS

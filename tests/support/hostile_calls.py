@@ -160,6 +160,7 @@ class HostileCall:
         self.operator = operator
         self.signature = operator_signature(NUMBERS[operator])
         self.tensors, self.values = {}, []
+        self.cpu_seconds = 0.0  # of the run of the kernel
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]
         for _ in range(draw.below(changes + 1)):
@@ -579,7 +580,9 @@ class HostileCall:
         self.pool_before = bytes(self.pool_memory)
         self.before = {number: bytes(memory) for number, memory in self.memories.items()}
         self.program_before = bytes(self.program)
+        started = time.process_time()
         self.code = context.execute()
+        self.cpu_seconds = time.process_time() - started
         if self.code:
             reason = context.reason()
             assert reason, "a refusal without a reason"

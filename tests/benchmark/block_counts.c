@@ -2,9 +2,9 @@
 //
 //     qemu-system-arm -plugin block_counts.so,output=FILE,starts=N,polls=NAME,executor=NAME ...
 //
-// executor= may be there up to four times: the functions that call kernels, and the function polls=.
-// It counts from the Nth call of pt_counter_start to that of pt_counter_stop, for each kernel that
-// the executor calls, how often a block ran between which two others, and writes:
+// executor= may be there up to four times: the functions that call kernels, and the function
+// polls=. It counts from the Nth call of pt_counter_start to that of pt_counter_stop, for each
+// kernel that the executor calls, how often a block ran between which two others, and writes:
 //
 //     block INDEX FIRST LAST NAME           addresses of a block of instructions, and its function
 //     count CALL BEFORE BLOCK NEXT TIMES    indexes of the call, 0 before the first, and of blocks

@@ -383,6 +383,10 @@ def test_interrupt(call, monkeypatch):
     (["run", "m.pte", "--seed", "-1"], "--seed"),
     (["run", "m.pte", "more"], "unexpected extra argument"),
     (["size", "m.pte", "--board", "host"], "'host' is not one of"),
+    *((arguments.split(), "--timeout is for a connected board: give --port") for arguments in (
+        "run m.pte --timeout 1", "run m.pte --board mps2-an386 --timeout 1", "size m.pte --timeout 1",
+        "parity m.pte --timeout 1", "profile m.pte --timeout 1",
+        "flash m.uf2 --board RPI_PICO --timeout 1")),
 ])
 def test_usage_errors(call, arguments, words):
     assert_usage(call(*arguments), words)

@@ -303,6 +303,12 @@ def check_threads(threads: int, board: str, port: str | None = None) -> None:
         raise click.UsageError("--threads is for the twin: leave out --board and --port")
 
 
+def check_timeout(timeout: float | None, port: str | None) -> None:
+    """Raise UsageError for a time to wait where no connected board answers."""
+    if timeout is not None and port is None:
+        raise click.UsageError("--timeout is for a connected board: give --port")
+
+
 def check_run(firmware: Path | None, bare: bool, board: str, quantize: bool, inputs: Path | None,
               sizes: Sizes) -> None:
     """Raise UsageError for options of a run that contradict each other."""

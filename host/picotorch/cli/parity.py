@@ -50,6 +50,7 @@ def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str 
     """
     requested = [*boards, *([] if port is None else [PORT + port])] or [running.DEFAULT_BOARD]
     options.check_run(firmware, bare, requested[0], False, inputs, sizes)
+    options.check_timeout(timeout, port)
     if (firmware is not None or bare) and requested[0].startswith(PORT):
         raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
     if firmware is not None and len(requested) > 1:

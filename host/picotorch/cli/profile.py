@@ -59,6 +59,7 @@ def profile_command(model: Path, method: str, board: str, port: str | None, time
     """  # noqa: D205 -- click prints it
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     options.check_threads(threads, board, port)
+    options.check_timeout(timeout, port)
     if debug_buffer is not None and etdump_path is None:
         raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
     if port is not None and board != running.HOST:

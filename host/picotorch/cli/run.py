@@ -91,6 +91,7 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
         raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     options.check_threads(threads, board, port)
+    options.check_timeout(timeout, port)
     board, beside = (board, None) if port is None else (PORT + port, board)
     memories: dict[str, Any] = {
         "pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,

@@ -61,6 +61,7 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
       picotorch size model.pte --board mps2-an386
       picotorch size model.pte --port auto
     """
+    options.check_timeout(timeout, port)
     compared = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash,
                               "core": core, "clock_hz": clock})
     named = compared or boards or port

@@ -495,6 +495,10 @@ def numbers(m, x):
     return m[1](a + torch.add(m[0](x), 0.5, alpha=3) + torch.sub(m[0](x), 0.5, alpha=2) / 4)
 
 
+def multiples_from_a_number(m, x):
+    return m[1](torch.rsub(m[0](x), 0.5, alpha=1.5))
+
+
 def functions(m, x):
     x = m[0](x)
     return m[1](torch.cat([-x, x.sin(), x.cos(), x.erf(), 1 - x.sigmoid()], 1))
@@ -637,6 +641,8 @@ FLOAT_LAYERS = {
                                         nn.Linear(8, 8)), (1, 8)),
     "pad_by_less_than_0": lambda: (Net(lambda m, x: m[1](F.pad(m[0](x), (-1, 0, 2, -1))),
                                        nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (1, 3, 8, 8)),
+    "multiples_from_a_number": lambda: (Net(multiples_from_a_number, nn.Linear(8, 8), nn.Linear(8, 8)),
+                                        (1, 8)),
     "indices": lambda: (Net(lambda m, x: F.max_pool2d(m[0](x), 2, return_indices=True)[0],
                             nn.Conv2d(3, 4, 3)), (1, 3, 8, 8)),
     "upsampled": lambda: (Net(lambda m, x: m[1](F.interpolate(m[0](x), scale_factor=2)),
@@ -659,6 +665,56 @@ def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
     found = exported_module(*FLOAT_LAYERS[name]())
     assert found["checked"] == "executed" and found["int8"]["layers"] > 0
     assert found["outputs"][0]["sqnr"] > 25
+
+
+# {name: function of integers}
+ON_INTEGERS = {
+    "from_a_number": lambda i: (1 - i, torch.rsub(i, 5, alpha=2)),
+    "from_a_large_number": lambda i: 1_000_000_001 - i,
+    "from_a_fraction": lambda i: 1.5 - i,
+    "whole_part_of_a_quotient": lambda i: (i * 41 / 41).long(),
+    "functions": lambda i: (i.sin(), i.cos(), i.erf(), i.tanh(), i.sigmoid(), -i, i.abs()),
+}
+
+
+@pytest.mark.parametrize("name", ON_INTEGERS)
+def test_operators_on_integers_compute_as_pytorch_beside_int8_layers(name):
+    """Some returned floats, others were refused as a dequantization of what is not int8."""
+    torch.manual_seed(0)
+    net = Net(lambda m, x, i: (m[0](x), ON_INTEGERS[name](i)), nn.Linear(8, 8))
+    found = exported_module(net, lambda: (torch.randn(1, 8), torch.arange(24).view(1, 24)))
+    assert found["int8"]["macs"] == found["int8"]["all_macs"] > 0
+    assert found["verdict"] == "good"
+    assert all(one["sqnr"] is None or one["sqnr"] > 25 for one in found["outputs"])
+
+
+# Functions of a tensor that change a part of it in place
+CHANGED_PARTS = {
+    "split": lambda y: y.split(4, 1)[0].add_(1),
+    "chunk": lambda y: y.chunk(2, 1)[1].clamp_(0, 0.1),
+    "unbind": lambda y: y.unbind(1)[3].neg_(),
+    "slice": lambda y: y[:, 2:].mul_(-1),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_PARTS)
+def test_a_change_of_a_part_is_in_the_whole(name):
+    """The parts that split returns were copies: the change was lost."""
+    def forward(m, x):
+        y, constant = x * 1.5, torch.arange(1.0, 9).view(1, 8)
+        CHANGED_PARTS[name](y)
+        CHANGED_PARTS[name](constant)
+        return m[0](y), y, x + constant
+
+    torch.manual_seed(0)
+    found = exported_module(Net(forward, nn.Linear(8, 3)), (1, 8))
+    assert all(one["sqnr"] > 25 for one in found["outputs"])
+
+
+def test_a_layer_that_the_twin_refuses_in_float_too_is_named_with_a_remedy():
+    pool = nn.MaxPool2d(2, 1, 1, dilation=(1, 2))  # of a width of 1: padding alone
+    with pytest.raises(picotorch.Error, match=r"padding alone, layer layers.1; write the layer with"):
+        exported_module(Net(lambda m, x: m[1](m[0](x)), nn.Conv2d(3, 4, 1), pool), (1, 3, 7, 1))
 
 
 def nested_modes(m, x):

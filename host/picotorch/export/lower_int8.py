@@ -112,7 +112,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     layers that stay in float, each the path of a module, with all in it, or the name of a value, as the
     report has them.
 
-    Raises InvalidArgument for a name of no layer.
+    The twin may refuse the result, if it refuses an operator in float too. Raises InvalidArgument for a
+    name of no layer.
     """
     exported = _functional(exported)
     if fuse_rnn:
@@ -143,10 +144,13 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
         try:
             return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float)
         except refusals.Refused as refused:
-            first = first or refused.error
+            first = first or refused
             found = refused.names - in_float
             if not found or len(in_float) >= _MAX_REFUSED:
-                raise first from first.__cause__
+                program = refused.lowered or first.lowered
+                if program is not None:  # the twin refuses it once more, and the caller names the layer
+                    return program
+                raise first.error from first.error.__cause__
             in_float |= found
 
 
@@ -212,6 +216,8 @@ def _changes_shared(node: torch.fx.Node) -> bool:
 
 def _arguments(node: torch.fx.Node, is_write: bool) -> list[torch.fx.Node]:
     """Return the arguments that an operator changes, or else the ones that its result is a view of."""
+    if node.target is operator.getitem:  # of a list of views
+        return [] if is_write else [node.args[0]]
     schema = getattr(node.target, "_schema", None)
     return [value for argument, value in zip(schema.arguments, node.args, strict=False)
             if argument.alias_info is not None and argument.alias_info.is_write == is_write
@@ -227,22 +233,29 @@ def _drop_dropouts(graph: torch.fx.GraphModule) -> None:
 
 
 def _multiply_by_reciprocals(graph: torch.fx.GraphModule) -> None:
-    """Replace x / 3 by x * (1 / 3), which has an int8 kernel, where 1 / 3 is finite."""
+    """Replace x / 3 by x * (1 / 3), which has an int8 kernel, where 1 / 3 is finite.
+
+    Quotients of integers stay: 7 * (1 / 7) may be less than 1.
+    """
     for node in graph.graph.nodes:
         if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
-                and node.args[1] and math.isfinite(1 / node.args[1])):
+                and _is_float(node.args[0]) and node.args[1] and math.isfinite(1 / node.args[1])):
             node.target, node.args = _ATEN.mul.Tensor, (node.args[0], 1 / node.args[1])
     graph.recompile()
 
 
 def _subtract_from_constants(graph: torch.fx.GraphModule) -> None:
-    """Replace rsub, 1 - x, by a difference of tensors, which has an int8 kernel."""
+    """Replace rsub, 1 - x, by a difference of tensors, which has an int8 kernel.
+
+    Differences of integers stay, which are integers.
+    """
     for node in list(graph.graph.nodes):
-        if node.target is _ATEN.rsub.Scalar and len(node.args) == 2 and not node.kwargs:
-            x, number = node.args
+        if node.target is _ATEN.rsub.Scalar and _is_float(node.args[0]):
+            x, number, *alpha = node.args
             stored = graph_edits.new_constant(graph, node, f"_constant_of_{node.name}",
                                               torch.tensor(float(number)))
             node.target, node.args = _ATEN.sub.Tensor, (stored, x)
+            node.kwargs = {**node.kwargs, **dict(zip(("alpha",), alpha, strict=False))}
     graph.recompile()
 
 
@@ -378,7 +391,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
         in_float = masks.in_float(model, self.samples)
         kept = _named(model, self.keep_float) | {
             node for node in model.graph.nodes if node.name in self.refused}
-        in_float |= kept | {node for node in model.graph.nodes if _takes_complex(node)}
+        in_float |= kept | {node for node in model.graph.nodes if _takes_no_floats(node)}
         for node in in_float:
             is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
                              and in_float.isdisjoint(node.users))
@@ -448,11 +461,13 @@ def _is_float(node: torch.fx.Node) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
-def _takes_complex(node: torch.fx.Node) -> bool:
-    """Return True for an operator on complex numbers, which no scale makes integers of."""
+def _takes_no_floats(node: torch.fx.Node) -> bool:
+    """Return True for an operator on complex numbers or integers alone, which have no scale."""
     values = [one.meta.get("val") for one in node.all_input_nodes]
-    return node.op == "call_function" and any(
-        isinstance(value, torch.Tensor) and value.is_complex() for value in values)
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return node.op == "call_function" and (
+        any(value.is_complex() for value in tensors)
+        or (len(tensors) > 0 and not any(value.is_floating_point() for value in tensors)))
 
 
 def _copy_averages(graph: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:

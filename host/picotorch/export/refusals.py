@@ -20,11 +20,14 @@ from .lower_float import Lowered, source_name
 
 
 class Refused(Exception):  # noqa: N818
-    """names: nodes of the float graph that are to compute in float. error: what refused them."""
+    """names: nodes of the float graph that are to compute in float. error: what refused them.
 
-    def __init__(self, names: set[str], error: Exception) -> None:
+    lowered: the program that the twin refused, None if the flow made none.
+    """
+
+    def __init__(self, names: set[str], error: Exception, lowered: Lowered | None = None) -> None:
         super().__init__(str(error))
-        self.names, self.error = names, error
+        self.names, self.error, self.lowered = names, error, lowered
 
 
 @contextlib.contextmanager
@@ -59,7 +62,7 @@ def check(lowered: Lowered) -> None:
         number = re.search(r"\binstruction (\d+)\b", error.message)
         part = number and lowered.parts.get(int(number[1]))
         if part and part.node in _calls(lowered.reference):
-            raise Refused({part.node}, error) from None
+            raise Refused({part.node}, error, lowered) from None
 
 
 def _calls(graph: torch.fx.GraphModule) -> set[str]:

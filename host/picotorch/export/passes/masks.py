@@ -41,6 +41,7 @@ _ARITHMETIC = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.add.Scalar, _ATEN.sub.Tensor, _ATEN.sub_.Tensor,
     _ATEN.sub.Scalar, _ATEN.rsub.Scalar, _ATEN.rsub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
     _ATEN.mul.Scalar, _ATEN.div.Tensor, _ATEN.div_.Tensor, _ATEN.div.Scalar, _ATEN.neg.default)
+_FACTORS = (_ATEN.mul.Tensor, _ATEN.mul_.Tensor, _ATEN.mul.Scalar)
 WITH_NUMBERS = _FILLS + _ARITHMETIC
 
 # Operators whose result has sentinels where an argument has. The largest of a row has none, as a rule
@@ -76,7 +77,8 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) ->
         with torch.no_grad():
             observer.run(*torch.utils._pytree.tree_leaves(arguments))
     values, nodes = observer.values, list(graph.graph.nodes)
-    found = _carried(nodes, {node for node in nodes if _is_source(node, values, _SENTINEL)})
+    sentinels = {node for node in nodes if _is_source(node, values, _SENTINEL)}
+    found = _carried(nodes, sentinels) | _multiplied(nodes, sentinels)
     scores = _scores(nodes)
     masks = {node for node in scores if _is_source(node, values, _MASK)}
     found |= _carried(nodes, masks) & scores
@@ -86,6 +88,17 @@ def in_float(graph: torch.fx.GraphModule, samples: Iterable[tuple[Any, ...]]) ->
     return found.union(*(rule(node) for node in nodes for rule in (_compared, _normalized))) | {
         node for node in nodes if (node.target in CHOICES and _is_cut_off(node, values))
         or (node.target in _SHIFTS and _is_shifted_far(node, values))}
+
+
+def _multiplied(nodes: list[torch.fx.Node], sentinels: set[torch.fx.Node]) -> set[torch.fx.Node]:
+    """Return what leads to a factor of a sentinel, as 1 - mask does in (1 - mask) * -10000.
+
+    The product magnifies what rounding leaves of it, and the samples may have no masked element.
+    """
+    products = [node for node in nodes if node.target in _FACTORS and (
+        node in sentinels or not sentinels.isdisjoint(node.all_input_nodes))]
+    return {one for node in products for factor in node.all_input_nodes if factor not in sentinels
+            for one in _sources(factor, lambda _: False)}
 
 
 def _sources(node: torch.fx.Node, is_last: Callable[[torch.fx.Node], bool]) -> set[torch.fx.Node]:

@@ -845,26 +845,6 @@ def test_the_function_gives_what_the_command_gives(call, torch, network, images,
     assert repr(exported) == f"<Exported int8, {len(exported.buffer)}B>"
 
 
-@pytest.mark.parametrize("update", ["h.add_(x)", "h[:, 1:].copy_(x[:, 1:])", "h.view(-1).mul_(2)"])
-def test_int8_cannot_update_buffers(torch, update):
-    """The message was the exporter's, "0"."""
-    class State(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 4)
-            self.register_buffer("h", torch.zeros(1, 4))
-            self.register_buffer("constant", torch.ones(1, 4))
-
-        def forward(self, x):
-            exec(update, {"h": self.h, "x": x})
-            return self.layer(self.h + (x + self.constant).relu_())
-
-    given = torch.rand(1, 4)
-    with pytest.raises(Error, match="NotSupported .* forward updates h; take the state as an input"):
-        picotorch.export.export(State(), given, quantize=[given])
-    assert picotorch.export.export(State(), given).buffer
-
-
 def test_int8_has_fixed_sizes(torch):
     """The program took the sizes of the example inputs only, and nothing said so."""
     given, sizes = torch.rand(3, 4), {"input": {0: torch.export.Dim("batch", min=1, max=8)}}

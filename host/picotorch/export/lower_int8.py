@@ -66,6 +66,7 @@ from .passes import (
     linalg_errors,
     masks,
     sequences_as_images,
+    states,
 )
 
 _ATEN = torch.ops.aten
@@ -120,6 +121,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
         exported = fuse_recurrent.fuse(exported)
     graph, samples = copy.deepcopy(exported.module(check_guards=False)), list(samples)
     graph_edits.inline_modes(graph)
+    graph, kept = states.into_inputs(graph)
+    samples = states.with_states(graph, samples, kept)
     graph_edits.fold_constants(graph)
     graph_edits.name_convolutions(graph)
     canonicalize.replace(graph)
@@ -142,7 +145,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     first = None
     while True:
         try:
-            return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float)
+            return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float, kept)
         except refusals.Refused as refused:
             first = first or refused
             found = refused.names - in_float
@@ -155,12 +158,16 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
 
 
 def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: str,
-           keep_float: Iterable[str], in_float: set[str]) -> Lowered:
+           keep_float: Iterable[str], in_float: set[str],
+           kept: Sequence[states.State]) -> Lowered:
     """Lower a transformed graph, with the nodes of the names in_float in float.
+
+    kept: the states, which are the last inputs and outputs of the graph.
 
     Raises Refused for an operator that the flow, or the twin, rejects.
     """
     prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float, in_float))
+    states.share_scales(prepared, len(kept))
     with torch.no_grad():
         for arguments in samples:
             prepared(*arguments)
@@ -176,7 +183,9 @@ def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: st
                                      CortexMTargetConfig.from_target_string(core))
         edge._edge_programs["forward"] = manager.transform()
         data_movement.check(edge.exported_program().graph)
-        lowered = finish(edge, reference, quantized, converted)
+        states.into_buffers(edge.exported_program(), kept)
+        lowered = finish(edge, states.into_module(reference, kept), quantized,
+                         states.into_module(converted, kept))
     refusals.check(lowered)
     return lowered
 
@@ -200,8 +209,20 @@ def _functional(exported: torch.export.ExportedProgram) -> torch.export.Exported
     Quantization would copy the value in between. Operators under torch.no_grad, which may change any
     view, get separate results too.
     """
-    shared = any(_changes_shared(node) or graph_edits.is_mode(node) for node in exported.graph.nodes)
+    shared = any(_changes_shared(node) or graph_edits.is_mode(node) or _updates_buffer(node)
+                 for node in exported.graph.nodes)
     return exported.run_decompositions({}) if shared else exported
+
+
+def _updates_buffer(node: torch.fx.Node) -> bool:
+    """Return True for an operator that writes to an input, parameter or buffer, or to a view of one."""
+    value: torch.fx.Node | None
+    for value in _arguments(node, is_write=True):
+        while value is not None:
+            if value.op == "placeholder":
+                return True
+            value = next(iter(_arguments(value, is_write=False)), None)
+    return False
 
 
 def _changes_shared(node: torch.fx.Node) -> bool:

@@ -134,12 +134,6 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
         raise fail(NOT_SUPPORTED, "int8 programs have no branches and loops, and forward has some",
                    source.name, remedy="compute both sides, and choose by torch.where, or export it "
                    "without --quantize")
-    updated = [] if options.quantize is None else _updated_buffers(source.exported)
-    if updated:
-        raise fail(NOT_SUPPORTED, "int8 programs cannot update buffers, and forward updates "
-                   f"{', '.join(updated)}", source.name,
-                   remedy="take the state as an input and return the new one, or export it without "
-                   "quantize")
     _check_dtypes(source, options)
     _check_written(source, options)
     lowering = imported(Steps())
@@ -269,16 +263,6 @@ def _has_dynamic_inputs(exported: "ExportedProgram") -> bool:
 def _has_branches(exported: "ExportedProgram") -> bool:
     return any(node.op == "call_function" and str(node.target) in _BRANCHES
                for node in exported.graph.nodes)
-
-
-def _updated_buffers(exported: "ExportedProgram") -> list[str]:
-    """Return the names of the buffers that forward changes, itself or through views."""
-    signature = exported.graph_signature
-    found = set(signature.buffers_to_mutate.values())
-    for node in exported.graph.find_nodes(op="placeholder"):
-        if node.name in signature.inputs_to_buffers and _is_written(node):
-            found.add(signature.inputs_to_buffers[node.name])
-    return sorted(found)
 
 
 def _is_written(node: "Node") -> bool:

@@ -15,7 +15,7 @@ float pt_real_multiplier(int32_t multiplier, int32_t shift);
 PT_MUST_USE int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
 // Reads a zero point, or its negative.
 PT_MUST_USE int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset);
-// Refuses a multiplier or a shift out of its range.
+// Rejects a multiplier or a shift out of its range.
 PT_MUST_USE int pt_check_scale(pt_context *c, int64_t multiplier, int64_t shift);
 // Reads a multiplier and, from the next argument, its shift.
 PT_MUST_USE int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier,
@@ -31,7 +31,7 @@ PT_MUST_USE int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t
 bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims);
 // True if equal offsets in memory are the same elements of both tensors, whose sizes are equal.
 bool pt_same_layout(const pt_tensor *a, const pt_tensor *b);
-// Refuses an output that is not of the dtype, sizes and layout of `in`.
+// Rejects an output that is not of the dtype, sizes and layout of `in`.
 PT_MUST_USE int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
 // Reads a constant of one int32 for each of n channels.
 PT_MUST_USE int pt_read_channels(pt_context *c, pt_ref arg, int32_t n, const int32_t **data);

@@ -13,7 +13,7 @@ typedef struct transposed {
     pt_channels output;
 } transposed;
 
-// Returns the size of the output along dim d; below 1 if it is empty. The caller refuses more than
+// Returns the size of the output along dim d; below 1 if it is empty. The caller rejects more than
 // 2^31 - 1.
 static int64_t transposed_s8_count_outputs(const pt_window *w, uint32_t d, const int32_t *padding,
                                            int32_t size) {

@@ -18,8 +18,8 @@ static const pt_unary relu_op = {relu_row,       relu_f32, relu_f64, relu_i64,
                                  PT_RULE_NUMBER, false,    true};
 PT_UNARY_KERNEL(aten_relu_out, relu_op, 0)
 
-// ---- clamp: p[0] is the lower bound, p[1] the upper, which has precedence. A NaN stays; a NaN as
-// bound makes all NaN.
+// ---- clamp: p[0] is the lower bound, p[1] the upper, which has precedence. A NaN stays NaN; a
+// bound that is NaN makes all elements NaN.
 
 static float clamp_f32(float x, const pt_number *p) {
     if (pt_is_nanf(p[0].f32) || pt_is_nanf(p[1].f32)) {
@@ -42,14 +42,15 @@ static int64_t clamp_i64(int64_t x, const pt_number *p) {
     return y > p[1].i64 ? p[1].i64 : y;
 }
 
-// Bits of floats as unsigned integers of the same order, -infinity is 0; all NaNs are above.
+// The bits of a float as an unsigned integer in the same order: -infinity is 0, and all NaNs are
+// above +infinity.
 #define ORDER_INFINITY 0xFF000001u
 
 static inline uint32_t order(uint32_t bits) {
     return (bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1)) - 0x807FFFFFu;
 }
 
-// Compares bits: as fast as the FPU, and much faster without one.
+// Compares bits: as fast as an FPU, and much faster than floats in software.
 static void clamp_row(int32_t n, float *out_floats, const float *in_floats, const pt_number *p) {
     if (pt_is_nanf(p[0].f32) || pt_is_nanf(p[1].f32)) {
         for (; n > 0; n--) {
@@ -59,7 +60,7 @@ static void clamp_row(int32_t n, float *out_floats, const float *in_floats, cons
     }
     pt_bits high = {p[1].f32};
     pt_bits low = {p[0].f32 > high.f ? high.f : p[0].f32};
-    // Neither zero is below or above the other
+    // Both zeros are equal as floats: 0 is the lower bound -0, and -0 the upper bound 0.
     uint32_t lowest = order(low.f == 0 ? 0x80000000 : low.u);
     uint32_t highest = order(high.f == 0 ? 0 : high.u);
     pt_bits *out = (pt_bits *)(void *)out_floats;
@@ -111,7 +112,7 @@ static int activation_clamp_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_clamp_out = PT_KERNEL(activation_clamp_check, activation_clamp_run);
 
-// ---- of floating numbers only
+// ---- functions of floating numbers only
 
 static void leaky_relu_row(int32_t n, float *out, const float *in, const pt_number *p) {
     float slope = p[0].f32;
@@ -133,12 +134,12 @@ PT_UNARY_F64(elu, (x < 0 ? pt_float64->expm1(x * p[2].f64) * p[0].f64 : x) * p[1
 static const pt_unary elu_op = {NULL, elu_f32, elu_f64, NULL, PT_RULE_SAME, true, false};
 PT_UNARY_KERNEL(aten_elu_out, elu_op, 3)
 
-// x P(X <= x) for a normal X; computed by erfc, which is accurate far below zero, too.
+// x P(X <= x) for a normal X, by erfc, which is also accurate far below zero.
 PT_UNARY_F32(gelu, 0.5f * x * pt_erfcf(x * -0x1.6a09e6p-1f))
 PT_UNARY_F64(gelu, 0.5 * x * pt_float64->erfc(x * -0x1.6a09e667f3bcdp-1))
 static const pt_unary gelu_op = {NULL, gelu_f32, gelu_f64, NULL, PT_RULE_SAME, true, false};
 
-// x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), that is x sigmoid(2u)
+// x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which equals x sigmoid(2u).
 PT_UNARY_F32(gelu_tanh, x *pt_sigmoidf(0x1.988454p+0f * (x + 0x1.6e4e26p-5f * (x * x * x))))
 PT_UNARY_F64(gelu_tanh, x * pt_float64->sigmoid(0x1.9884533d43651p+0 *
                                                 (x + 0x1.6e4e26d4801f7p-5 * (x * x * x))))
@@ -169,7 +170,8 @@ static int gelu_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_gelu_out = PT_KERNEL(gelu_check, gelu_run);
 
-// ---- logit: (self, eps, out); log(y / (1 - y)) of y, self limited to eps..1 - eps if there is one
+// ---- logit: (self, eps, out): log(y / (1 - y)), where y is self, limited to eps..1 - eps if eps
+// is not None
 
 // p: the limits
 PT_UNARY_F32(logit_limited, x<p[0].f32 ? p[0].f32 : x> p[1].f32 ? p[1].f32 : x)

@@ -111,7 +111,7 @@ static int read_narrow(pt_context *c, const pt_tensor *self, const pt_ref *args,
 
 typedef int read_section(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s);
 
-// (self, what `read` reads, out)
+// (self, arguments of `read`, out)
 static int check_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
     pt_tensor self = pt_get_tensor(c, args[SELECT_COPY_INT_SELF]);
     pt_section s;
@@ -156,7 +156,7 @@ static int narrow_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_narrow_copy_out = PT_KERNEL(narrow_check, narrow_run);
 
-// ---- a tensor with a part replaced: (self, src, what `read` reads, out)
+// ---- a tensor with a part replaced: (self, src, arguments of `read`, out)
 
 static int check_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
     pt_tensor self = pt_get_tensor(c, args[SELECT_SCATTER_SELF]);
@@ -263,7 +263,7 @@ static int check_unbind(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// Refuses an output that is listed twice: it has the sizes of its last part, so the parts would
+// Rejects an output that is listed twice: it has the sizes of its last part, so the parts would
 // reach beyond self.
 static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_ref outs) {
     int64_t left = self->sizes[dim];
@@ -305,7 +305,7 @@ const pt_kernel pt_aten_unbind_copy_int_out = PT_KERNEL(check_unbind, unbind_run
 
 // ---- a tensor of parts: (tensors, dim, out)
 
-// cat skips 1-d tensors without elements, whatever the other sizes
+// cat skips 1-d tensors without elements, whatever the sizes of the other tensors.
 static bool is_empty_1d(const pt_tensor *t) {
     return t->rank == 1 && t->sizes[0] == 0;
 }

@@ -20,7 +20,7 @@ static inline uint8_t pt_part_dtype(uint8_t dtype) {
 
 // True if this build has arithmetic of complex tensors: see config.h.
 extern const bool pt_has_complex;
-// Refuses a pair of dtypes with the operator's reason, and a complex dtype with the switch that
+// Rejects a pair of dtypes with the operator's reason, and a complex dtype with the switch that
 // this build lacks.
 PT_MUST_USE int pt_refuse_dtypes(pt_context *c, const pt_tensor *a, const pt_tensor *b,
                                  const char *reason);

@@ -1,7 +1,7 @@
-// Distances between the rows of matrices: _cdist_forward, (x1, x2, p, compute_mode, out), between
-// all of x1 and all of x2, with batches broadcast; _pdist_forward, (self, p, out), between all
-// pairs of one matrix. Contiguous tensors of floats; p is 0 (how many differ) or above, also
-// infinite.
+// Distances between the rows of matrices: _cdist_forward (x1, x2, p, compute_mode, out) between all
+// rows of x1 and x2, with broadcast batches; _pdist_forward (self, p, out) between all pairs of
+// rows of one matrix. Contiguous floating tensors; p is 0 (which counts the differences), positive
+// or infinite.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_rows.h"

@@ -2,7 +2,7 @@
 // for doubles.
 //
 // Kernels call them through pt_float64. It is NULL in a build with PT_NO_FLOAT64 (see config.h),
-// which omits all of them, 12 KB; pt_check_math refuses float64 there.
+// which omits all of them, 12 KB; pt_check_math rejects float64 there.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -68,7 +68,7 @@ static inline bool pt_has_math(uint8_t dtype) {
     return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
 }
 
-// Refuses other dtypes with the operator's reason, and float64 with the switch that this build
+// Rejects other dtypes with the operator's reason, and float64 with the switch that this build
 // lacks.
 PT_MUST_USE static inline int pt_check_math(pt_context *c, uint8_t dtype, const char *reason) {
     return pt_has_math(dtype)

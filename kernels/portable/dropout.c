@@ -1,12 +1,12 @@
-// native_dropout: (input, p, train, out, mask). In inference it copies, and the mask is all true;
-// in training, or with train None, an element is 0 with probability p, and otherwise scaled by 1 /
-// (1 - p). One random number for each element, in memory order of the output.
+// native_dropout: (input, p, train, out, mask). Inference copies the input, and the mask is all
+// true. Training, also with train None, sets an element to 0 with probability p, and scales it by 1
+// / (1 - p) otherwise. It draws one random number for each element, in memory order of the output.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
 
 // True if elements are dropped.
-static bool drops(const pt_context *c, const pt_ref *args) {
+static bool is_training(const pt_context *c, const pt_ref *args) {
     const pt_ref train = args[NATIVE_DROPOUT_TRAIN];
     return pt_get_double(c, args[NATIVE_DROPOUT_P]) != 0 &&
            (pt_is_none(train) || pt_get_bool(c, train));
@@ -19,7 +19,7 @@ static int check_dropout(pt_context *c, const pt_ref *args) {
     if (!(p >= 0 && p <= 1)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "p must be a probability");
     }
-    if (drops(c, args) && !pt_is_floating(in.dtype)) {
+    if (is_training(c, args) && !pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a dropout in training takes floats only");
     }
     if (pt_get_tensor(c, args[NATIVE_DROPOUT_OUT1]).dtype != PT_DTYPE_BOOL) {
@@ -30,7 +30,8 @@ static int check_dropout(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[NATIVE_DROPOUT_OUT1], in.rank, in.sizes);
 }
 
-static void drop(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j, double factor) {
+static void drop_element(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j,
+                         double factor) {
     if (out->dtype == PT_DTYPE_DOUBLE) {
         ((double *)out->data)[i] = ((const double *)in->data)[j] * factor;
     } else {
@@ -39,8 +40,8 @@ static void drop(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j
     }
 }
 
-static int train(pt_context *c, const pt_ref *args, const pt_tensor *in, const pt_tensor *out,
-                 const pt_tensor *mask) {
+static int run_training(pt_context *c, const pt_ref *args, const pt_tensor *in,
+                        const pt_tensor *out, const pt_tensor *mask) {
     const double p = pt_get_double(c, args[NATIVE_DROPOUT_P]);
     const double factor = p == 1 ? 0 : 1 / (1 - p);
     const pt_tensor *tensors[] = {out, in, mask};
@@ -52,8 +53,8 @@ static int train(pt_context *c, const pt_ref *args, const pt_tensor *in, const p
     do {
         for (int32_t i = 0; i < w.n; i++) {
             const bool is_kept = (pt_random(c) >> 8) >= p * (1 << 24);
-            drop(out, w.offset[0] + i * w.strides[0][0], in, w.offset[1] + i * w.strides[1][0],
-                 is_kept ? factor : 0);
+            drop_element(out, w.offset[0] + i * w.strides[0][0], in,
+                         w.offset[1] + i * w.strides[1][0], is_kept ? factor : 0);
             ((bool *)mask->data)[w.offset[2] + i * w.strides[2][0]] = is_kept;
         }
     } while (pt_walk_next(c, &w));
@@ -64,8 +65,8 @@ static int run_dropout(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[NATIVE_DROPOUT_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[NATIVE_DROPOUT_OUT0]);
     pt_tensor mask = pt_get_tensor(c, args[NATIVE_DROPOUT_OUT1]);
-    if (drops(c, args)) {
-        return train(c, args, &in, &out, &mask);
+    if (is_training(c, args)) {
+        return run_training(c, args, &in, &out, &mask);
     }
     PT_TRY(pt_copy_broadcast(c, &out, &in));
     pt_fill(mask.data, pt_numel(&mask), mask.dtype, (pt_scalar){PT_TYPE_BOOL, {1}});

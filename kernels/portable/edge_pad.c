@@ -102,7 +102,7 @@ static int copy_each(pt_context *c, const pt_ref *args, edges e, const pt_tensor
     return PT_ERROR_OK;
 }
 
-static bool cuts(const pt_context *c, const pt_ref *args, edges e) {
+static bool crops(const pt_context *c, const pt_ref *args, edges e) {
     bool any = false;
     for (uint32_t i = 0; i < 2 * e.dims; i++) {
         any |= padding(c, args, i) < 0;
@@ -118,7 +118,7 @@ static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    if (cuts(c, args, e)) {
+    if (crops(c, args, e)) {
         return copy_each(c, args, e, &self, &out);
     }
     PT_TRY(copy_inside(c, args, e, &self, &out));

@@ -193,8 +193,7 @@ static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *o
     return w.error;
 }
 
-// The same for a clamping operator on int8, whose bounds are its results for the minimum and the
-// maximum.
+// Runs a clamping operator on int8; its bounds are the results for the minimum and the maximum.
 static __attribute__((noinline)) int run_clamped_rows(pt_context *c, const pt_unary *op, int32_t n,
                                                       int8_t *out, const int8_t *in,
                                                       const pt_number *p) {
@@ -211,7 +210,7 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
-        enum { ELEMENT = 16 }; // steps, beside products of vectors
+        enum { ELEMENT = 16 }; // steps of an element, for pt_shares
         const int64_t piece = PT_PIECE * ELEMENT;
         if (pt_shares((int64_t)n * ELEMENT, piece)) {
             const unary_rows t = {op, n, out->data, in->data, p};

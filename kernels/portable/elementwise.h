@@ -35,10 +35,10 @@ uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
 // True if PyTorch casts a result of dtype `from` to an output of dtype `to`: not from floating to
 // integral, nor from integers to bool.
 bool pt_can_cast(uint8_t from, uint8_t to);
-// Checks that a result can be cast to the output.
+// Rejects a result that cannot be cast to the output.
 PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
 
-// True if an operator has a function for the dtype that it is to compute in.
+// True if an operator has a function for the dtype `compute`.
 #define PT_HAS_FUNCTION(op, compute)                                  \
     (!((compute) == PT_DTYPE_BOOL && (op)->rule == PT_RULE_NUMBER) && \
      ((compute) == PT_DTYPE_FLOAT    ? (op)->f32 != NULL              \
@@ -50,9 +50,9 @@ PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, co
 int64_t pt_cut_int(int64_t v, uint8_t dtype);
 // Returns the number s in the type of computations in `compute`.
 pt_number pt_number_of(pt_scalar s, uint8_t compute);
-// Returns the number below (or above) all others, for a missing bound.
+// Returns the number below (or above) all others, to replace a missing bound.
 pt_number pt_no_bound(bool lower, uint8_t compute);
-// Returns a 0-d tensor of that number, which is stored in *element.
+// Returns a 0-d tensor of a number, which is stored in *element.
 pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute);
 // Read and write element i of an array of `dtype`, for computations in `compute`.
 pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute);

@@ -1,4 +1,4 @@
-// Operators that make elements from numbers.
+// Operators that fill a tensor with numbers.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"

@@ -1,4 +1,4 @@
-// Tangent and the inverses of the trigonometric functions; the fits are made as float_math.c's.
+// Tangent and the inverse trigonometric functions; polynomials as in float_math.c.
 #include "portable/float_bits.h"
 
 // pi / 2 in two parts
@@ -55,8 +55,8 @@ float pt_acosf(float x) {
     return x < 0 ? 2.0f * HALF_PI_HIGH - (y - 2.0f * HALF_PI_LOW) : y;
 }
 
-// atan r = r + r^3 P(r^2) for |r| <= tan(pi / 8), the fit's error is 6.8e-10; else by way of
-// atan x = pi / 4 + atan((x - 1) / (x + 1)) = pi / 2 - atan(1 / x).
+// atan r = r + r^3 P(r^2) for |r| <= tan(pi / 8), the fit's error is 6.8e-10; else atan x = pi / 4
+// + atan((x - 1) / (x + 1)) = pi / 2 - atan(1 / x).
 float pt_atanf(float x) {
     float r = __builtin_fabsf(x), quarters = 0;
     if (pt_is_nanf(x)) {

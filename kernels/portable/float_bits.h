@@ -1,4 +1,4 @@
-// Floats as bits, for the mathematical functions.
+// Bits of floats, for the mathematical functions.
 #ifndef PT_PORTABLE_FLOAT_BITS_H
 #define PT_PORTABLE_FLOAT_BITS_H
 
@@ -24,8 +24,8 @@ static inline float quiet(float nan) {
     return from_bits(to_bits(nan) | 0x00400000);
 }
 
-// |x| with the sign of `sign`. By bits: gcc 12 returns `sign` for __builtin_copysignf at times
-// where floats are soft.
+// Returns |x| with the sign of `sign`. Uses the bits: without an FPU, gcc 12 sometimes returns
+// `sign` for __builtin_copysignf.
 static inline float with_sign(float x, float sign) {
     return from_bits((to_bits(x) & 0x7FFFFFFF) | (to_bits(sign) & 0x80000000));
 }

@@ -1,11 +1,11 @@
-// Hyperbolic functions and their inverses; the fits are made as float_math.c's.
+// Hyperbolic functions and their inverses; polynomials as in float_math.c.
 #include "portable/float_bits.h"
 
 #define LN2 0x1.62e430p-1f
 
-enum { EXP_LIMIT = 88 }; // up to which e^x is finite
+enum { EXP_LIMIT = 88 }; // e^x is finite up to this x
 
-// e^size / 2 where e^size may not be finite
+// Returns e^size / 2, also where e^size would overflow.
 static float float_hyperbolic_half_exp(float size) {
     float root = pt_expf(0.5f * size);
     return 0.5f * root * root;
@@ -41,7 +41,7 @@ float pt_coshf(float x) {
     return 0.5f * e + 0.5f / e;
 }
 
-// From here on the 1 beside the square of a float does not count.
+// From here on x^2 + 1 is rounded to x^2.
 #define LARGE 0x1p+13f
 
 // asinh x = x + x^3 P(x^2) for |x| < 1/2, the fit's error is 1.2e-9; else

@@ -18,7 +18,7 @@ static double double_with_sign(double x, double sign) {
 // ln 2 in two parts: the first has 15 bits, so its product with a binary exponent is exact.
 #define LN2_HIGH 0x1.62e4p-1f
 #define LN2_LOW 0x1.7f7d1cp-20f
-// Adding it rounds to an integer, which is then in the low bits.
+// Adding it rounds to an integer, in the low bits.
 #define ROUNDER 0x1.8p+23f
 
 // The constants of reduced_exp, in its order.
@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) float float_math_reduced_exp(float 
                                                                           uint32_t *n) {
     const float *at = exp_constants;
 #if defined(__arm__) && defined(__ARM_FP)
-    // All by one instruction, where gcc takes one for each.
+    // One instruction loads all constants; gcc would use one for each.
     register float log2_e __asm__("s4"), rounder __asm__("s5"), ln2_high __asm__("s6");
     register float ln2_low __asm__("s7"), p __asm__("s8"), c3 __asm__("s9"), c2 __asm__("s10");
     register float c1 __asm__("s11"), c0 __asm__("s12");
@@ -74,7 +74,8 @@ static __attribute__((noinline)) float exp_far(float x, float low) {
 }
 
 static inline __attribute__((always_inline)) float float_math_exp_sum(float x, float low) {
-    if ((to_bits(x) & 0x7FFFFFFF) > 0x42800000) { // |x| > 64, before the result ends at 87
+    // |x| > 64; beyond 87 the result overflows or is subnormal
+    if ((to_bits(x) & 0x7FFFFFFF) > 0x42800000) {
         return exp_far(x, low);
     }
     uint32_t n;
@@ -149,7 +150,7 @@ static inline float float_math_log_rest(float f, float half_square) {
     return s * (half_square + z * p);
 }
 
-// True if log(x) needs no computation: it is *y.
+// Handles special arguments; returns false if log(x) must be computed.
 static bool float_math_log_is_special(float x, float *y) {
     if (x > 0 && x < infinity()) {
         return false;
@@ -158,7 +159,7 @@ static bool float_math_log_is_special(float x, float *y) {
     return true;
 }
 
-// log(2^k (1 + f)) + low
+// Returns log(2^k (1 + f)) + low.
 static float float_math_log_sum(float k, float f, float low) {
     float half_square = 0.5f * f * f;
     float rest = float_math_log_rest(f, half_square) + (k * LN2_LOW + low);
@@ -318,7 +319,7 @@ static float float_math_cos_polynomial(float r) {
     return 1.0f - (0.5f * z - (z * z) * p);
 }
 
-// sin(x + shift * pi / 2)
+// Returns sin(x + shift * pi / 2).
 static float float_math_shifted_sin(float x, uint32_t shift) {
     float r = x;
     uint32_t quadrant = shift;
@@ -353,7 +354,8 @@ float pt_sqrtf(float x) {
 
 #else
 
-// floor(sqrt(m)) bit by bit; for 2^48 <= m < 2^50 it has 25 bits: one to round by.
+// Returns floor(sqrt(m)), bit by bit; for 2^48 <= m < 2^50 it has 25 bits, one of them for
+// rounding.
 static uint32_t integer_sqrt(uint64_t m) {
     uint64_t root = 0;
     for (uint64_t bit = (uint64_t)1 << 48; bit != 0; bit >>= 2) {
@@ -458,7 +460,7 @@ float pt_powf(float x, float y) {
 
 // ---- rounding to integers
 
-// From here on every float is an integer (or no number).
+// From here on every float is an integer, infinite or NaN.
 #define NO_FRACTION 0x1p+23f
 
 float pt_truncf(float x) {
@@ -504,7 +506,8 @@ double pt_rint(double x) {
                : x;
 }
 
-// Mantissa with its leading bit at 23, and the exponent that goes with it. bits > 0, finite.
+// Returns the mantissa with its leading bit at position 23, and the matching exponent. `bits` is
+// positive and finite.
 static uint32_t float_math_normalize(uint32_t bits, int32_t *exponent) {
     *exponent = (int32_t)(bits >> 23);
     if (*exponent != 0) {
@@ -518,7 +521,7 @@ static uint32_t float_math_normalize(uint32_t bits, int32_t *exponent) {
     return bits;
 }
 
-// The float of mantissa * 2^(exponent - 150); mantissa < 2^24 has no bits below the smallest float.
+// Returns mantissa * 2^(exponent - 150); mantissa < 2^24 has no bits below the smallest float.
 static float assemble(uint32_t mantissa, int32_t exponent) {
     if (mantissa == 0) {
         return 0.0f;
@@ -562,7 +565,7 @@ double pt_fmod(double x, double y) {
     if (!(a < __builtin_inf()) || !(b > 0)) { // infinity, 0 or NaN
         return __builtin_nan("");
     }
-    double divisor = b; // times a power of 2, up to the largest that is not above a
+    double divisor = b; // b times a power of 2: the largest that is at most a
     while (divisor <= a / 2) {
         divisor *= 2;
     }

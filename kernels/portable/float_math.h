@@ -1,8 +1,8 @@
 // Mathematical functions of the portable kernels: the same bits in every build.
 //
 // They use float32 arithmetic (pt_powf: float64), rounded to nearest after every operation, in a
-// fixed order; no library function, no contraction. A result that is not a number is the quiet NaN
-// 0x7FC00000, or the argument's own NaN. Subnormal arguments and results are right.
+// fixed order; no library function, no contraction. A NaN result is the quiet NaN 0x7FC00000, or
+// the argument's own NaN. Subnormal arguments and results are supported.
 //
 // The number beside a function is its largest error in ulp of the result, measured against float64.
 #ifndef PT_PORTABLE_FLOAT_MATH_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A float and its bits.
+// A float, and its bits.
 typedef union pt_bits {
     float f;
     uint32_t u;

@@ -1,4 +1,5 @@
-// glu: (self, dim, out). The first half of self along a dim times the sigmoid of the second one.
+// glu: (self, dim, out). Multiplies the first half of self along a dim by the sigmoid of the second
+// half.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"

@@ -1,6 +1,5 @@
 // grid_sampler_2d: (input, grid, interpolation_mode, padding_mode, align_corners, out). Each output
-// pixel is taken from the position of the input, (N, C, H, W), that grid, (N, H, W, 2), names as x
-// and y from -1 to 1.
+// pixel samples the input (N, C, H, W) at a position of grid (N, H, W, 2): x and y from -1 to 1.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/grid_sampling.h"

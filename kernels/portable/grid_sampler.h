@@ -15,7 +15,7 @@ typedef struct pt_sampling {
     bool align;
 } pt_sampling;
 
-// All channels of a pixel.
+// Samples all channels of an output pixel.
 PT_MUST_USE int pt_sample_doubles(pt_context *c, const pt_sampling *s, int32_t n, int32_t row,
                                   int32_t column);
 

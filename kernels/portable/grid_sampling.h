@@ -1,5 +1,5 @@
-// Sampling in one type: float32, for it, float16 and bfloat16; or float64, where PT_SAMPLES_DOUBLES
-// is defined. grid_sampler.c and double_sampler.c include it, each once.
+// Sampling in one type: float32, also for float16 and bfloat16; float64 if PT_SAMPLES_DOUBLES is
+// defined. grid_sampler.c and double_sampler.c include this file, once each.
 #include "portable/grid_sampler.h"
 
 #ifdef PT_SAMPLES_DOUBLES
@@ -14,7 +14,7 @@ typedef float real;
 #define STORE pt_store_float
 #endif
 
-// As PyTorch, which rounds each step of float16 and bfloat16.
+// Rounds to float16 or bfloat16 after each step, as PyTorch does.
 static real round_step(const pt_sampling *s, real x) {
 #ifndef PT_SAMPLES_DOUBLES
     uint16_t half;
@@ -47,19 +47,19 @@ static real reflect(real x, int32_t twice_low, int32_t twice_high) {
     return (flips ? span - extra : extra) + low;
 }
 
-// By the padding; without one, as it is.
+// Moves a position into the input as padding_mode requires; zeros padding does not move it.
 static real bring_inside(const pt_sampling *s, real x, int32_t size) {
     if (s->padding == REFLECTION) {
         x = s->align ? reflect(x, 0, 2 * (size - 1)) : reflect(x, -1, 2 * size - 1);
     }
     if (s->padding != ZEROS) {
-        x = x > 0 ? x : 0; // of a NaN, too
+        x = x > 0 ? x : 0; // also if x is NaN
         x = x < (real)(size - 1) ? x : (real)(size - 1);
     }
     return x;
 }
 
-// The element of plane `plane` at whole numbers y and x; 0 outside.
+// Returns the element of plane `plane` at whole numbers y and x; 0 outside.
 static real pixel(const pt_sampling *s, int32_t plane, real y, real x) {
     if (!(y >= 0 && y < (real)s->in.sizes[2] && x >= 0 && x < (real)s->in.sizes[3])) {
         return 0;
@@ -76,7 +76,8 @@ static real bilinear(const pt_sampling *s, int32_t plane, real y, real x) {
            pixel(s, plane, top + 1, left + 1) * (right * below);
 }
 
-// Weights of four neighbours, t behind the second: cubic convolution with a = -3/4.
+// Computes the weights of four neighbours for a position t after the second: cubic convolution with
+// a = -3/4.
 static void cubic_weights(real t, real weights[4]) {
     const real a = -0.75;
     for (int32_t i = 0; i < 4; i++) {
@@ -112,7 +113,7 @@ static real sample(const pt_sampling *s, int32_t plane, real y, real x) {
     }
 }
 
-// All channels of a pixel.
+// Samples all channels of an output pixel.
 static int sample_pixel(pt_context *c, const pt_sampling *s, int32_t n, int32_t row,
                         int32_t column) {
     const int32_t neighbours = s->mode == BICUBIC ? 16 : 4;

@@ -1,13 +1,13 @@
 #include "portable/half.h"
 
-// Bits of float32: its infinity, 2^16, 2^-14 (the least normal float16) and 2^-25 (the greatest
-// that becomes 0), without the sign.
+// Bits of float32 without the sign: infinity, 2^16, 2^-14 (the smallest normal float16), and 2^-25
+// (the largest that rounds to 0).
 #define INFINITY_BITS 0x7F800000u
 #define OVERFLOW_BITS 0x47800000u
 #define NORMAL_BITS 0x38800000u
 #define ZERO_BITS 0x33000000u
 
-// `bits` shifted right, rounded.
+// Returns `bits` shifted right, rounded to nearest, halves to even.
 static uint32_t shift_rounded(uint32_t bits, uint32_t shift) {
     return (bits + (1u << (shift - 1)) - 1 + (bits >> shift & 1)) >> shift;
 }

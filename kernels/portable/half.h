@@ -1,15 +1,16 @@
-// The 16 bit floating dtypes, float16 (PT_DTYPE_HALF) and bfloat16: to float32, which is exact, and
-// back, rounded to nearest, halves to even.
+// Conversion of the 16-bit floating dtypes, float16 (PT_DTYPE_HALF) and bfloat16: exact to float32,
+// and back rounded to nearest, halves to even.
 //
-// Integer operations only, so that every core gives the same bits. All NaNs become the quiet one
-// 0x7E00 (0x7FC0 of bfloat16) on the way back.
+// Integer operations only, so that every core returns the same bits. All NaNs become the quiet NaN
+// 0x7E00 of float16 or 0x7FC0 of bfloat16.
 #ifndef PT_PORTABLE_HALF_H
 #define PT_PORTABLE_HALF_H
 
 #include "portable/dtype_access.h"
 #include "portable/float_math.h"
 
-// The difference of the exponents of float32 and float16, at float32's bits of the exponent.
+// The difference of the exponent biases of float32 and float16, at the position of float32's
+// exponent.
 #define PT_HALF_EXPONENT (112u << 23)
 
 static inline float pt_half_to_float(uint16_t h) {
@@ -36,8 +37,8 @@ uint16_t pt_float_to_bfloat16(float v);
 
 enum { PT_HALF_BLOCK = 16 }; // elements on the stack in conversions to float32
 
-// n elements of an array of one of the two dtypes, `step` apart from element `first` on: to
-// contiguous floats, and back.
+// Converts n elements of an array of one of the two dtypes, from element `first` on, `step` apart:
+// to contiguous floats, and back.
 void pt_read_halves(float *to, const void *data, int32_t first, int32_t step, int32_t n,
                     uint8_t dtype);
 void pt_write_halves(void *data, int32_t first, int32_t step, const float *from, int32_t n,

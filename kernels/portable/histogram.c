@@ -1,11 +1,10 @@
-// histc and bincount: how many elements lie in each part of a range, and how often each number is.
+// histc: (self, bins, min, max, out): counts the elements in each of `bins` parts of the range from
+// min to max, which includes both ends. If min and max are equal, the range is from the smallest to
+// the largest element.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"
 #include "portable/dtype_access.h"
-
-// ---- histc: (self, bins, min, max, out): how many elements lie in each of `bins` parts of the
-// range from min to max, its ends included. If both are equal, the range is that of the elements.
 
 static int check_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
@@ -32,7 +31,7 @@ static int find_range(pt_context *c, const pt_tensor *self, double *low, double 
         for (int32_t i = 0; i < n; i++) {
             const double x = pt_load_double(self->data, i, self->dtype);
             PT_TRY(pt_count_elements(c, 1));
-            *low = x < *low || x != x ? x : *low; // a NaN stays
+            *low = x < *low || x != x ? x : *low; // keeps a NaN
             *high = x > *high ? x : *high;
         }
     }
@@ -49,7 +48,7 @@ static int find_range(pt_context *c, const pt_tensor *self, double *low, double 
     return PT_ERROR_OK;
 }
 
-// Not inlined: GCC 12 turns conditional conversions into instructions that its assembler refuses
+// Not inlined: GCC 12 turns conditional conversions into instructions that its assembler rejects
 // for Cortex-M55.
 #define APART static __attribute__((noinline))
 
@@ -59,7 +58,7 @@ APART float in_dtype(double x, uint8_t dtype) {
     return pt_load_float(&stored, 0, dtype);
 }
 
-// Returns the bin of an element in the range. As in PyTorch each step is rounded to the dtype.
+// Returns the bin of an element in the range. Rounds each step to the dtype, as PyTorch does.
 APART int32_t bin_of_float(double x, double low, double high, int32_t bins, uint8_t dtype) {
     const float beyond = in_dtype((float)x - (float)low, dtype);
     const float times = in_dtype(beyond * in_dtype(bins, dtype), dtype);

@@ -55,8 +55,8 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_embedding_out = PT_KERNEL(check_embedding, run_embedding);
 
 // ---- embedding_bag: (weight, indices, offsets, scale_grad_by_freq, mode, sparse,
-// per_sample_weights, include_last_offset, padding_idx, out0 .. out3). Of the outputs only the
-// first is written: the others are for gradients.
+// per_sample_weights, include_last_offset, padding_idx, out0 .. out3). Writes only the first
+// output: the others are for gradients.
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
@@ -137,8 +137,8 @@ static bool is_in_bag(const bag *b, int32_t i, int32_t column, int32_t *at) {
 }
 
 // Computes an element of the bag's output in `type`. A NaN is the maximum only as the first
-// element, as in PyTorch. The count is a floating number, too: GCC 12 converts integers under a
-// condition to instructions that its assembler refuses for Cortex-M55.
+// element, as in PyTorch. The count is a floating number, too: GCC 12 compiles conditional
+// conversions of integers to instructions that its assembler rejects for Cortex-M55.
 #define REDUCE_BAG(name, type, load)                                       \
     static type name(const bag *b, int32_t column) {                       \
         type result = 0, count = 0;                                        \

@@ -6,7 +6,7 @@
 #include "portable/copy.h"
 #include "portable/index_select.h"
 
-static uint32_t index_put_larger(uint32_t a, uint32_t b) {
+static uint32_t index_put_max(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
@@ -15,8 +15,8 @@ static int index_put_check_values(pt_context *c, const pt_tensor *self, const pt
                                   const pt_index_selection *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_selected_sizes(p, self, sizes);
-    uint32_t max = index_put_larger(
-        p->largest, index_put_larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
+    uint32_t max = index_put_max(
+        p->largest, index_put_max((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
     PT_TRY(pt_check_positions(c, pt_product(p->sizes, p->rank), max));
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {
@@ -66,8 +66,8 @@ static int add_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_ten
 }
 
 // Writes the values of position `at` of the broadcast indices.
-static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
-                      const pt_tensor *values, const pt_index_selection *p, int32_t at) {
+static int put_selected(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                        const pt_tensor *values, const pt_index_selection *p, int32_t at) {
     pt_walk w;
     int32_t strides[2 * PT_MAX_RANK];
     int32_t *to = w.strides[2]; // of an operand that the walk does not have
@@ -91,8 +91,8 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
 }
 
 // Checks the indices before the first write.
-static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
-                    pt_index_selection *p) {
+static int read_put_selection(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                              pt_index_selection *p) {
     pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     PT_TRY(pt_find_selection(c, self, args[INDEX_PUT_INDICES], self, p));
     return !p->has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, p);
@@ -110,7 +110,7 @@ static int index_put(pt_context *c, const pt_ref *args, const pt_tensor *self,
     int32_t n = (int32_t)pt_product(p->sizes, p->rank);
     for (int32_t at = 0; at < n; at++) {
         PT_TRY(pt_count_work(c, POSITION));
-        PT_TRY(put_picked(c, args, self, &values, p, at));
+        PT_TRY(put_selected(c, args, self, &values, p, at));
     }
     return PT_ERROR_OK;
 }
@@ -123,7 +123,7 @@ static int index_put_in_place_check(pt_context *c, const pt_ref *args) {
 static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
     pt_index_selection p;
-    PT_TRY(find_put(c, args, &self, &p));
+    PT_TRY(read_put_selection(c, args, &self, &p));
     return index_put(c, args, &self, &p);
 }
 
@@ -141,7 +141,7 @@ static int index_put_run(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
     pt_index_selection p;
-    PT_TRY(find_put(c, args, &out, &p));
+    PT_TRY(read_put_selection(c, args, &out, &p));
     PT_TRY(pt_copy_broadcast(c, &out, &self));
     return index_put(c, args, &out, &p);
 }

@@ -116,7 +116,8 @@ static int run_select(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_masked_select_out = PT_KERNEL(check_select, run_select);
 
-// ---- masked_scatter: (self, mask, source, out); where the mask is true, the next of source
+// ---- masked_scatter: (self, mask, source, out): replaces each element where the mask is true by
+// the next one of source
 
 static int masked_check_scatter(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[MASKED_SCATTER_SELF]);
@@ -167,7 +168,7 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_masked_scatter_out = PT_KERNEL(masked_check_scatter, run_masked_scatter);
 
-// ---- nonzero: (self, out); the positions of the elements that are not 0, a row each
+// ---- nonzero: (self, out): a row with the position of each element that is not 0
 
 static int check_found(pt_context *c, const pt_tensor *self, pt_ref out_arg) {
     const pt_tensor out = pt_get_tensor(c, out_arg);
@@ -232,7 +233,8 @@ static int run_nonzero(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_nonzero_out = PT_KERNEL(check_nonzero, run_nonzero);
 
-// ---- nonzero_static: (self, size, fill_value, out); `size` of them, then rows of fill_value
+// ---- nonzero_static: (self, size, fill_value, out): `size` rows of nonzero; fill_value in missing
+// rows
 
 static int check_nonzero_static(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[NONZERO_STATIC_SELF]);
@@ -255,7 +257,7 @@ static int run_nonzero_static(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_nonzero_static_out = PT_KERNEL(check_nonzero_static, run_nonzero_static);
 
-// ---- repeat_interleave: (repeats, output_size, out); each position as often as repeats says
+// ---- repeat_interleave: (repeats, output_size, out): each index i, repeats[i] times
 
 static int check_repeats(pt_context *c, const pt_ref *args) {
     pt_tensor repeats = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_REPEATS]);

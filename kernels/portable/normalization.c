@@ -206,7 +206,8 @@ static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, floa
     return m;
 }
 
-// The same for float64. If the moments are arguments, `r` contains them.
+// Computes the moments in float64, and writes them. If the moments are arguments, `r` contains
+// them.
 
 static pt_double_rows double_rows(const slice *s, const pt_tensor *out, const pt_tensor *in,
                                   int32_t at, const pt_tensor *weight, const pt_tensor *bias,
@@ -327,8 +328,7 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_no_training_out =
     PT_KERNEL(check_batch_norm, run_batch_norm);
 
-// _native_batch_norm_legit has one more argument behind the variance, training, which must be
-// false.
+// _native_batch_norm_legit has another argument after the variance: training, which must be false.
 
 static int legit_arguments(pt_context *c, const pt_ref *args, pt_ref *others) {
     for (uint32_t i = IN; i <= SAVE_INVSTD; i++) {
@@ -355,7 +355,7 @@ static int run_batch_norm_legit(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_out =
     PT_KERNEL(check_batch_norm_legit, run_batch_norm_legit);
 
-// The same with the mean and variance of the input itself.
+// Batch norm with the mean and variance of the input itself.
 
 enum {
     OWN_IN = NATIVE_BATCH_NORM_LEGIT_NO_STATS_INPUT,

@@ -25,7 +25,7 @@ PT_MUST_USE int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims
 PT_MUST_USE int pt_read_max_pooling(pt_context *c, const pt_ref *args, uint32_t dims,
                                     pt_pooling *p);
 
-// Refuses an input without `dims` spatial dims behind channels and an optional batch.
+// Rejects an input without `dims` spatial dims behind channels and an optional batch.
 PT_MUST_USE int pt_check_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, uint32_t dtypes);
 // Expects an output with the input's sizes and these spatial sizes.
 PT_MUST_USE int pt_expect_pooled(pt_context *c, const pt_tensor *in, uint32_t dims,
@@ -36,7 +36,7 @@ PT_MUST_USE int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t di
 PT_MUST_USE int pt_check_average(pt_context *c, const pt_ref *args, uint32_t dims);
 PT_MUST_USE int pt_check_max(pt_context *c, const pt_ref *args, uint32_t dims);
 PT_MUST_USE int pt_check_adaptive(pt_context *c, const pt_ref *args, uint32_t dims);
-// Refuses indices that are not int64.
+// Rejects indices that are not int64.
 PT_MUST_USE int pt_check_index_output(pt_context *c, pt_ref indices);
 
 // Returns the span of window `o` along dim `d` of an input of `size`.

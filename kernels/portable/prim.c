@@ -1,7 +1,7 @@
-// Operators on numbers: executorch_prim:: arithmetic and comparisons, and queries of tensors' sizes
-// and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
-// overflow, a float beyond the integers), the error is InvalidArgument; numbers of the wrong type
-// are InvalidType.
+// Operators on numbers: arithmetic and comparisons of executorch_prim::, and queries of a tensor's
+// sizes and values. ExecuTorch ends the process for a division by 0, and computes nonsense for an
+// overflow or a float beyond the integers; these kernels return InvalidArgument. Numbers of the
+// wrong type are InvalidType.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -70,7 +70,7 @@ static int read_pair(pt_context *c, const pt_ref *args, pair *p) {
     return PT_ERROR_OK;
 }
 
-// The same without bools.
+// Reads a pair as read_pair does, but rejects bools.
 static int read_numbers(pt_context *c, const pt_ref *args, pair *p) {
     PT_TRY(read_pair(c, args, p));
     return p->type == PT_TYPE_BOOL ? wrong_type(c) : PT_ERROR_OK;
@@ -113,7 +113,7 @@ static int prim_divide(pt_context *c, const pair *p, bool down, pt_ref out) {
     return set_int_unless(c, overflows, out, pt_divide_int(p->a, p->b) - down);
 }
 
-// By 0: infinity with the sign of the dividend, also of 0 and NaN.
+// A division by 0 results in infinity with the sign bit of the dividend, even if that is 0 or NaN.
 static double floor_divide(double x, double y) {
     if (y == 0) {
         double infinity = __builtin_inf();
@@ -141,7 +141,7 @@ static int run_floordiv_int(pt_context *c, const pt_ref *args) {
     return prim_divide(c, &p, false, args[OUT]);
 }
 
-// With the sign of the dividend, as in ExecuTorch.
+// The result has the sign of the dividend, as in ExecuTorch.
 static int run_mod(pt_context *c, const pt_ref *args) {
     pair p;
     PT_TRY(read_ints(c, args, &p));
@@ -198,7 +198,7 @@ COMPARISON(lt, <)
 COMPARISON(ge, >=)
 COMPARISON(le, <=)
 
-// ---- of one number
+// ---- operators on one number
 
 static int run_neg(pt_context *c, const pt_ref *args) {
     pt_scalar s = pt_get_scalar(c, args[A]);
@@ -213,7 +213,7 @@ static int run_neg(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// Converts a double without fraction to an int.
+// Sets `out` to a double without fraction, converted to an int.
 static int set_whole(pt_context *c, pt_ref out, double value) {
     bool fits = value >= -0x1p63 && value < 0x1p63;
     return set_int_unless(c, !fits, out, fits ? (int64_t)value : 0);
@@ -276,7 +276,7 @@ const pt_kernel pt_executorch_prim_sym_float_Scalar = PT_KERNEL(prim_accept, run
 const pt_kernel pt_executorch_prim_sym_not_Scalar = PT_KERNEL(prim_accept, run_sym_not);
 const pt_kernel pt_executorch_prim_sym_ite_Scalar = PT_KERNEL(prim_accept, run_sym_ite);
 
-// ---- of a tensor
+// ---- queries of a tensor
 
 static int run_sym_size(pt_context *c, const pt_ref *args) {
     pt_tensor t = pt_get_tensor(c, args[SYM_SIZE_INT_SELF]);

@@ -4,7 +4,7 @@
 #include "portable/arguments.h"
 #include <string.h>
 
-// The data is shared since load; the run sets the view's sizes. (self, size, out)
+// et_view: (self, size, out). The view shares the data since load; the run sets the view's sizes.
 static int et_view_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[ET_VIEW_SELF]);
     int32_t sizes[PT_MAX_RANK];
@@ -21,7 +21,7 @@ static int et_view_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_executorch_prim_et_view_default = PT_KERNEL(et_view_check, et_view_run);
 
-// A slice has the dims of the whole but the first, in the same order.
+// True if `slice` has the dims of `whole` except the first, in the same order.
 static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
     bool is_slice = whole->rank == slice->rank + 1u && whole->dim_order[0] == 0;
     for (uint32_t i = 0; is_slice && i < slice->rank; i++) {
@@ -30,8 +30,8 @@ static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
     return is_slice;
 }
 
-// copy_to[index] = copy_from. A dynamic copy_to has the slices that a loop from index 0 on has made
-// so far. (copy_to, copy_from, index)
+// et_copy_index: copy_to[index] = copy_from, (copy_to, copy_from, index). A dynamic copy_to has as
+// many slices as a loop from index 0 on has written.
 static int et_copy_index_check(pt_context *c, const pt_ref *args) {
     pt_tensor to = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_TO]);
     pt_tensor from = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_FROM]);

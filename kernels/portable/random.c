@@ -74,7 +74,7 @@ const pt_kernel pt_aten_randn_like_out = PT_KERNEL(check_like, run_randn_like);
 // ---- integers
 
 // True if the dtype represents v; floating dtypes may round it, but not to infinity.
-static bool holds(uint8_t dtype, int64_t v) {
+static bool represents(uint8_t dtype, int64_t v) {
     uint64_t element;
     pt_store_int(&element, 0, dtype, v);
     return pt_is_floating(dtype) ? pt_load_double(&element, 0, dtype) < __builtin_inf() &&
@@ -83,7 +83,7 @@ static bool holds(uint8_t dtype, int64_t v) {
 }
 
 // Draws from 0 to below `range`, uniformly to within one part in 2^32.
-static uint32_t below(pt_context *c, uint64_t range) {
+static uint32_t draw_below(pt_context *c, uint64_t range) {
     return (uint32_t)(pt_random(c) * range >> 32);
 }
 
@@ -95,7 +95,7 @@ static int check_integers(pt_context *c, const pt_ref *args, int64_t low, pt_ref
     if (!pt_dtype_in(dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
-    if (low >= high || !holds(dtype, low) || !holds(dtype, high - 1)) {
+    if (low >= high || !represents(dtype, low) || !represents(dtype, high - 1)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "low is not below high, or the output's dtype does not hold them");
     }
@@ -112,7 +112,7 @@ static int draw_integers(pt_context *c, const pt_ref *args, int64_t low, pt_ref 
     const int32_t n = pt_numel(&out);
     for (int32_t i = 0; i < n; i++) {
         PT_TRY(pt_count_elements(c, 1));
-        pt_store_int(out.data, i, out.dtype, low + (int64_t)below(c, range));
+        pt_store_int(out.data, i, out.dtype, low + (int64_t)draw_below(c, range));
     }
     return PT_ERROR_OK;
 }
@@ -144,7 +144,7 @@ static int check_permutation(pt_context *c, const pt_ref *args) {
     if (!pt_dtype_in(dtype, PT_DTYPES_INTEGER)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "random permutations are integers");
     }
-    if (n < 0 || n > INT32_MAX || (n > 0 && !holds(dtype, n - 1))) {
+    if (n < 0 || n > INT32_MAX || (n > 0 && !represents(dtype, n - 1))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "n is below 0, or the output's dtype does not hold n - 1");
     }
@@ -156,7 +156,7 @@ static int check_permutation(pt_context *c, const pt_ref *args) {
 static int run_permutation(pt_context *c, const pt_ref *args) {
     const pt_tensor out = pt_get_tensor(c, args[RANDPERM_OUT]);
     for (int32_t i = 0; i < out.sizes[0]; i++) {
-        const int32_t other = (int32_t)below(c, (uint64_t)i + 1);
+        const int32_t other = (int32_t)draw_below(c, (uint64_t)i + 1);
         PT_TRY(pt_count_elements(c, 1));
         if (other != i) {
             pt_convert_element(out.data, i, out.dtype, out.data, other, out.dtype);

@@ -5,8 +5,8 @@
 #include "portable/half.h"
 #include "portable/reduction.h"
 
-// ---- sum, mean, var: in float32 where input and output are, or float16 or bfloat16; else, and
-// prod always, in double for a floating output, in int64 for others
+// ---- sum, mean, var: in float32 for inputs and outputs of float32, float16 or bfloat16.
+// Otherwise, and for prod, in double for a floating output, in int64 for any other output.
 
 enum { SUM_BLOCK = 128 }; // elements of a partial sum, which bounds the rounding error of long sums
 
@@ -28,7 +28,7 @@ static float sum_block(float sum, const float *value, int32_t n, int32_t step) {
     return sum;
 }
 
-// The same for float16 or bfloat16, from element `at` on.
+// Adds n values of float16 or bfloat16, from element `at` on, to `sum`.
 static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
     float part[32], sum = 0;
     const int32_t max = sizeof part / sizeof part[0];
@@ -233,7 +233,7 @@ static int reduce_sum_check_dtypes(pt_context *c, const pt_tensor *in, pt_ref ou
     return PT_ERROR_OK;
 }
 
-// (self, dim, keepdim, dtype, out)
+// Checks (self, dim, keepdim, dtype, out).
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_SELF]);
     uint32_t dims;
@@ -279,7 +279,7 @@ static int mean_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_sum_IntList_out = PT_KERNEL(sum_check, sum_run);
 const pt_kernel pt_aten_mean_out = PT_KERNEL(mean_check, mean_run);
 
-// (self, dtype, out): over all dims
+// (self, dtype, out): over all dims.
 static int mean_all_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MEAN_DTYPE_SELF]);
     PT_TRY(reduce_sum_check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE],

@@ -31,7 +31,7 @@ static int check_repeat(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[REPEAT_OUT], rank, sizes);
 }
 
-static void rearrange_add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_stride) {
+static void repeat_add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_stride) {
     if (size > 1) {
         w->sizes[w->rank] = size;
         w->strides[0][w->rank] = to_stride;
@@ -55,8 +55,8 @@ static int run_repeat(pt_context *c, const pt_ref *args) {
     uint32_t added = (uint32_t)(out.rank - self.rank);
     for (uint32_t d = 0; d < out.rank; d++) {
         int32_t size = d < added ? 1 : self.sizes[d - added];
-        rearrange_add_dim(&w, out.sizes[d] / size, to[d] * size, 0);
-        rearrange_add_dim(&w, size, to[d], d < added ? 0 : from[d - added]);
+        repeat_add_dim(&w, out.sizes[d] / size, to[d] * size, 0);
+        repeat_add_dim(&w, size, to[d], d < added ? 0 : from[d - added]);
     }
     return pt_copy_run(c, &w, &out, &self);
 }
@@ -161,7 +161,7 @@ const pt_kernel pt_aten_flip_out = PT_KERNEL(check_flip, run_flip);
 
 // ---- tril: (self, diagonal, out)
 
-static int rearrange_check_tril(pt_context *c, const pt_ref *args) {
+static int check_tril_copy(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[TRIL_SELF]);
     pt_tensor out = pt_get_tensor(c, args[TRIL_OUT]);
     if (self.rank < 2) {
@@ -174,7 +174,7 @@ static int rearrange_check_tril(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[TRIL_OUT], self.rank, self.sizes);
 }
 
-static int rearrange_run_tril(pt_context *c, const pt_ref *args) {
+static int run_tril_copy(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[TRIL_SELF]);
     pt_tensor out = pt_get_tensor(c, args[TRIL_OUT]);
     int64_t diagonal = pt_get_int(c, args[TRIL_DIAGONAL]);
@@ -197,7 +197,7 @@ static int rearrange_run_tril(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_tril_out = PT_KERNEL(rearrange_check_tril, rearrange_run_tril);
+const pt_kernel pt_aten_tril_out = PT_KERNEL(check_tril_copy, run_tril_copy);
 
 // ---- as_strided_copy: (self, size, stride, storage_offset, out)
 

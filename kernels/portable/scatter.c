@@ -1,6 +1,6 @@
-// scatter, scatter_add and scatter_reduce: a copy of self with elements written to the positions of
-// a tensor of indices along a dim. All indices are checked before the first write; if several
-// elements of scatter have the same position, the last one stays.
+// scatter, scatter_add and scatter_reduce: write elements to the positions that a tensor of indices
+// selects along a dim, in a copy of self. All indices are checked before the first write. If
+// scatter writes several elements to one position, the last one stays.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -123,7 +123,7 @@ static void scatter_multiply(const pt_tensor *to, int32_t i, const pt_tensor *fr
     }
 }
 
-// Returns the maximum, or the minimum; NaN before any number.
+// Stores the maximum, or the minimum; a NaN counts as the extremum.
 static inline __attribute__((always_inline)) void
 reduce_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool min) {
     bool takes;
@@ -232,7 +232,7 @@ static int run_reduce(pt_context *c, const pt_ref *args) {
     pt_tensor neutral = {.data = &element, .dtype = result.dtype};
     const pt_scalar number = {.type = PT_TYPE_INT, .as.i = by == BY_PROD};
     pt_fill(&element, 1, neutral.dtype, number);
-    if (!include_self) { // an extremum may start with any element
+    if (!include_self) { // the first element replaces the initial value of a maximum or minimum
         PT_TRY(scatter(c, &result, &index, by < BY_MAX ? &neutral : &source, dim, pt_copy_element));
     }
     combine *const one = by == BY_PROD  ? scatter_multiply

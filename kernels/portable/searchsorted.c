@@ -151,7 +151,7 @@ static int searchsorted_search(pt_context *c, pt_ref sequence, pt_ref values, pt
     pt_walk_start(&w);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            PT_TRY(pt_count_elements(c, 32)); // one for each comparison
+            PT_TRY(pt_count_elements(c, 32)); // one step for each comparison
             const int32_t position =
                 find_position(&sorted, w.offset[2] + i * w.strides[2][0], step, n, &self,
                               w.offset[1] + i * w.strides[1][0], right);

@@ -105,9 +105,10 @@ static int masked_fill_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_masked_fill_Scalar_out = PT_KERNEL(masked_fill_check, masked_fill_run);
 
-// ---- clamp by tensors: the upper bound has precedence; NaN if any of the three is
+// ---- clamp by tensors: the upper bound has precedence; the result is NaN if one of the three
+// operands is NaN
 
-// n: self, min, max
+// The numbers are self, min, max.
 static pt_number select_clamp(const pt_number n[3], uint8_t compute) {
     pt_number y = n[0];
     if (!pt_is_floating(compute)) {

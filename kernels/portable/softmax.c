@@ -36,7 +36,8 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 
 // ---- softmax
 
-// Variant of a run with few float32 elements in one dim order: 1 + the position of the dim in it.
+// The variant of a run on few float32 elements with equal dim orders: 1 + the position of the dim
+// in that order.
 enum { MAX_POSITIONS = 14 };
 
 // Returns the bytes of a float32 lane for float16 and bfloat16.
@@ -147,7 +148,7 @@ static int log_softmax_lanes(const lanes *l) {
     return PT_ERROR_OK;
 }
 
-// The same in float64.
+// Computes a lane in float64.
 static int softmax_double(pt_context *c, bool logarithm, double *out, int32_t out_step,
                           const double *in, int32_t in_step, int32_t size) {
     double max = *in, sum = 0;
@@ -209,7 +210,7 @@ static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *
     return w.error;
 }
 
-// Runs on few elements in one dim order, in which the dim has this position.
+// Computes few elements in one dim order, in which the dim has this position.
 static int run_small(pt_context *c, const pt_ref *args, int (*run)(const lanes *),
                      uint32_t position) {
     const pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
@@ -278,7 +279,7 @@ const pt_kernel pt_aten__log_softmax_out = PT_KERNEL(softmax_check, log_softmax_
 typedef int cumulate_function(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                               int32_t j, int32_t size, const int32_t steps[2]);
 
-// The result of integers and bools is int64 unless dtype is given; that of floats is a float.
+// Integers and bools result in int64 unless dtype is set; floats result in a float.
 static int softmax_check_cumulated(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);
@@ -382,7 +383,7 @@ static int check_logcumsumexp(pt_context *c, const pt_ref *args) {
     return softmax_check_lanes(c, &in, args[LOGCUMSUMEXP_DIM], args[LOGCUMSUMEXP_OUT]);
 }
 
-// Return exp(x), x <= 0, and log(x), in the precision of the dtype.
+// Return exp(x) for x <= 0, and log(x), with the precision of the dtype.
 static double exponential(double x, uint8_t dtype) {
     return dtype == PT_DTYPE_DOUBLE ? pt_float64->exp(x) : (double)pt_expf((float)x);
 }
@@ -391,14 +392,14 @@ static double logarithm_of(double x, uint8_t dtype) {
     return dtype == PT_DTYPE_DOUBLE ? pt_float64->log(x) : (double)pt_logf((float)x);
 }
 
-// The sum is divided by the exponential of the maximum so far.
+// Keeps the sum divided by the exponential of the maximum so far.
 static int logcumsumexp_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                              int32_t j, int32_t size, const int32_t steps[2]) {
     double sum = 0, greatest = -__builtin_inf();
     for (; size > 0; size--, i += steps[0], j += steps[1]) {
         PT_TRY(pt_count_elements(c, 1));
         const double x = pt_load_double(in->data, j, in->dtype);
-        if (x == greatest) { // also where both are infinite
+        if (x == greatest) { // also if both are infinite
             sum += 1;
         } else if (x > greatest) {
             sum = sum * exponential(greatest - x, in->dtype) + 1;

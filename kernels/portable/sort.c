@@ -1,8 +1,8 @@
 // Operators that sort along a dim: topk, sort, kthvalue, median, mode, unique; and cummax, cummin.
-// The order of equal elements is kept, except in topk; NaN is greater than all numbers.
+// The order of equal elements is kept, except by topk; NaN is greater than all numbers.
 //
-// A heap of indices contains the first k of n elements in the order, the last of them on top: n log
-// k comparisons, and memory only for the indices.
+// A heap contains the indices of the first k of n elements in the order, with the last of them on
+// top. It takes n log k comparisons, and memory only for the indices.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/compare.h"
@@ -14,7 +14,7 @@ enum {
     DESCENDING = 1, // from maximum to minimum
     TIES = 2,       // equal elements have no order, as in topk
     UNORDERED = 4,  // topk may return its elements in any order
-    STILL_NANS = 8, // NaNs have no order, from the minimum on
+    STILL_NANS = 8, // NaNs are unordered, as in PyTorch's mode; for ascending order
 };
 
 // `size` elements of `data` from `first` on, `step` apart.
@@ -39,7 +39,7 @@ static void set(const heap *h, int32_t i, int32_t index) {
     h->indices[i * h->step] = index;
 }
 
-// True if the element at offset a is greater than the element at b.
+// Returns true if the element at offset a is greater than the element at b.
 static bool is_greater(const lane *l, int32_t a, int32_t b) {
     return pt_beats(l->data, a, b, l->dtype, false) && !pt_beats(l->data, b, a, l->dtype, false);
 }
@@ -104,7 +104,7 @@ static int keep_first(pt_context *c, heap *h, const lane *l, int32_t k) {
     return PT_ERROR_OK;
 }
 
-// Sorts the indices of a heap, which is no heap afterwards.
+// Sorts the indices of a heap, which is not a heap afterwards.
 static int order_heap(pt_context *c, heap *h, const lane *l) {
     while (h->size > 1) {
         int32_t last = get(h, --h->size);
@@ -123,14 +123,14 @@ int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order)
 
 // ---- topk, sort
 
-// topk returns the same equal elements as ExecuTorch and PyTorch, in the same order, which follows
-// from these steps. Few elements of many are collected in a heap; else quickselect moves the first
-// k to the front, and quicksort sorts all but the last of them, which is in its position. Both
-// partition a range by the median of three, and use a heap when a range is partitioned for the
-// `max_parts`th time.
+// topk returns the same equal elements as ExecuTorch and PyTorch, in the same order, since it takes
+// the same steps. A heap collects few of many elements. Otherwise quickselect moves the first k
+// elements to the front, and quicksort sorts them except the last, which is already in its
+// position. Both partition a range by the median of three elements, and use a heap for a range that
+// `max_partitions` partitions have not finished.
 enum { MANY = 64, MIN_SELECTED = 4, MIN_PARTED = 17 };
 
-static int32_t max_parts(int32_t n) {
+static int32_t max_partitions(int32_t n) {
     int32_t parts = 0;
     for (; n > 1; n /= 2) {
         parts += 2;
@@ -148,10 +148,10 @@ static bool in_order(const heap *h, const lane *l, int32_t i, int32_t j) {
     return precedes(l, get(h, i), get(h, j));
 }
 
-// Partitions elements [first, last), at least 4: no element before *cut comes behind an element
-// from *cut on.
-static int part(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last,
-                int32_t *cut) {
+// Partitions elements [first, last), at least 4, at *cut: no element before *cut follows, in the
+// order, an element from *cut on.
+static int partition(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last,
+                     int32_t *cut) {
     int32_t i = first + 1, j = first + (last - first) / 2;
     const bool ordered = in_order(h, l, i, j);
     const int32_t low = ordered ? i : j, high = ordered ? j : i;
@@ -178,7 +178,8 @@ static int part(pt_context *c, const heap *h, const lane *l, int32_t first, int3
 static int insert_range(pt_context *c, const heap *h, const lane *l, int32_t first, int32_t last) {
     for (int32_t i = first + 1; i < last; i++) {
         const int32_t index = get(h, i);
-        const bool is_first = precedes(l, index, get(h, first)); // also of mode's NaNs
+        // also for the unordered NaNs of mode
+        const bool is_first = precedes(l, index, get(h, first));
         int32_t to = i;
         for (; to > first && (is_first || precedes(l, index, get(h, to - 1))); to--) {
             PT_TRY(pt_count_elements(c, 1));
@@ -193,10 +194,10 @@ static heap range(const heap *h, int32_t first, int32_t last) {
     return (heap){h->indices + first * h->step, h->step, last - first};
 }
 
-// Moves the first k elements of the order to the front, the last of them behind the others.
+// Moves the first k elements of the order to the front, with the last of them at position k - 1.
 static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) {
     int32_t first = 0, last = h->size, cut;
-    for (int32_t parts = max_parts(last); last - first >= MIN_SELECTED; parts--) {
+    for (int32_t parts = max_partitions(last); last - first >= MIN_SELECTED; parts--) {
         if (parts == 0) {
             const heap kept = range(h, first, k);
             PT_TRY(make_heap(c, &kept, l));
@@ -206,7 +207,7 @@ static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) 
             swap(h, first, k - 1);
             return PT_ERROR_OK;
         }
-        PT_TRY(part(c, h, l, first, last, &cut));
+        PT_TRY(partition(c, h, l, first, last, &cut));
         first = cut < k ? cut : first;
         last = cut < k ? last : cut;
     }
@@ -216,11 +217,11 @@ static int select_first(pt_context *c, const heap *h, const lane *l, int32_t k) 
 // Sorts the first n elements of the order. `left` contains the ranges to sort; it has an entry for
 // each element, and at most 2 for each partition of 17 or more elements.
 static int order_first(pt_context *c, const heap *h, const lane *l, int32_t n, const heap *left) {
-    int32_t first = 0, last = n, parts = max_parts(n), end = 0;
+    int32_t first = 0, last = n, parts = max_partitions(n), end = 0;
     while (first < n) {
         if (last - first >= MIN_PARTED && parts > 0) {
             int32_t cut;
-            PT_TRY(part(c, h, l, first, last, &cut));
+            PT_TRY(partition(c, h, l, first, last, &cut));
             parts--;
             set(left, end++, parts);
             set(left, end++, last);
@@ -432,8 +433,8 @@ static int run_sort_stable(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_sort_values = PT_KERNEL(check_sort, run_sort);
 const pt_kernel pt_aten_sort_values_stable = PT_KERNEL(check_sort_stable, run_sort_stable);
 
-// ---- cummax, cummin: the greatest and the least so far; of equal ones the last, but a NaN before
-// all
+// ---- cummax, cummin: the maximum or minimum so far, and its index: the last of equal ones, but
+// the first NaN
 
 static int sort_cumulate_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values,
                               int32_t to, int32_t to_step, int32_t k) {
@@ -469,7 +470,7 @@ static int run_cummin(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_cummax_out = PT_KERNEL(sort_check_cumulated, run_cummax);
 const pt_kernel pt_aten_cummin_out = PT_KERNEL(sort_check_cumulated, run_cummin);
 
-// ---- kthvalue, median: the last of the first k, from 1 on
+// ---- kthvalue, median: element k of the order, counted from 1
 
 // A reduction to the kth element of its rows, with the scratch of a heap.
 typedef struct kth {
@@ -602,9 +603,10 @@ static int run_median(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);
 
-// ---- mode: (self, dim, keepdim, values, indices), the least of the most frequent elements; of
-// equal ones the last, as of PyTorch's up to 16. So many may have NaNs as PyTorch's, which stand
-// where they are put and part what is on their sides; of more, a NaN is greater than all.
+// ---- mode: (self, dim, keepdim, values, indices): the smallest of the most frequent elements, and
+// the last index of it, as PyTorch returns for up to 16 elements. For so few, NaNs are unordered as
+// in PyTorch: a NaN stays in its place, and separates the elements on its sides. For more, a NaN is
+// greater than all numbers.
 
 bool pt_are_equal(const pt_tensor *t, int32_t i, int32_t j) {
     return pt_is_floating(t->dtype)
@@ -698,8 +700,8 @@ static int check_unique(pt_context *c, const pt_ref *args) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the inverse has another dim order");
 }
 
-// Sorts the indices of n elements, times two, plus one if the element differs from the element
-// before; *groups becomes the number of different elements.
+// Sorts the indices of n elements. Each entry becomes 2 * index, plus 1 if the element differs from
+// the one before; *groups becomes the number of different elements.
 static int group(pt_context *c, const pt_tensor *self, int64_t *order, int32_t n, int32_t *groups) {
     PT_TRY(pt_order(c, self, false, order));
     *groups = 0;

@@ -30,8 +30,8 @@ static int strided_run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt
     return PT_ERROR_OK;
 }
 
-// ---- unfold_copy: (self, dimension, size, step, out); the windows along a dim, their elements as
-// a new last dim
+// ---- unfold_copy: (self, dimension, size, step, out): windows along a dim, whose elements are a
+// new last dim
 
 static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
     int64_t size = pt_get_int(c, args[UNFOLD_COPY_SIZE]);
@@ -74,7 +74,7 @@ static int run_unfold(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_unfold_copy_out = PT_KERNEL(check_unfold, run_unfold);
 
-// ---- diagonal_copy: (self, offset, dim1, dim2, out); the diagonal of two dims as a new last dim
+// ---- diagonal_copy: (self, offset, dim1, dim2, out): the diagonal of two dims as a new last dim
 
 static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
     uint32_t row, column;

@@ -1,5 +1,5 @@
-// tril_indices and triu_indices: (row, col, offset, out). Rows, then columns of the elements of a
-// triangle of a matrix, row by row.
+// tril_indices and triu_indices: (row, col, offset, out): the row indices, then the column indices,
+// of the elements of a triangle of a matrix, row by row.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"

@@ -1,7 +1,7 @@
 // Functions of one operand without parameters, and rounding to decimals.
 #include "portable/elementwise.h"
 
-// ---- of floating numbers: integers are taken as float32
+// ---- functions of floating numbers; integers are converted to float32
 
 #define FLOATING(name, float32, float64)                                                     \
     PT_UNARY_F32(name, float32)                                                              \
@@ -39,7 +39,7 @@ static const pt_unary reciprocal_op = {
     NULL, reciprocal_f32, reciprocal_f64, NULL, PT_RULE_FLOATING, false, false};
 PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
 
-// ---- of all numbers; the expressions of integers wrap
+// ---- functions of all numbers; integers wrap
 
 #define SAME(name, float32, float64, integer, rule)                              \
     PT_UNARY_F32(name, float32)                                                  \
@@ -56,15 +56,15 @@ SAME(abs, __builtin_fabsf(x), __builtin_fabs(x), x < 0 ? NEGATIVE_INTEGER : x, P
 SAME(neg, -x, -x, NEGATIVE_INTEGER, PT_RULE_NUMBER)
 SAME(sign, SIGN, SIGN, SIGN, PT_RULE_SAME)
 
-// ---- rounding; integers stay as they are
+// ---- rounding; integers are unchanged
 
 SAME(floor, pt_floorf(x), pt_floor(x), x, PT_RULE_SAME)
 SAME(ceil, pt_ceilf(x), pt_ceil(x), x, PT_RULE_SAME)
 SAME(trunc, pt_truncf(x), pt_trunc(x), x, PT_RULE_SAME)
 SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)
 
-// Rounds to p[0] decimals, or for negative p[0] to a power of ten, by a rounded product and
-// quotient, as in PyTorch.
+// Rounds to p[0] decimals, or to a power of ten if p[0] is negative: by a rounded product and
+// quotient, as PyTorch does.
 static double power_of_ten(double exponent) {
     enum { INFINITE = 309 };
     const double size = exponent < 0 ? -exponent : exponent;

@@ -51,8 +51,8 @@ static int check_upsample(pt_context *c, const pt_tensor *in, pt_ref sizes, pt_r
     return pt_expect_sizes(c, out_arg, 4, expected);
 }
 
-// Returns the input pixels for an output pixel, by the factor even if the sizes are equal, as in
-// ExecuTorch.
+// Returns the number of input pixels for each output pixel. As in ExecuTorch, a scale factor
+// applies even if the sizes are equal.
 static float upsample_scale_of(const resizing *r, uint32_t d, int32_t in) {
     double factor = r->factors[d] > 0 ? r->factors[d] : (double)r->out[d] / in;
     return (float)(1.0 / factor);
@@ -129,7 +129,7 @@ static int check_bilinear(pt_context *c, const pt_ref *args) {
                           args[UPSAMPLE_BILINEAR2D_VEC_OUT]);
 }
 
-// The two input pixels around an output pixel, and the weight of the second.
+// The two input pixels nearest to an output pixel, and the weight of the second.
 typedef struct between {
     int32_t first, second;
     float weight;

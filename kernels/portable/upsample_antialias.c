@@ -1,7 +1,7 @@
-// _upsample_bilinear2d_aa over the last two dims of (N, C, H, W), in any dim order: bilinear, but
-// where it shrinks, an output pixel is a mean of all input pixels around it, weighted by a triangle
-// that reaches as far as the next output pixels. Weights are computed in float32; those of uint8
-// images are fixed-point fractions, see below.
+// _upsample_bilinear2d_aa over the last two dims of (N, C, H, W), in any dim order. To enlarge, it
+// is bilinear. To shrink, it computes an output pixel as the mean of the input pixels around it,
+// weighted by a triangle that extends to the adjacent output pixels. Weights are float32; for uint8
+// they are fixed-point fractions, see below.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -13,7 +13,8 @@ typedef struct ratio {
     int32_t in, out;
 } ratio;
 
-// The same along spatial dim d, where a factor may be given; *r becomes the fraction.
+// Returns the input pixels for each output pixel along spatial dim d, by the scale factor if it is
+// not None; *r becomes the fraction.
 static float antialias_scale_of(const pt_context *c, const pt_ref *args, uint32_t d, int32_t in,
                                 int32_t out, ratio *r) {
     const pt_ref factor = args[UPSAMPLE_BILINEAR2D_AA_SCALES_H + d];
@@ -29,7 +30,7 @@ static float antialias_scale_of(const pt_context *c, const pt_ref *args, uint32_
     return (float)((double)r->in / r->out);
 }
 
-// Bytes of the weights of both axes, and of a column of uint8.
+// Returns the bytes of the weights of both axes, and of a column of uint8.
 static uint32_t antialias_scratch(const pt_tensor *in) {
     const uint32_t height = (uint32_t)in->sizes[2], width = (uint32_t)in->sizes[3];
     return (height + width) * (uint32_t)sizeof(float) + (in->dtype == PT_DTYPE_BYTE ? height : 0);
@@ -80,21 +81,22 @@ typedef struct axis {
     int32_t size;
     float scale;
     ratio ratio;
-    uint32_t bits; // of uint8, whose weights are int32
+    uint32_t bits; // fraction bits of int32 weights, for uint8
     int32_t first, count;
     float *weights;
 } axis;
 
-static int32_t cut(float position, int32_t max) {
+static int32_t clamp_position(float position, int32_t max) {
     return !(position > 0) ? 0 : position < (float)max ? (int32_t)position : max;
 }
 
-static void weigh(axis *x, int32_t at) {
+static void compute_weights(axis *x, int32_t at) {
     const float scale = x->scale;
-    const float reach = scale > 1 ? scale : scale < 1 ? 1 : 0.5f; // 0.5: to the pixel alone
+    // 0.5 covers the pixel itself only
+    const float reach = scale > 1 ? scale : scale < 1 ? 1 : 0.5f;
     const float center = scale * ((float)at + 0.5f);
-    const int32_t end = cut(center + reach + 0.5f, x->size);
-    x->first = cut(center - reach + 0.5f, x->size - 1);
+    const int32_t end = clamp_position(center + reach + 0.5f, x->size);
+    x->first = clamp_position(center - reach + 0.5f, x->size - 1);
     x->count = end > x->first ? end - x->first : 1;
     float sum = 0;
     for (int32_t i = 0; i < x->count; i++) {
@@ -103,17 +105,18 @@ static void weigh(axis *x, int32_t at) {
         x->weights[i] = weight > 0 ? weight : 0;
         sum += x->weights[i];
     }
-    for (int32_t i = 0; i < x->count; i++) { // all 0 if the scale factor leads outside the image
+    // All weights are 0 if the scale factor leads outside the image
+    for (int32_t i = 0; i < x->count; i++) {
         x->weights[i] = sum > 0 ? x->weights[i] / sum : 1 / (float)x->count;
     }
 }
 
-// ---- uint8: as in PyTorch, weights are rounded to as many bits as the largest of an axis has room
-// for in an int16; first each row is resized and rounded, then each column.
+// ---- uint8: as in PyTorch, the weights of an axis have as many fraction bits as its largest
+// weight leaves in an int16. Each row is resized and rounded, then each column.
 
 // Stores the numerators of the weights of output pixel `at` in x->weights, as int32, and their sum
-// in *sum; returns the maximum. Pixels with positive numerators are used; there is always one.
-static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
+// in *sum; returns the maximum. Uses pixels with positive numerators; there is always one.
+static int32_t compute_byte_weights(axis *x, int32_t at, int32_t *sum) {
     const int32_t in = x->ratio.in, out = x->ratio.out, reach = 2 * (in > out ? in : out);
     const int32_t center = in * (2 * at + 1), before = center - reach - out;
     int32_t *numerators = (int32_t *)(void *)x->weights, max = 0;
@@ -134,12 +137,12 @@ static int32_t weigh_bytes(axis *x, int32_t at, int32_t *sum) {
 
 enum { MAX_BITS = 22 };
 
-// Returns the bits of the weights of an axis: the minimum over all output pixels.
+// Returns the fraction bits of the weights of an axis: the minimum over all output pixels.
 static int find_bits(pt_context *c, axis *x, int32_t outputs) {
     int32_t sum;
     x->bits = MAX_BITS;
     for (int32_t i = 0; i < outputs; i++) {
-        uint64_t max = (uint64_t)weigh_bytes(x, i, &sum) << (MAX_BITS + 1);
+        uint64_t max = (uint64_t)compute_byte_weights(x, i, &sum) << (MAX_BITS + 1);
         const uint64_t limit = (uint64_t)(uint32_t)sum * 0xFFFF;
         PT_TRY(pt_count_work(c, x->count));
         uint32_t bits = MAX_BITS;
@@ -154,7 +157,7 @@ static int find_bits(pt_context *c, axis *x, int32_t outputs) {
 static void round_weights(axis *x, int32_t at) {
     int32_t sum;
     int32_t *weights = (int32_t *)(void *)x->weights;
-    weigh_bytes(x, at, &sum);
+    compute_byte_weights(x, at, &sum);
     for (int32_t i = 0; i < x->count; i++) {
         const uint64_t doubled = (uint64_t)(uint32_t)weights[i] * (2u << x->bits) + (uint32_t)sum;
         weights[i] = (int32_t)(doubled / (2 * (uint32_t)sum));
@@ -177,10 +180,10 @@ typedef struct resizing {
     const pt_tensor *in, *out;
     int32_t to[4], from[4]; // strides
     axis axes[2];
-    uint8_t *column; // of uint8: a pixel of each used row
+    uint8_t *column; // for uint8: one resized pixel for each input row in use
 } resizing;
 
-// Computes the pixel at `to` of an image, whose first input pixel is at `row`.
+// Computes the pixel at `to` of one channel, whose first input pixel is at `row`.
 static int mean_byte(pt_context *c, const resizing *r, int32_t to, int32_t row) {
     for (int32_t j = 0; j < r->axes[0].count; j++, row += r->from[2]) {
         PT_TRY(pt_count_work(c, r->axes[1].count));
@@ -233,7 +236,8 @@ static int run_antialias(pt_context *c, const pt_ref *args) {
     void *scratch;
     PT_TRY(pt_get_scratch(c, antialias_scratch(&in), &scratch));
     float *weights = scratch;
-    void (*const weigh_axis)(axis *, int32_t) = in.dtype == PT_DTYPE_BYTE ? round_weights : weigh;
+    void (*const weigh_axis)(axis *, int32_t) =
+        in.dtype == PT_DTYPE_BYTE ? round_weights : compute_weights;
     resizing r = {.in = &in, .out = &out};
     for (uint32_t d = 0; d < 2; d++) {
         const int32_t size = in.sizes[2 + d], outputs = out.sizes[2 + d];

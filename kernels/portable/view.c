@@ -1,4 +1,4 @@
-// Copies whose output has other sizes but the same elements in the same (logical) order.
+// Copies to an output of other sizes, whose elements have the same (logical) order.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -21,7 +21,7 @@ static bool both_contiguous(const pt_tensor *a, const pt_tensor *b) {
 }
 
 // True if a and b have the same sizes, ignoring dims of size 1.
-static bool same_but_ones(const pt_tensor *a, const pt_tensor *b) {
+static bool same_except_ones(const pt_tensor *a, const pt_tensor *b) {
     uint32_t i = 0, j = 0;
     for (;;) {
         while (i < a->rank && a->sizes[i] == 1) {
@@ -39,13 +39,13 @@ static bool same_but_ones(const pt_tensor *a, const pt_tensor *b) {
     }
 }
 
-static int view_check_view(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t rank,
-                           const int32_t *sizes) {
+static int view_check(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t rank,
+                      const int32_t *sizes) {
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
     PT_TRY(pt_check_same_dtype(c, &out, &in));
     PT_TRY(pt_expect_sizes(c, out_arg, rank, sizes));
-    if (!both_contiguous(&in, &out) && !same_but_ones(&in, &out)) {
+    if (!both_contiguous(&in, &out) && !same_except_ones(&in, &out)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a view of other sizes must be contiguous");
     }
     return PT_ERROR_OK;
@@ -77,7 +77,7 @@ static int view_copy_check(pt_context *c, const pt_ref *args) {
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     PT_TRY(pt_read_view_sizes(c, args[VIEW_COPY_SIZE], &self, &rank, sizes));
-    return view_check_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
+    return view_check(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
 }
 
 const pt_kernel pt_aten_view_copy_out = PT_KERNEL(view_copy_check, view_run);
@@ -93,8 +93,8 @@ static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d <= self.rank; d++) {
         sizes[d] = d == dim ? 1 : self.sizes[d < dim ? d : d - 1];
     }
-    return view_check_view(c, args[UNSQUEEZE_COPY_SELF], args[UNSQUEEZE_COPY_OUT], self.rank + 1u,
-                           sizes);
+    return view_check(c, args[UNSQUEEZE_COPY_SELF], args[UNSQUEEZE_COPY_OUT], self.rank + 1u,
+                      sizes);
 }
 
 const pt_kernel pt_aten_unsqueeze_copy_out = PT_KERNEL(unsqueeze_copy_check, view_run);
@@ -109,7 +109,7 @@ static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
             sizes[rank++] = self.sizes[d];
         }
     }
-    return view_check_view(c, args[SQUEEZE_COPY_DIM_SELF], args[SQUEEZE_COPY_DIM_OUT], rank, sizes);
+    return view_check(c, args[SQUEEZE_COPY_DIM_SELF], args[SQUEEZE_COPY_DIM_OUT], rank, sizes);
 }
 
 static int squeeze_copy_dim_check(pt_context *c, const pt_ref *args) {

@@ -26,14 +26,14 @@ int pt_check_quantized(pt_context *c, const pt_tensor *t, int64_t dtype) {
     return PT_ERROR_OK;
 }
 
-static int32_t lowest(uint8_t dtype) {
+static int32_t dtype_min(uint8_t dtype) {
     return dtype == PT_DTYPE_CHAR    ? INT8_MIN
            : dtype == PT_DTYPE_SHORT ? INT16_MIN
            : dtype == PT_DTYPE_INT   ? INT32_MIN
                                      : 0;
 }
 
-static int32_t highest(uint8_t dtype) {
+static int32_t dtype_max(uint8_t dtype) {
     return dtype == PT_DTYPE_CHAR     ? INT8_MAX
            : dtype == PT_DTYPE_BYTE   ? UINT8_MAX
            : dtype == PT_DTYPE_SHORT  ? INT16_MAX
@@ -42,7 +42,7 @@ static int32_t highest(uint8_t dtype) {
 }
 
 int pt_check_range(pt_context *c, uint8_t dtype, int64_t quant_min, int64_t quant_max) {
-    if (quant_min < lowest(dtype) || quant_max > highest(dtype) || quant_min > quant_max) {
+    if (quant_min < dtype_min(dtype) || quant_max > dtype_max(dtype) || quant_min > quant_max) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "quant_min and quant_max must be a range within the quantized dtype");
     }
@@ -112,7 +112,7 @@ static inline int32_t affine_limit(int32_t v, int32_t low, int32_t high) {
     return v > high ? high : v;
 }
 
-// True if pt_quantize_value supports the zero points.
+// Defines the loop for one dtype. pt_is_narrow accepts the zero point.
 #define QUANTIZE_ROW(name, type)                                                                  \
     static __attribute__((noinline)) void name(const pt_quantizer *q, int32_t n, const float *in, \
                                                type *out) {                                       \
@@ -134,7 +134,7 @@ static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alig
     return head < n ? head : n;
 }
 
-// Quantizes in blocks of four if the limits are those of the type, the usual case.
+// Defines a row function that quantizes blocks of four if the limits are those of the type.
 #define QUANTIZE_BYTES(name, type, LOW, HIGH)                                              \
     static void name##_row(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
         int32_t head = n, blocks = 0;                                                      \
@@ -168,7 +168,7 @@ static void affine_store(void *data, int32_t i, uint8_t dtype, int32_t v) {
     }
 }
 
-// Any dtype and zero point.
+// Supports any dtype and zero point.
 static void quantize_any(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in,
                          void *out) {
     float zero_point = (float)q->zero_point;
@@ -267,7 +267,7 @@ static int64_t affine_load(const void *data, int32_t i, uint8_t dtype) {
     return dtype == PT_DTYPE_UINT16 ? ((const uint16_t *)data)[i] : pt_load_int(data, i, dtype);
 }
 
-// Any dtype and zero point.
+// Supports any dtype and zero point.
 static void dequantize_any(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                            float *out) {
     for (int32_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
-// Scales and zero points that cover the values of a tensor, or of each row of its last dim.
+// Chooses the scale and zero point for the range of values of a tensor, or of each row of its last
+// dim.
 #include "core/generated/operator_arguments.h"
 #include "portable/float_math.h"
 #include "quantized/affine.h"
@@ -8,14 +9,13 @@ typedef struct parameters {
     int32_t zero_point;
 } parameters;
 
-// The minimum scale.
 static const float min_scale = 6.1e-5f;
 
 static inline double size_of(double x) {
     return x < 0 ? -x : x;
 }
 
-// Widens the range of values, which includes 0, to the range of the minimum scale.
+// Widens a range, which includes 0, to the range that the minimum scale covers.
 static void qparams_widen(float scale, float steps, float *min, float *max) {
     if (*min == 0) {
         *max = min_scale * steps;
@@ -28,8 +28,8 @@ static void qparams_widen(float scale, float steps, float *min, float *max) {
     }
 }
 
-// Computes as ExecuTorch's kernel does, in double except for the values.
-static parameters choose(float min, float max, int32_t low, int32_t high) {
+// Computes in double, except for the range, as ExecuTorch's kernel does.
+static parameters choose_qparams(float min, float max, int32_t low, int32_t high) {
     int64_t steps = (int64_t)high - low;
     double scale = ((double)max - (double)min) / (double)steps;
     if ((float)scale == 0 || 1.0f / (float)scale > 0x1.fffffep+127f) {
@@ -43,15 +43,15 @@ static parameters choose(float min, float max, int32_t low, int32_t high) {
     double error_of_min = size_of(low) - size_of(from_min);
     double error_of_max = size_of(high) - size_of(from_max);
     double zero_point = error_of_min < error_of_max ? low - from_min : high - from_max;
-    if (!(zero_point >= low)) { // also where values are infinite
+    if (!(zero_point >= low)) { // also true if the zero point is NaN, as for infinite values
         return (parameters){scale, low};
     }
     return (parameters){scale, zero_point > high ? high : (int32_t)pt_rintf((float)zero_point)};
 }
 
 // Chooses the parameters of n values; skips NaN.
-static int choose_for(pt_context *c, const float *in, int32_t n, int32_t low, int32_t high,
-                      parameters *p) {
+static int choose_row_qparams(pt_context *c, const float *in, int32_t n, int32_t low, int32_t high,
+                              parameters *p) {
     float min = 0, max = 0;
     for (int32_t i = 0; i < n;) {
         const int32_t end = n - i < PT_PIECE ? n : i + PT_PIECE;
@@ -62,7 +62,7 @@ static int choose_for(pt_context *c, const float *in, int32_t n, int32_t low, in
             max = x > max ? x : max;
         }
     }
-    *p = choose(min, max, low, high);
+    *p = choose_qparams(min, max, low, high);
     return pt_count_elements(c, 1);
 }
 
@@ -75,9 +75,10 @@ static int qparams_check_dtypes(pt_context *c, const pt_tensor *in, const pt_ten
     return pt_check_float(c, in);
 }
 
-// ---- (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out); eps is not used
+// ---- per tensor: (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out); eps is not
+// used
 
-// The output has one element, of any rank.
+// Expects an output of one element, of any rank.
 static int expect_one(pt_context *c, pt_ref arg, const pt_tensor *out) {
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < out->rank; d++) {
@@ -108,7 +109,7 @@ static int run_tensor(pt_context *c, const pt_ref *args) {
     int32_t low = (int32_t)pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MIN]);
     int32_t high = (int32_t)pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MAX]);
     parameters p;
-    PT_TRY(choose_for(c, in.data, pt_numel(&in), low, high, &p));
+    PT_TRY(choose_row_qparams(c, in.data, pt_numel(&in), low, high, &p));
     *(double *)scale.data = p.scale;
     *(int64_t *)zero_point.data = p.zero_point;
     return PT_ERROR_OK;
@@ -117,7 +118,8 @@ static int run_tensor(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out =
     PT_KERNEL(qparams_check_tensor, run_tensor);
 
-// ---- (input, dtype, scale_out, zero_point_out): the range is int8's, whatever the dtype
+// ---- per token: (input, dtype, scale_out, zero_point_out); the range is that of int8 for any
+// dtype
 
 static int check_tokens(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_INPUT]);
@@ -149,7 +151,7 @@ static int run_tokens(pt_context *c, const pt_ref *args) {
     const float *from = in.data;
     for (int32_t i = 0; i < tokens; i++, from += row) {
         parameters p;
-        PT_TRY(choose_for(c, from, row, INT8_MIN, INT8_MAX, &p));
+        PT_TRY(choose_row_qparams(c, from, row, INT8_MIN, INT8_MAX, &p));
         ((double *)scale.data)[i] = p.scale;
         ((int64_t *)zero_point.data)[i] = p.zero_point;
     }

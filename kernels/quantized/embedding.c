@@ -1,19 +1,19 @@
-// Rows of a table of quantized weights, of 8, 4 or 2 bits, with a scale (and zero point) for each
-// row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
-// [dtype,] out). x = (q - zero_point) * scale in float32; scales and zero points may be float16 or
-// bfloat16, and so may the output.
+// Embedding of a table of quantized weights of 8, 4 or 2 bits, with a scale (and zero point) for
+// each row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
+// [dtype,] out). x = (q - zero_point) * scale in float32. Scales, zero points and the output may be
+// float16 or bfloat16.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "quantized/affine.h"
 
-// Values of the table; the packed ones are unsigned, the first value of a byte of 4-bit weights
-// in its high bits, that of 2-bit weights in its low bits.
+// Weights in a byte of the table. Packed weights are unsigned. The first of two nibbles is in the
+// high bits, the first of four pairs of bits in the low bits.
 typedef enum packing { BYTES, NIBBLES, PAIRS } packing;
 
 static const uint8_t values_per_byte[] = {[BYTES] = 1, [NIBBLES] = 2, [PAIRS] = 4};
 
 typedef struct table {
-    pt_tensor weight, scales, zero_points; // zero_points.data is NULL if there are none
+    pt_tensor weight, scales, zero_points; // zero_points.data is NULL if the call has none
     int32_t columns, groups;
 } table;
 
@@ -93,7 +93,7 @@ static int32_t weight_value(const table *t, packing p, int32_t row, int32_t colu
     }
 }
 
-// Writes a row to the elements of `out` from `to` on.
+// Writes one row to the elements of `out` from `to` on.
 static int dequantize_row(pt_context *c, const table *t, packing p, int32_t row,
                           const pt_tensor *out, int32_t to) {
     int32_t group_size = t->columns / t->groups;

@@ -1,17 +1,17 @@
-// Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
-// scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
-// scales have one dtype, and mixed_mm's output, too.
+// Matrix products of a floating input and an int8 weight with scales, without zero points. Input,
+// scales and output are float32, float16 or bfloat16, computed in float32. Input and scales have
+// the same dtype; the output of mixed_mm has it, too.
 #include "core/generated/operator_arguments.h"
 #include "portable/half.h"
 #include "quantized/affine.h"
 
-// Returns the bytes of an input row and of the scales in float32; 0 if they are float32.
+// Returns the bytes to convert an input row and the scales to float32; 0 if they are float32.
 static uint32_t mixed_scratch(const pt_tensor *in, const pt_tensor *scales) {
     const uint32_t floats = (uint32_t)pt_numel(scales) + (uint32_t)in->sizes[1];
     return in->dtype == PT_DTYPE_FLOAT ? 0 : floats * (uint32_t)sizeof(float);
 }
 
-// Checks (input, weight, scales, zero_points, [dtype,] out), except for the sizes.
+// Checks all of (input, weight, scales, zero_points, [dtype,] out), except for their sizes.
 static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
     pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
     pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
@@ -37,7 +37,7 @@ static int mixed_check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt
     return PT_ERROR_OK;
 }
 
-// Returns elements `first` to `first` + n as float32: in place, or converted to `buffer`.
+// Returns elements `first` to `first` + n as float32: the elements in place, or a copy in `buffer`.
 static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, float *buffer) {
     if (t->dtype == PT_DTYPE_FLOAT) {
         return (const float *)t->data + first;
@@ -101,7 +101,8 @@ const pt_kernel pt_quantized_decomposed_mixed_mm_out = PT_KERNEL(mixed_check_mm,
 // ---- mixed_linear: out[i, j] = sum over groups g of scales[j, g] times the sum over k in g of
 // input[i, k] * weight[j, k]
 
-// Returns the columns of a group; the last group may have fewer. 0 if the groups do not match.
+// Returns the columns of a group, of which the last one may have fewer; 0 if the numbers of columns
+// and groups do not match.
 static int32_t size_of_group(const pt_tensor *weight, const pt_tensor *scales) {
     int32_t terms = weight->sizes[1], groups = scales->rank == 2 ? scales->sizes[1] : 1;
     if (groups <= 0 || terms == 0) {

@@ -1,10 +1,10 @@
-// One scale and zero point for the whole tensor, given as numbers or as tensors of one element:
-// (input, scale, zero_point, quant_min, quant_max, dtype, out) and, to dequantize, out_dtype before
-// out.
+// Quantization with one scale and zero point for the whole tensor, which are numbers or tensors of
+// one element: (input, scale, zero_point, quant_min, quant_max, dtype, out); dequantization has
+// out_dtype before out.
 #include "core/generated/operator_arguments.h"
 #include "quantized/affine.h"
 
-// The arguments of all four operators.
+// Positions of the arguments, the same in all four operators.
 enum {
     INPUT = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_INPUT,
     SCALE = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_SCALE,

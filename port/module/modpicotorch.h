@@ -147,7 +147,7 @@ mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
 // ---- internals: functions that are not available to a native module
 
 bool pt_heap_locked(void);
-// Returns the bytes of stack until MicroPython refuses calls; SIZE_MAX without a limit.
+// Returns the bytes of stack until MicroPython rejects calls; SIZE_MAX without a limit.
 size_t pt_stack_free(void);
 // Returns the start of the buffer behind a memoryview, or of the bytes of a bytes or str object;
 // NULL for any other object, and for subclasses.

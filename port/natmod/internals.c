@@ -39,7 +39,7 @@ static __attribute__((noinline)) mp_obj_t pause_and_catch(void) {
     return MP_OBJ_FROM_PTR(nlr.ret_val);
 }
 
-// Calls a function PT_STACK_BYTES deeper: MicroPython refuses the call if its stack limit is
+// Calls a function PT_STACK_BYTES deeper: MicroPython rejects the call if its stack limit is
 // passed.
 static __attribute__((noinline)) mp_obj_t pause_deeper(void) {
     volatile uint8_t stack[PT_STACK_BYTES];

@@ -1,8 +1,8 @@
-// Arithmetic of complex tensors: of two operands, one, sums, and matrix products. complex32 and
-// complex64 are computed in float32, complex128 in float64.
+// Arithmetic of complex tensors: operators with one and two operands, sums, and matrix products.
+// complex32 and complex64 are computed in float32, complex128 in float64.
 //
-// A build with complex tensors has these kernels in the place of those of real ones, which they
-// call where no tensor is complex: see PT_EXTENDED_OPERATOR in operators.def.
+// A build with complex tensors uses these kernels in place of the kernels of real tensors. If no
+// tensor is complex, they call those: see PT_EXTENDED_OPERATOR in operators.def.
 #include "portable/complex.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -10,7 +10,7 @@
 #include "portable/reduction.h"
 
 typedef enum operation {
-    ADD, // the second operand times alpha
+    ADD, // the second operand is multiplied by alpha
     MULTIPLY,
     DIVIDE,
     EQUAL,
@@ -26,7 +26,7 @@ static bool is_predicate(operation op) {
     return op == EQUAL || op == DIFFER;
 }
 
-// A call with two operands. One that is a number is a 0-d tensor.
+// The operands of a call. A number is a 0-d tensor.
 typedef struct operands {
     pt_tensor out, a, b;
     operation op;
@@ -34,14 +34,14 @@ typedef struct operands {
     uint8_t part; // the dtype to compute the parts in
 } operands;
 
-// A product of matrices, each from an element of its tensor on.
+// The matrices of a product, each with the offset of its first element.
 typedef struct product {
     pt_tensor a, b, out;
     int32_t a_at, b_at, out_at;
     int32_t m, k, n;
 } product;
 
-// Inlined, both types would have their walks on the stack at once.
+// Not inlined, so that the walks of both types are not on the stack together.
 #define NOINLINE static __attribute__((noinline))
 
 #define PT_REAL float
@@ -79,7 +79,7 @@ static bool is_supported(const pt_tensor *t) {
     return pt_dtype_in(t->dtype, PT_DTYPES_ALL | PT_DTYPES_COMPLEX);
 }
 
-// The dtype of the parts, or of a real tensor itself.
+// Returns the dtype of the parts of a complex tensor; the dtype of a real tensor.
 static uint8_t part_of(const pt_tensor *t) {
     return pt_is_complex(t->dtype) ? pt_part_dtype(t->dtype) : t->dtype;
 }
@@ -88,8 +88,8 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
     return pt_is_complex(pt_get_tensor(c, arg).dtype);
 }
 
-// The kernel pt_<symbol>, which is `real` but where the conditions hold. What that one notes for a
-// run is of real tensors.
+// Defines the kernel pt_<symbol>. It calls the kernel `real` unless the conditions hold. The
+// variant that a check of `real` notes is for real tensors only.
 #define COMPLEX_KERNEL(symbol, real, at_check, at_run, complex_check, complex_run) \
     extern const pt_kernel real;                                                   \
     static int symbol##_check(pt_context *c, const pt_ref *args) {                 \
@@ -104,7 +104,7 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
     }                                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
-// ---- two operands: self, other (a tensor or a number), perhaps alpha, out
+// ---- two operands: (self, other, [alpha,] out); `other` is a tensor or a number
 
 enum { OTHER_IS_NUMBER = 1, HAS_ALPHA = 2, REVERSED = 4, NEGATIVE = 8 };
 
@@ -173,7 +173,7 @@ static int run_two(pt_context *c, const pt_ref *args, operation op, uint32_t fla
     return o.part == PT_DTYPE_DOUBLE ? walk_two_f64(c, &o) : walk_two_f32(c, &o);
 }
 
-// A result that is no truth value is complex where an operand is.
+// The result of an operator that is not a predicate is complex if an operand is.
 #define OF_TWO(symbol, real, op, flags)                                       \
     COMPLEX_KERNEL(symbol, real, two_are_complex(c, args, flags),             \
                    is_predicate(op) ? two_are_complex(c, args, flags)         \
@@ -219,7 +219,7 @@ static int complex_run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref ou
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    // A conversion keeps all bits that the output has
+    // The conversion keeps all bits that the output has.
     const bool is_double =
         part_of(&in) == PT_DTYPE_DOUBLE || (op == CONVERT && part_of(&out) == PT_DTYPE_DOUBLE);
     return is_double ? walk_one_f64(c, op, &out, &in) : walk_one_f32(c, op, &out, &in);
@@ -234,7 +234,7 @@ static int complex_run_one(pt_context *c, operation op, pt_ref in_arg, pt_ref ou
 OF_ONE(complex_neg_out, pt_aten_neg_out, NEGATE, NEG_SELF, NEG_OUT)
 OF_ONE(complex_abs_out, pt_aten_abs_out, SIZE, ABS_SELF, ABS_OUT)
 
-// ---- conversion: a tensor of the same dtype is copied by the other kernel
+// ---- conversion: the kernel of real tensors copies a tensor of the same dtype
 
 static bool converts(const pt_context *c, pt_ref in_arg, pt_ref out_arg) {
     const uint8_t in = pt_get_tensor(c, in_arg).dtype, out = pt_get_tensor(c, out_arg).dtype;
@@ -256,7 +256,7 @@ CONVERSION(complex_to_copy_out, pt_aten__to_copy_out, TO_COPY_SELF, TO_COPY_OUT,
 CONVERSION(complex_to_dim_order_copy_out, pt_dim_order_ops__to_dim_order_copy_out,
            TO_DIM_ORDER_COPY_SELF, TO_DIM_ORDER_COPY_OUT, check_to_dim_order(c, args))
 
-// ---- sum, mean: those of the parts, a last dim of 2
+// ---- sum, mean: sums of the parts, which are the last dim, of size 2
 
 typedef struct parts {
     int32_t sizes[PT_MAX_RANK];
@@ -298,7 +298,7 @@ static int run_sum(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     parts in, out;
     uint32_t dims;
     PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], r.in.rank, &dims));
-    dims = r.in.rank ? dims : 0; // dim 0 of the parts is no dim of the tensor
+    dims = r.in.rank ? dims : 0; // not the dim of the parts, for a 0-d tensor
     make_parts(&r.in, &in);
     make_parts(&r.out, &out);
     return pt_reduce(c, &r, dims, pt_get_bool(c, args[MEAN_KEEPDIM]), one);

@@ -1,4 +1,4 @@
-// Complex tensors from real ones and back: copies of parts, and the conjugate.
+// Conversion of complex tensors from and to real tensors, and the conjugate.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/complex.h"
@@ -12,7 +12,7 @@ static bool are_parts(const pt_tensor *whole, const pt_tensor *parts) {
     return pt_is_complex(whole->dtype) && parts->dtype == pt_part_dtype(whole->dtype);
 }
 
-// ---- view_as_real_copy, view_as_complex_copy: the parts are a last dim of 2
+// ---- view_as_real_copy, view_as_complex_copy: the real tensor has the parts as a last dim of 2
 
 static int view_as_real_check(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[VIEW_AS_REAL_COPY_SELF]);
@@ -43,7 +43,7 @@ static int view_as_complex_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[VIEW_AS_COMPLEX_COPY_OUT], self.rank - 1u, self.sizes);
 }
 
-// Strides of a complex tensor in parts, with the dim of the parts.
+// Computes the strides of a complex tensor in parts, with the parts as the last dim.
 static void part_strides(const pt_tensor *whole, int32_t *strides) {
     pt_strides(whole, strides);
     for (uint32_t d = 0; d < whole->rank; d++) {
@@ -84,7 +84,7 @@ static int conjugate_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[CONJ_PHYSICAL_OUT], self.rank, self.sizes);
 }
 
-// The sign of a number of `size` bytes changes, also of NaN and 0.
+// Inverts the sign bit of a number of `size` bytes, also of NaN and 0.
 static void negate(uint8_t *number, uint32_t size) {
     number[size - 1] ^= 0x80; // little-endian
 }
@@ -106,7 +106,7 @@ const pt_kernel pt_aten__conj_physical_out = PT_KERNEL(conjugate_check, conjugat
 
 // ---- complex, polar: from two real tensors
 
-static int from_two_check(pt_context *c, const pt_ref *args) {
+static int from_parts_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[COMPLEX_REAL]);
     const pt_tensor b = pt_get_tensor(c, args[COMPLEX_IMAG]);
     const pt_tensor out = pt_get_tensor(c, args[COMPLEX_OUT]);
@@ -121,7 +121,7 @@ static int from_two_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[COMPLEX_OUT], rank, sizes);
 }
 
-static int from_two_run(pt_context *c, const pt_ref *args, bool polar) {
+static int from_parts_run(pt_context *c, const pt_ref *args, bool polar) {
     const pt_tensor a = pt_get_tensor(c, args[COMPLEX_REAL]);
     const pt_tensor b = pt_get_tensor(c, args[COMPLEX_IMAG]);
     const pt_tensor out = pt_get_tensor(c, args[COMPLEX_OUT]);
@@ -153,13 +153,13 @@ static int from_two_run(pt_context *c, const pt_ref *args, bool polar) {
 }
 
 static int complex_run(pt_context *c, const pt_ref *args) {
-    return from_two_run(c, args, false);
+    return from_parts_run(c, args, false);
 }
 
-const pt_kernel pt_aten_complex_out = PT_KERNEL(from_two_check, complex_run);
+const pt_kernel pt_aten_complex_out = PT_KERNEL(from_parts_check, complex_run);
 
 static int polar_check(pt_context *c, const pt_ref *args) {
-    PT_TRY(from_two_check(c, args));
+    PT_TRY(from_parts_check(c, args));
     const uint8_t dtype = pt_get_tensor(c, args[POLAR_ABS]).dtype;
     return dtype == PT_DTYPE_FLOAT || dtype == PT_DTYPE_DOUBLE
                ? pt_check_math(c, dtype, PT_REASON_DTYPE)
@@ -167,7 +167,7 @@ static int polar_check(pt_context *c, const pt_ref *args) {
 }
 
 static int polar_run(pt_context *c, const pt_ref *args) {
-    return from_two_run(c, args, true);
+    return from_parts_run(c, args, true);
 }
 
 const pt_kernel pt_aten_polar_out = PT_KERNEL(polar_check, polar_run);

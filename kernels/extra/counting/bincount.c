@@ -1,5 +1,5 @@
-// bincount: (self, weights, minlength, out): how often each number from 0 on is there, or the sum
-// of its weights, added in the order of the elements. The output gets its size when it runs.
+// bincount: (self, weights, minlength, out): counts each number from 0 on, or sums its weights in
+// the order of the elements. The run sets the output's size.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"

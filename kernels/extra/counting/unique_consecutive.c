@@ -1,7 +1,7 @@
-// unique_consecutive: (self, return_inverse, return_counts, dim, out, inverse, counts): slices
-// along the dim, or elements, that differ from the one before. Along a dim, inverse and counts are
-// there in any case; else what is not asked for has no elements. The output gets its size when it
-// runs.
+// unique_consecutive: (self, return_inverse, return_counts, dim, out, inverse, counts): the slices
+// along the dim, or the elements if dim is None, that differ from the slice before. With a dim,
+// inverse and counts are always written; without one, an output that is not requested has no
+// elements. The run sets the outputs' sizes.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/compare.h"
@@ -12,8 +12,8 @@ typedef struct runs {
     pt_tensor self;
     pt_lanes lanes;
     int32_t groups;
-    void *out;                 // NULL: they are counted only
-    int64_t *inverse, *counts; // NULL: not asked for
+    void *out;                 // NULL: counts only
+    int64_t *inverse, *counts; // NULL: not requested
 } runs;
 
 static int check_runs(pt_context *c, const pt_ref *args) {
@@ -123,13 +123,14 @@ static int run_runs(pt_context *c, const pt_ref *args) {
     for (uint32_t i = UNIQUE_CONSECUTIVE_OUT0; i <= UNIQUE_CONSECUTIVE_OUT2; i++) {
         const pt_tensor out = pt_get_tensor(c, args[i]);
         if (pt_numel(&out) > 0) {
-            PT_TRY(pt_check_apart(c, &out, &r.self)); // else other slices may differ then
+            // out may overlap self, and the second pass would find other runs
+            PT_TRY(pt_check_apart(c, &out, &r.self));
         }
     }
     r.out = pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT0]);
     r.inverse = inverts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT1]) : NULL;
     r.counts = counts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT2]) : NULL;
-    return find_runs(c, &r, sizes); // as many
+    return find_runs(c, &r, sizes); // finds the same number of runs
 }
 
 const pt_kernel pt_aten_unique_consecutive_out = PT_KERNEL(check_runs, run_runs);

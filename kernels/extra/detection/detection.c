@@ -1,15 +1,15 @@
-// Operators of torchvision for object detectors, in float32: nms, roi_align.
+// torchvision operators for object detection, in float32: nms and roi_align.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/compare.h"
 #include "portable/dtype_access.h"
 #include <string.h>
 
-// ---- nms: (dets, scores, iou_threshold, out), the boxes (x1, y1, x2, y2) that no box of a higher
-// score overlaps by more than the threshold, in the order of their scores. The output gets its size
-// when it runs.
+// ---- nms: (dets, scores, iou_threshold, out): the indices of the boxes (x1, y1, x2, y2) that
+// overlap no box of a higher score by more than the threshold, in the order of the scores. The run
+// sets the output's size.
 
-// Bytes of the indices of the boxes in order.
+// Returns the bytes of the indices of all boxes.
 static uint32_t nms_scratch(const pt_tensor *scores) {
     return (uint32_t)scores->sizes[0] * (uint32_t)sizeof(int64_t);
 }
@@ -35,12 +35,12 @@ static int check_nms(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// As torchvision compares: a NaN among them is not taken, or the first of the two.
-static float detection_larger(float a, float b) {
+// Returns a if either is a NaN, as torchvision does.
+static float detection_max(float a, float b) {
     return a < b ? b : a;
 }
 
-static float smaller(float a, float b) {
+static float detection_min(float a, float b) {
     return b < a ? b : a;
 }
 
@@ -48,10 +48,10 @@ static float area(const float *box) {
     return (box[2] - box[0]) * (box[3] - box[1]);
 }
 
-// Intersection over union.
-static float detection_overlap(const float *a, const float *b) {
-    const float width = detection_larger(0, smaller(a[2], b[2]) - detection_larger(a[0], b[0]));
-    const float height = detection_larger(0, smaller(a[3], b[3]) - detection_larger(a[1], b[1]));
+// Returns the intersection over union of two boxes.
+static float intersection_over_union(const float *a, const float *b) {
+    const float width = detection_max(0, detection_min(a[2], b[2]) - detection_max(a[0], b[0]));
+    const float height = detection_max(0, detection_min(a[3], b[3]) - detection_max(a[1], b[1]));
     const float both = width * height;
     return both / (area(a) + area(b) - both);
 }
@@ -65,12 +65,12 @@ static int run_nms(pt_context *c, const pt_ref *args) {
     PT_TRY(pt_get_scratch(c, nms_scratch(&scores), &scratch));
     int64_t *const order = scratch;
     PT_TRY(pt_order(c, &scores, true, order));
-    while (kept < left) { // those behind the first that stay move up
+    while (kept < left) { // keep the first box, and remove the boxes that overlap it
         const float *box = boxes + order[kept] * 4;
         int32_t end = ++kept;
         for (int32_t i = kept; i < left; i++) {
             PT_TRY(pt_count_elements(c, 1));
-            if (!((double)detection_overlap(box, boxes + order[i] * 4) > max)) {
+            if (!((double)intersection_over_union(box, boxes + order[i] * 4) > max)) {
                 order[end++] = order[i];
             }
         }
@@ -84,7 +84,8 @@ static int run_nms(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_torchvision_nms_out = PT_KERNEL(check_nms, run_nms);
 
 // ---- roi_align: (input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio,
-// aligned, out), means of samples in the bins of regions (image, x1, y1, x2, y2), interpolated.
+// aligned, out): divides each region (image, x1, y1, x2, y2) into bins, and returns the mean of
+// interpolated samples in each bin.
 
 static int check_roi_align(pt_context *c, const pt_ref *args) {
     const pt_tensor input = pt_get_tensor(c, args[ROI_ALIGN_INPUT]);
@@ -111,19 +112,19 @@ static int check_roi_align(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// One direction of a region: where its bins are, and the samples in each.
+// A region along one dim: where it starts, the size of a bin, and the samples in each bin.
 typedef struct axis {
     float start, bin;
     int32_t samples;
 } axis;
 
-// A sample between two of `size` elements: their positions, and the weight of the second.
+// A sample between two neighbouring elements: their indices, and the weight of the second.
 typedef struct sample {
     int32_t low, high;
     float weight;
 } sample;
 
-enum { MAX_SAMPLES = 1 << 15 }; // of a bin, in each direction
+enum { MAX_SAMPLES = 1 << 15 }; // samples of a bin along one dim
 
 static int detection_read_axis(pt_context *c, const pt_ref *args, float from, float to,
                                int32_t bins, axis *a) {
@@ -133,7 +134,7 @@ static int detection_read_axis(pt_context *c, const pt_ref *args, float from, fl
     const int64_t ratio = pt_get_int(c, args[ROI_ALIGN_SAMPLING_RATIO]);
     a->start = from * scale - offset;
     float size = to * scale - offset - a->start;
-    size = aligned ? size : detection_larger(size, 1);
+    size = aligned ? size : detection_max(size, 1);
     a->bin = size / (float)bins;
     const float samples = ratio > 0 ? (float)ratio : a->bin;
     if (!(samples <= MAX_SAMPLES)) {
@@ -144,7 +145,7 @@ static int detection_read_axis(pt_context *c, const pt_ref *args, float from, fl
     return PT_ERROR_OK;
 }
 
-// False for one that lies outside.
+// Computes sample i of a bin; returns false if it lies outside of the image.
 static bool place_sample(const axis *a, int32_t bin, int32_t i, int32_t size, sample *s) {
     float at = a->start + (float)bin * a->bin + ((float)i + 0.5f) * a->bin / (float)a->samples;
     if (!(at >= -1.0f && at <= (float)size)) {

@@ -1,4 +1,4 @@
-// Fourier transforms: _fft_c2c, _fft_r2c, _fft_c2r, over any dims, as pass after pass along one.
+// Fourier transforms: _fft_c2c, _fft_r2c, _fft_c2r, over any dims: one pass for each dim.
 //
 // float32 is computed in float32, float64 in float64. The largest error found, relative to the
 // largest magnitude of the exact result, is 5e-7 in float32 for up to 4096 points whose factors are
@@ -8,24 +8,25 @@
 #include "portable/complex.h"
 #include "portable/double_math.h"
 
-// Lines are complex, or real before or behind the transform.
+// The kind of the lines: complex, real before the transform (FFT_FORTH), or real after it
+// (FFT_BACK).
 typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
 
-// All lines along a dim.
+// The transform of all lines along one dim.
 typedef struct pass {
     kind kind;
     bool inverse;
-    bool half;       // see fft_lines.inc
-    bool root;       // divides by the root of
-    int32_t divide;  // this; 0: by nothing
-    char *workspace; // for a line, see fft_lines.inc; NULL where there are no elements
+    bool half;       // of a real line only the first n / 2 + 1 coefficients are stored
+    bool root;       // divide by the square root of `divide`
+    int32_t divide;  // divisor of the results; 0: none
+    char *workspace; // scratch for a line, see fft_lines.inc; NULL if there are no elements
     int32_t n;       // points of a line
     const void *in;
     void *out;
     int32_t in_step, out_step;
 } pass;
 
-// Complex numbers that a line of n points is transformed as.
+// Returns the number of complex points that a line of n points is transformed as.
 static int32_t points_of(kind kind, int32_t n) {
     return kind == FFT_COMPLEX || n % 2 ? n : n / 2;
 }
@@ -45,7 +46,7 @@ static int32_t smallest_factor(int32_t n) {
     return n;
 }
 
-// Inlined into one another stages would keep all their values on the stack at once.
+// Not inlined, so that the values of different stages are not on the stack together.
 #define NOINLINE static __attribute__((noinline))
 
 #define PT_REAL float
@@ -61,7 +62,7 @@ static int32_t smallest_factor(int32_t n) {
 #undef PT_SQRT
 
 #define PT_REAL double
-#define PT_ANY_FACTOR // few models have it
+#define PT_ANY_FACTOR // used by few models
 #define PT_LINE(name) name##_f64
 #define PT_SIN pt_float64->sin
 #define PT_COS pt_float64->cos
@@ -70,15 +71,15 @@ static int32_t smallest_factor(int32_t n) {
 
 // ---- the operators
 
-// A call. Arguments of the three stand at the same positions: self, dim, normalization.
+// A call. The three operators have self, dim and normalization at the same positions.
 typedef struct fft {
     pt_tensor in, out;
     kind kind;
     uint32_t n_dims;
-    uint8_t dims[PT_MAX_RANK]; // the last one is real before or behind the transform
+    uint8_t dims[PT_MAX_RANK]; // the last dim is real before or after the transform of real tensors
     uint32_t last;             // dims[n_dims - 1]
-    int32_t n;                 // points along it
-    uint64_t lines;            // bytes of their scratch, behind which is that of a tensor
+    int32_t n;                 // points along the last dim
+    uint64_t lines;            // bytes of scratch of the lines; the tensor of scratch follows
 } fft;
 
 enum { OUT = FFT_C2C_OUT, SELF = FFT_C2C_SELF, DIM = FFT_C2C_DIM };
@@ -103,19 +104,19 @@ static int read_call(pt_context *c, const pt_ref *args, kind kind, fft *f) {
     return PT_ERROR_OK;
 }
 
-// Points of a line along a dim.
+// Returns the points of a line along a dim.
 static int32_t points_along(const fft *f, uint32_t dim) {
     return dim == f->last ? f->n : f->in.sizes[dim];
 }
 
-// Bytes of scratch: of the lines, and behind them of the tensor between the passes of FFT_BACK.
+// Returns the bytes of scratch: for the lines, then for the tensor between the passes of FFT_BACK.
 static uint64_t fft_scratch(const pt_context *c, const pt_ref *args, fft *f) {
     const uint32_t pair = pt_element_size(f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype);
     uint64_t max = 0;
     for (uint32_t i = 0; i < f->n_dims; i++) {
         const int32_t n = points_along(f, f->dims[i]);
         const kind kind = i + 1 == f->n_dims ? f->kind : FFT_COMPLEX;
-        // An odd number takes more than a larger even one
+        // An odd number of points needs more scratch than a larger even number.
         const bool may_be_odd = (f->in.flags | f->out.flags) & PT_VALUE_DYNAMIC || n % 2;
         const uint32_t pairs =
             may_be_odd ? 3u * (uint32_t)n : (uint32_t)n / 2 + 2u * (uint32_t)points_of(kind, n);
@@ -147,7 +148,7 @@ static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *s
         }
     }
     if (pt_product(sizes, f->in.rank) == 0) {
-        return PT_ERROR_OK; // a line may be of any length
+        return PT_ERROR_OK; // a line may have any length
     }
     const uint64_t bytes = fft_scratch(c, args, f);
     if (bytes > UINT32_MAX) {
@@ -163,7 +164,7 @@ static void copy_sizes(const pt_tensor *t, int32_t *sizes) {
     }
 }
 
-// The product of the points of all dims; with normalization by none 0.
+// Sets the divisor: the product of the points of all dims; 0 without normalization.
 static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pass *p) {
     const int64_t normalization = pt_get_int(c, args[FFT_C2C_NORMALIZATION]);
     int32_t product = 1;
@@ -174,7 +175,7 @@ static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pa
     p->root = normalization == BY_ROOT;
 }
 
-// For a run: reads a call and its scale, and takes its scratch.
+// For a run: reads a call and its scale, and gets its scratch.
 NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
     void *scratch = NULL;
     PT_TRY(read_call(c, args, p->kind, f));
@@ -186,8 +187,7 @@ NOINLINE int start_call(pt_context *c, const pt_ref *args, fft *f, pass *p) {
     return PT_ERROR_OK;
 }
 
-// Sets up a pass along `dim`, from one tensor to another of the same rank, which may be the same
-// tensor.
+// Sets up a pass along `dim` between tensors of the same rank; both may be the same tensor.
 static void start_along(pass *p, pt_walk *w, uint32_t dim, const pt_tensor *out,
                         const pt_tensor *in) {
     w->rank = in->rank;
@@ -219,7 +219,7 @@ NOINLINE int run_float64(pt_context *c, pass *p, uint32_t dim, const pt_tensor *
     return run_pass_f64(c, p, &w);
 }
 
-// The functions of a kernel have a copy each: without float64, and `wide`, with it.
+// Each function has two copies: without float64, and with it (`wide`).
 #define TWICE static inline __attribute__((always_inline))
 
 TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, const pt_tensor *in,
@@ -229,8 +229,9 @@ TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, 
                                                                 : run_float32(c, p, dim, out, in);
 }
 
-// The kernel of an operator, and that of a build with float64: see PT_EXTENDED_OPERATOR in
-// operators.def. The check of the first refuses float64, since pt_float64 is NULL.
+// Defines the kernel of an operator, and the kernel of a build with float64: see
+// PT_EXTENDED_OPERATOR in operators.def. The check of the first rejects float64, since pt_float64
+// is NULL.
 #define FFT_KERNELS(name)                                                            \
     static int name##_run(pt_context *c, const pt_ref *args) {                       \
         return run_##name(c, args, false);                                           \
@@ -241,7 +242,7 @@ TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, 
     const pt_kernel pt_aten__fft_##name##_out = PT_KERNEL(name##_check, name##_run); \
     const pt_kernel pt_wide_fft_##name##_out = PT_KERNEL(name##_check, name##_run_wide);
 
-// ---- complex to complex, as a whole or the passes over `n_dims` dims
+// ---- complex to complex: all of the transform, or its passes over the first `n_dims` dims
 
 TWICE int run_dims(pt_context *c, const fft *f, pass p, uint32_t n_dims, const pt_tensor *out,
                    const pt_tensor *in, const bool is_double) {
@@ -302,7 +303,7 @@ static int c2r_check(pt_context *c, const pt_ref *args) {
     int32_t sizes[PT_MAX_RANK];
     PT_TRY(read_call(c, args, FFT_BACK, &f));
     copy_sizes(&f.in, sizes);
-    f.n = 2 * f.in.sizes[f.last] - 1; // the most that can be
+    f.n = 2 * f.in.sizes[f.last] - 1; // the maximum
     if (c->checking != PT_CHECK_BOUNDS) {
         const int64_t last = pt_get_int(c, args[FFT_C2R_LAST_DIM_SIZE]);
         if (last < 1 || last > f.n) {

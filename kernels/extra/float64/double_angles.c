@@ -6,7 +6,7 @@
 #define HALF_PI_HIGH 0x1.921fb54442d18p+0
 #define HALF_PI_LOW 0x1.1a62633145c07p-54
 
-// ---- reduction: the method of Payne and Hanek
+// ---- argument reduction, by the method of Payne and Hanek
 
 // Bits of 2 / pi after two words of zeros.
 static const uint32_t two_over_pi[] = {
@@ -23,8 +23,8 @@ static uint32_t double_angles_two_over_pi_word(uint32_t position) {
     return (uint32_t)((((uint64_t)w[0] << 32 | w[1]) << (position & 31)) >> 32);
 }
 
-// The low words of the mantissa of x times those bits of 2 / pi that count: x in quadrants, with 2
-// bits of the integer and 190 of the fraction.
+// Multiplies the mantissa by the bits of 2 / pi that matter, and keeps the low words of the
+// product: x in quadrants, with 2 bits of the integer and 190 bits of the fraction.
 static void count_quadrants(uint64_t mantissa, uint32_t position, uint32_t turns[WORDS]) {
     const uint32_t low = (uint32_t)mantissa, high = (uint32_t)(mantissa >> 32);
     uint64_t carry = 0;
@@ -42,14 +42,15 @@ static void count_quadrants(uint64_t mantissa, uint32_t position, uint32_t turns
     }
 }
 
-// The high 64 bits of a * b.
+// Returns the high 64 bits of a * b.
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
     const uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
     const uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
     return a_high * b_high + (middle >> 32) + ((a_low * b_high + (uint32_t)middle) >> 32);
 }
 
-// x = *r + *low + quadrant * pi / 2 with |r| <= pi / 4, quadrant modulo 4, for finite |x| > pi / 4.
+// Reduces a finite |x| > pi / 4: x = *r + *low + quadrant * pi / 2 with |r| <= pi / 4; returns the
+// quadrant modulo 4.
 static uint32_t double_angles_reduce_angle(double x, double *r, double *low) {
     const uint64_t bits = to_bits(x) & ~SIGN_BIT;
     uint32_t turns[WORDS];
@@ -58,7 +59,7 @@ static uint32_t double_angles_reduce_angle(double x, double *r, double *low) {
     const uint64_t first = (uint64_t)turns[0] << 32 | turns[1];
     const uint64_t second = (uint64_t)turns[2] << 32 | turns[3];
     const uint32_t quadrant = (uint32_t)((first + ((uint64_t)1 << 61)) >> 62);
-    // Quadrants as a fraction of 128 bits, signed; its first 62 are never all 0.
+    // Quadrants as a signed fraction of 128 bits, whose first 62 bits are never all 0.
     uint64_t rest = first << 2 | second >> 62, more = second << 2 | turns[4] >> 30;
     const bool negative = rest >> 63 != 0;
     rest = negative ? ~rest : rest;
@@ -94,7 +95,7 @@ static double double_angles_cos_polynomial(double r, double low) {
     return max + (((1.0 - max) - half) + (z * z * polynomial(p, COUNT(p), z) - r * low));
 }
 
-// sin(x + shift * pi / 2)
+// Returns sin(x + shift * pi / 2).
 static double double_angles_shifted_sin(double x, uint32_t shift) {
     double r = x, low = 0;
     uint32_t quadrant = shift;
@@ -122,7 +123,7 @@ double pt_tan(double x) {
     return pt_sin(x) / pt_cos(x);
 }
 
-// ---- their inverses
+// ---- inverse functions
 
 // asin x - x = x^3 P(x^2) for |x| <= 1/2; the error of P is 5.6e-18.
 static double double_angles_asin_minus_x(double x, double z) {
@@ -170,8 +171,8 @@ double pt_acos(double x) {
     return x < 0 ? 2.0 * HALF_PI_HIGH - (y - 2.0 * HALF_PI_LOW) : y;
 }
 
-// atan r = r + r^3 P(r^2) for |r| <= tan(pi / 8), the error of P is 6.9e-18; else by way of
-// atan x = pi / 4 + atan((x - 1) / (x + 1)) = pi / 2 - atan(1 / x).
+// atan r = r + r^3 P(r^2) for |r| <= tan(pi / 8), the error of P is 6.9e-18; else atan x = pi / 4 +
+// atan((x - 1) / (x + 1)) = pi / 2 - atan(1 / x).
 double pt_atan(double x) {
     static const double p[] = {-0x1.3a254249c2220p-6, 0x1.415dac51cd10bp-5,  -0x1.a097da67e4438p-5,
                                0x1.dfe5f37f19c8bp-5,  -0x1.10fa72be60a88p-4, 0x1.3b1262ac559fcp-4,

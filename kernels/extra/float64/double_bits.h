@@ -1,4 +1,4 @@
-// Doubles as bits, for the mathematical functions.
+// Bits of doubles, for the mathematical functions.
 #ifndef PT_PORTABLE_DOUBLE_BITS_H
 #define PT_PORTABLE_DOUBLE_BITS_H
 
@@ -36,14 +36,14 @@ static inline double quiet(double nan) {
     return from_bits(to_bits(nan) | (uint64_t)0x8 << 48);
 }
 
-// |x| with the sign of `sign`.
+// Returns |x| with the sign of `sign`.
 static inline double with_sign(double x, double sign) {
     return from_bits((to_bits(x) & ~SIGN_BIT) | (to_bits(sign) & SIGN_BIT));
 }
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
-// The polynomial of n coefficients, the highest first.
+// Evaluates the polynomial of n coefficients, highest first.
 static inline double polynomial(const double *coefficients, uint32_t n, double x) {
     double y = *coefficients;
     while (--n > 0) {
@@ -52,7 +52,7 @@ static inline double polynomial(const double *coefficients, uint32_t n, double x
     return y;
 }
 
-// x without its low 32 bits: 21 bits are left.
+// Returns x with its low 32 bits cleared, which leaves 21 bits of the mantissa.
 static inline double high_part(double x) {
     return from_bits(to_bits(x) >> 32 << 32);
 }

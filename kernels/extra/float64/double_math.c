@@ -10,7 +10,7 @@
 // ln 2 in two parts: the first has 32 bits, so its product with a binary exponent is exact.
 #define LN2_HIGH 0x1.62e42feep-1
 #define LN2_LOW 0x1.a39ef35793c76p-33
-// Adding it rounds to an integer, which is then in the low bits.
+// Adding it rounds to an integer, in the low bits.
 #define ROUNDER 0x1.8p+52
 
 // e^(x + low) = 2^n (1 + q) with n in *n, |q| < 0.42. |x| < 2^11, low is small.
@@ -44,7 +44,7 @@ static double double_math_exp_sum(double x, double low) {
     if (x < -746.0) {
         return 0.0;
     }
-    // The power of 2 in two parts: the result may lie outside the normal numbers.
+    // The power of 2 in two factors: the result may lie outside the normal numbers.
     int32_t n;
     double m = 1.0 + double_math_reduced_exp(x, low, &n);
     int32_t part = n < -900 ? -128 : n > 900 ? 128 : 0;
@@ -139,7 +139,7 @@ static double double_math_log_rest(double f, double half_square) {
     return s * (half_square + z * polynomial(p, COUNT(p), z));
 }
 
-// True if log(x) needs no computation: it is *y.
+// Handles special arguments; returns false if log(x) must be computed.
 static bool double_math_log_is_special(double x, double *y) {
     if (x > 0 && x < infinity()) {
         return false;
@@ -148,7 +148,7 @@ static bool double_math_log_is_special(double x, double *y) {
     return true;
 }
 
-// log(2^k (1 + f)) + low
+// Returns log(2^k (1 + f)) + low.
 static double double_math_log_sum(double k, double f, double low) {
     double half_square = 0.5 * f * f;
     double rest = double_math_log_rest(f, half_square) + (k * LN2_LOW + low);
@@ -204,7 +204,7 @@ double pt_log10(double x) {
 }
 
 #define LN2 0x1.62e42fefa39efp-1
-// From here on the 1 beside the square of a double does not count.
+// From here on x^2 + 1 is rounded to x^2.
 #define LARGE 0x1p+28
 
 double pt_asinh(double x) {
@@ -292,7 +292,8 @@ double pt_erfc(double x) {
 
 // ---- square root
 
-// Bit by bit: the root of a mantissa of 106 bits, in steps that keep what is left in 64 bits.
+// Computes the root of a mantissa of 106 bits bit by bit. The remainder fits in 64 bits at each
+// step.
 double pt_sqrt(double x) {
     if (!(x > 0) || x == infinity()) {
         return is_nan(x) ? quiet(x) : x < 0 ? not_a_number() : x;
@@ -306,9 +307,9 @@ double pt_sqrt(double x) {
     uint64_t mantissa = (bits & (((uint64_t)1 << MANTISSA_BITS) - 1)) | (uint64_t)1
                                                                             << MANTISSA_BITS;
     const int32_t biased = (int32_t)(bits >> MANTISSA_BITS);
-    mantissa <<= (biased & 1) == 0; // an even power of 2 beside it
+    mantissa <<= (biased & 1) == 0; // to make the exponent even
     exponent += (biased - 1023) >> 1;
-    // 54 bits of the root: one to round by. `left` is below twice the root plus 1.
+    // 54 bits of the root, one of them for rounding. `left` is below twice the root plus 1.
     uint64_t root = 0, left = 0;
     mantissa <<= 10; // its 54 bits at the top
     for (uint32_t i = 0; i < 54; i++) {
@@ -325,7 +326,7 @@ double pt_sqrt(double x) {
 
 // ---- power
 
-// a * b = result + *low, exactly (Dekker). Neither is above 2^900.
+// Returns a * b; *low is the exact rounding error (Dekker). Neither operand exceeds 2^900.
 static double product(double a, double b, double *low) {
     const double split = 0x1p+27 + 1;
     double a_high = a * split - (a * split - a), a_low = a - a_high;
@@ -396,7 +397,7 @@ double pt_pow(double x, double y) {
     return odd ? with_sign(power, x) : power;
 }
 
-// ---- all of them
+// ---- the table of functions
 
 extern const pt_float64_functions pt_all_float64;
 

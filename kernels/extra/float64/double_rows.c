@@ -13,7 +13,7 @@ static int double_rows_sum_deviations(const pt_double_rows *r, bool squared, dou
     return PT_ERROR_OK;
 }
 
-// The second sum takes the rounding error of the first out of the mean.
+// The second sum corrects the rounding error of the first in the mean.
 int pt_measure_doubles(pt_double_rows *r, double eps) {
     const double n = r->rows * r->n;
     double sum;

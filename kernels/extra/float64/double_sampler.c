@@ -1,4 +1,4 @@
-// Sampling by a grid in float64.
+// Defines the functions of grid_sampling.h for float64.
 #define PT_SAMPLES_DOUBLES
 #include "portable/grid_sampling.h"
 

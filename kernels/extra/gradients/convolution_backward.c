@@ -4,19 +4,19 @@
 #include "portable/products.h"
 #include <string.h>
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE static __attribute__((noinline))
 
 enum { TO_INPUT, TO_WEIGHT, TO_BIAS };
 
-// The output for gradient i, or None where it is not asked for.
+// Returns the output for gradient i, or None if it is not requested.
 static pt_ref gradient(const pt_context *c, const pt_ref *args, uint32_t i) {
     return pt_list_bool(c, args[CONVOLUTION_BACKWARD_OUTPUT_MASK], i)
                ? args[CONVOLUTION_BACKWARD_OUT0 + i]
                : 0;
 }
 
-// The arguments of a convolution from `from` to `to`, neither of which need be its input or output.
+// Sets the arguments of a convolution from `from` to `to`, which replace its input and output.
 static void set_arguments(const pt_ref *args, pt_ref from, pt_ref to, pt_ref *convolution) {
     const pt_ref *others = args + CONVOLUTION_BACKWARD_STRIDE - CONVOLUTION_STRIDE;
     for (uint32_t i = CONVOLUTION_STRIDE; i <= CONVOLUTION_GROUPS; i++) {
@@ -44,7 +44,7 @@ static int check_gradient(pt_context *c, const pt_ref *args, uint32_t i, uint32_
     return pt_expect_sizes(c, out, rank, sizes);
 }
 
-static int conv_backward_check_backward(pt_context *c, const pt_ref *args) {
+static int conv_backward_check(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_BACKWARD_INPUT]);
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no gradients of this dtype");
@@ -65,14 +65,14 @@ static int conv_backward_check_backward(pt_context *c, const pt_ref *args) {
 
 // ---- run: the weight
 
-// A tensor of images (batch, channels, height, width); steps count elements.
+// A tensor (batch, channels, height, width); steps count elements.
 typedef struct images {
     const char *data;
     int32_t sizes[4];
     int32_t steps[4];
 } images;
 
-// Puts a height of 1 into what has 3 dims.
+// Reads a tensor of 3 or 4 dims; a missing height is 1.
 static void read_images(const pt_tensor *t, images *m) {
     int32_t steps[4];
     pt_strides(t, steps);
@@ -85,12 +85,12 @@ static void read_images(const pt_tensor *t, images *m) {
     }
 }
 
-// Where two tensors meet along a spatial dim, at tap k: position i of the narrow one, from `first`
-// on, at position i * stride + shift of the broad one.
-typedef struct meeting {
+// The positions of two tensors that tap k multiplies, along a spatial dim: position i of the narrow
+// tensor, from `first` on, and position i * stride + shift of the broad tensor.
+typedef struct overlap {
     int32_t first, length;
     int32_t stride, shift;
-} meeting;
+} overlap;
 
 static int32_t conv_backward_parameter(const pt_context *c, pt_ref list, uint32_t i,
                                        int32_t missing) {
@@ -98,9 +98,9 @@ static int32_t conv_backward_parameter(const pt_context *c, pt_ref list, uint32_
     return length == 0 ? missing : (int32_t)pt_list_int(c, list, length == 1 ? 0 : i);
 }
 
-static meeting meet(const pt_context *c, const pt_ref *args, uint32_t i, int32_t k, int32_t narrow,
-                    int32_t broad) {
-    meeting m = {.stride = conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_STRIDE], i, 1)};
+static overlap overlap_at_tap(const pt_context *c, const pt_ref *args, uint32_t i, int32_t k,
+                              int32_t narrow, int32_t broad) {
+    overlap m = {.stride = conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_STRIDE], i, 1)};
     m.shift = k * conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_DILATION], i, 1) -
               conv_backward_parameter(c, args[CONVOLUTION_BACKWARD_PADDING], i, 0);
     m.first = m.shift < 0 ? (m.stride - 1 - m.shift) / m.stride : 0;
@@ -108,14 +108,14 @@ static meeting meet(const pt_context *c, const pt_ref *args, uint32_t i, int32_t
     const int32_t end = slack < 0 ? 0 : slack / m.stride + 1;
     m.length = (end < narrow ? end : narrow) - m.first;
     if (m.length <= 0) {
-        return (meeting){.stride = 1};
+        return (overlap){.stride = 1};
     }
     return m;
 }
 
-// One tap of the kernel, of all pairs of channels: the sums over images and positions. Transposed,
-// the convolution's output is the broad one, otherwise its input; the weight's first dim counts the
-// channels of the narrow one.
+// Computes one tap of the weight's gradient for all pairs of channels: sums over batch and
+// positions. The broad tensor is the convolution's input, or its output if it is transposed; the
+// weight's first dim counts the channels of the narrow tensor.
 NOINLINE int sum_tap(pt_context *c, const pt_ref *args, const pt_tensor *out, const int32_t *tap) {
     const bool transposed = pt_get_bool(c, args[CONVOLUTION_BACKWARD_TRANSPOSED]);
     const int32_t groups = (int32_t)pt_get_int(c, args[CONVOLUTION_BACKWARD_GROUPS]);
@@ -136,10 +136,11 @@ NOINLINE int sum_tap(pt_context *c, const pt_ref *args, const pt_tensor *out, co
                      .b_step = {broad.steps[0]}};
     int32_t a = 0, b = 0, to = 0;
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t dim = i + in.rank - 4u; // of the lists
-        const meeting m = in.rank == 3 && i == 0
-                              ? (meeting){.length = 1, .stride = 1}
-                              : meet(c, args, dim, tap[i], narrow.sizes[2 + i], broad.sizes[2 + i]);
+        const uint32_t dim = i + in.rank - 4u; // index of the dim in the lists
+        const overlap m =
+            in.rank == 3 && i == 0
+                ? (overlap){.length = 1, .stride = 1}
+                : overlap_at_tap(c, args, dim, tap[i], narrow.sizes[2 + i], broad.sizes[2 + i]);
         a += m.first * narrow.steps[2 + i];
         b += (m.first * m.stride + m.shift) * broad.steps[2 + i];
         to += tap[i] * weight.steps[2 + i];
@@ -177,9 +178,9 @@ NOINLINE int run_weight(pt_context *c, const pt_ref *args, const pt_tensor *out)
     return PT_ERROR_OK;
 }
 
-// ---- run: the bias, and all
+// ---- run: the bias, and all gradients
 
-// The sums of the channels: products with a one.
+// Sums each channel, as a product with a 1.
 NOINLINE int run_bias(pt_context *c, const pt_ref *args, const pt_tensor *out) {
     const pt_tensor grad = pt_get_tensor(c, args[CONVOLUTION_BACKWARD_GRAD_OUTPUT]);
     images m;
@@ -199,7 +200,7 @@ NOINLINE int run_bias(pt_context *c, const pt_ref *args, const pt_tensor *out) {
     return pt_numel(out) == 0 ? PT_ERROR_OK : pt_sum_products(c, &p, grad.dtype);
 }
 
-static int conv_backward_run_backward(pt_context *c, const pt_ref *args) {
+static int conv_backward_run(pt_context *c, const pt_ref *args) {
     const pt_ref to_input = gradient(c, args, TO_INPUT), to_weight = gradient(c, args, TO_WEIGHT),
                  to_bias = gradient(c, args, TO_BIAS);
     if (!pt_is_none(to_input)) {
@@ -220,4 +221,4 @@ static int conv_backward_run_backward(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_convolution_backward_out =
-    PT_KERNEL(conv_backward_check_backward, conv_backward_run_backward);
+    PT_KERNEL(conv_backward_check, conv_backward_run);

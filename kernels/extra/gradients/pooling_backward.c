@@ -1,5 +1,5 @@
-// The gradient of aten::max_pool2d_with_indices: that of each output goes to its window's greatest
-// element. In any dim order.
+// The gradient of aten::max_pool2d_with_indices, in any dim order: adds the gradient of each output
+// to the maximum of its window.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -7,14 +7,14 @@
 
 extern const pt_kernel pt_aten_max_pool2d_with_indices_out;
 
-static int pooling_backward_check_backward(pt_context *c, const pt_ref *args) {
+static int pooling_backward_check(pt_context *c, const pt_ref *args) {
     const pt_ref self = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF];
     const pt_ref out = args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT];
     const pt_tensor in = pt_get_tensor(c, self), to = pt_get_tensor(c, out);
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no gradients of this dtype");
     }
-    // Arguments of the pooling itself, which has found the output and the indices
+    // Arguments of the pooling, which has computed the output and the indices.
     pt_ref pooling[MAX_POOL2D_WITH_INDICES_INDICES + 1];
     for (uint32_t i = 0; i < MAX_POOL2D_WITH_INDICES_OUT; i++) {
         pooling[i] = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF + i];
@@ -26,7 +26,7 @@ static int pooling_backward_check_backward(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, out, in.rank, in.sizes);
 }
 
-// Strides of (N, C, H, W), 0 for a batch that is not there.
+// Sets the strides of (N, C, H, W), 0 for a missing batch.
 static void pooling_backward_image_strides(const pt_tensor *t, int32_t *strides) {
     strides[0] = 0;
     pt_strides(t, strides + 4 - t->rank);
@@ -42,7 +42,7 @@ static void pooling_backward_add(const pt_tensor *out, int32_t i, const pt_tenso
     }
 }
 
-static int pooling_backward_run_backward(pt_context *c, const pt_ref *args) {
+static int pooling_backward_run(pt_context *c, const pt_ref *args) {
     const pt_tensor grad = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_OUTPUT]);
     const pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_INDICES]);
     const pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT]);
@@ -77,4 +77,4 @@ static int pooling_backward_run_backward(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_max_pool2d_with_indices_backward_grad_input =
-    PT_KERNEL(pooling_backward_check_backward, pooling_backward_run_backward);
+    PT_KERNEL(pooling_backward_check, pooling_backward_run);

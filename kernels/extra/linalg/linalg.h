@@ -1,20 +1,20 @@
-// Shared by the operators of linear algebra: matrices of float32 or float64 in tensors of any dim
-// order, over all dims but the last two, which are broadcast.
+// Shared by the operators of linear algebra: matrices of float32 or float64 in the last two dims of
+// tensors in any dim order. The other dims are the batch, and are broadcast.
 //
-// The functions of a family are in an .inc file that its C file includes twice, behind
-// linalg_float.inc and behind linalg_double.inc. Scratch grows with one matrix, whose size has no
+// The functions of a family are in an .inc file, which its C file includes twice: after
+// linalg_float.inc, and after linalg_double.inc. Scratch grows with one matrix, whose size has no
 // other limit.
 #ifndef PT_PORTABLE_LINALG_H
 #define PT_PORTABLE_LINALG_H
 
 #include "portable/double_math.h"
 
-// A matrix in the memory of a tensor; a vector is a column, a number one element.
+// A matrix in the memory of a tensor. A vector is a column, a number a matrix of one element.
 typedef struct pt_matrix {
     void *data; // of the tensor
-    int32_t at; // its first element there
+    int32_t at; // its first element in the tensor
     int32_t rows, columns;
-    int32_t down, right; // elements from one row to the next, from one column to the next
+    int32_t down, right; // elements from row to row, and from column to column
 } pt_matrix;
 
 static inline pt_matrix pt_transposed(pt_matrix m) {
@@ -27,47 +27,47 @@ typedef struct pt_batch {
     int32_t sizes[PT_MAX_RANK];
 } pt_batch;
 
-// The batch of a tensor: all dims but the last `inner`.
+// Returns the batch of a tensor: all dims except the last `inner`.
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
 // Broadcasts a batch with that of another tensor.
 PT_MUST_USE int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
-// For a run: the number of matrices in the batch; 0 where no output of the call has elements,
-// beside which a batch may have any size.
+// For a run: returns the number of matrices in the batch; 0 if no output of the call has elements,
+// since the batch may then have any size.
 int32_t pt_batch_count(const pt_context *c, const pt_batch *b);
-// Matrix i of a batch in a tensor; `inner` is 2, 1 of vectors, 0 of numbers.
+// Returns matrix i of a batch in a tensor; `inner` is 2 for matrices, 1 for vectors, 0 for numbers.
 pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, int32_t i);
 
-// Refuses what has no matrices of float32 or float64.
+// Rejects a tensor of other dtypes than float32 and float64, or of less than 2 dims.
 PT_MUST_USE int pt_check_matrices(pt_context *c, const pt_tensor *t);
-// The same of what has no square ones.
+// Rejects the same tensors, and matrices that are not square.
 PT_MUST_USE int pt_check_square(pt_context *c, const pt_tensor *t);
 enum { PT_NO_COLUMNS = -1 };
-// Refuses another dtype, then expects a batch of rows x columns, or of vectors if
-// `columns` is PT_NO_COLUMNS, or of numbers if `rows` is, too.
+// Rejects another dtype. Expects a batch of rows x columns; vectors if `columns` is PT_NO_COLUMNS;
+// numbers if `rows` is PT_NO_COLUMNS, too.
 PT_MUST_USE int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, const pt_batch *b,
                                    int32_t rows, int32_t columns);
-// Expects no elements, in one dim: of an output that is not wanted.
+// Expects one dim without elements: an output that is not requested.
 PT_MUST_USE int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
-// Expects an int32 for each matrix, which is not 0 where one failed.
+// Expects an int32 for each matrix: its info, which is not 0 if it failed.
 PT_MUST_USE int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
-// Bytes of scratch for `reals` numbers of `size` bytes and `ints` of int32; more than
-// PT_MEMORY_LIMIT where they are too many, which pt_request_matrices refuses.
+// Returns the bytes of scratch for `reals` numbers of `size` bytes and `ints` int32; above
+// PT_MEMORY_LIMIT if they are too many, which pt_request_matrices rejects.
 uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints);
 PT_MUST_USE int pt_request_matrices(pt_context *c, uint32_t bytes);
-// Counts the work that each matrix takes beside its elements.
+// Counts the work for each matrix in addition to the work for its elements.
 PT_MUST_USE static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);
 }
-// For a run: stores the info of matrix i. If it is not 0 and the caller wants an error (`raises`),
-// gives that instead.
+// For a run: stores the info of matrix i. If it is not 0 and `raises` is set, returns an error
+// instead.
 PT_MUST_USE int pt_set_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b,
                             int32_t i, int32_t value, const char *reason);
 
 #define PT_REASON_FIT "the operands do not fit together"
 #define PT_REASON_NOT_FINITE "a matrix has an infinity or a NaN"
 
-// The kernel of an operator, and that of a build with float64: see PT_EXTENDED_OPERATOR in
-// operators.def. The check of both refuses float64 without pt_float64.
+// Defines the kernel of an operator, and the kernel of a build with float64: see
+// PT_EXTENDED_OPERATOR in operators.def. Both reject float64 if pt_float64 is NULL.
 #define PT_LINALG_KERNEL(name, symbol, wide_symbol)                                          \
     static int name##_run(pt_context *c, const pt_ref *args) {                               \
         return pt_get_tensor(c, args[0]).dtype == PT_DTYPE_DOUBLE ? name##_run_f64(c, args)  \

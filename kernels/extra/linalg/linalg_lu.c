@@ -1,20 +1,20 @@
 // Operators that factor matrices as P L U: inverse, solution of linear equations, determinant.
 //
-// Partial pivoting, row after row. Singular matrices give infinities and NaNs, and an info above 0,
-// or an error if the caller wants one.
+// Partial pivoting, row by row. A singular matrix results in infinities and NaNs and an info above
+// 0, or in an error if the operator checks errors.
 #include "core/generated/operator_arguments.h"
 #include "extra/linalg/linalg.h"
 
 #define SINGULAR "a matrix is singular"
 
-// The matrix whose factors a determinant comes from. PyTorch takes the transpose of a contiguous
-// tensor, which shows in the factors and pivots.
-static pt_matrix determined(const pt_tensor *a, const pt_batch *b, int32_t i) {
+// Returns the matrix to factor for a determinant. PyTorch factors the transpose if the tensor is
+// contiguous; the factors and pivots are outputs, and show it.
+static pt_matrix determinant_matrix(const pt_tensor *a, const pt_batch *b, int32_t i) {
     const pt_matrix m = pt_matrix_of(a, 2, b, i);
     return a->flags & PT_VALUE_CONTIGUOUS ? pt_transposed(m) : m;
 }
 
-// Bytes of the factors of a matrix of numbers of `size` bytes, a column and the pivots.
+// Returns the bytes of the factors of a matrix, a column and the pivots; numbers have `size` bytes.
 static uint32_t factor_scratch(uint32_t size, int64_t rows, int64_t columns) {
     return pt_matrix_scratch(size, rows * columns + rows, rows < columns ? rows : columns);
 }
@@ -24,13 +24,13 @@ static int request_factors(pt_context *c, const pt_tensor *a) {
     return pt_request_matrices(c, factor_scratch(pt_element_size(a->dtype), inner[0], inner[1]));
 }
 
-// Refuses what is not square, and asks for what its factors take.
+// Rejects matrices that are not square, and requests the scratch of their factors.
 static int check_factored(pt_context *c, const pt_tensor *a) {
     PT_TRY(pt_check_square(c, a));
     return request_factors(c, a);
 }
 
-// Expects LU and pivots.
+// Expects the outputs LU and pivots.
 static int expect_factors(pt_context *c, const pt_tensor *a, const pt_batch *b, pt_ref lu,
                           pt_ref pivots) {
     const int32_t rows = a->sizes[a->rank - 2], columns = a->sizes[a->rank - 1];
@@ -48,10 +48,10 @@ static int inv_check(pt_context *c, const pt_ref *args) {
     return pt_expect_info(c, args[LINALG_INV_EX_INFO], &b);
 }
 
-// A X = B, or X A = B; B may be a vector, or a batch of them.
+// The equations A X = B (`left`), or X A = B. B is a batch of vectors or matrices.
 typedef struct solution {
     pt_tensor a, b;
-    uint32_t inner; // dims of a vector or matrix in b
+    uint32_t inner; // 1 if b has vectors, 2 if it has matrices
     bool left;
     pt_batch batch;
 } solution;

@@ -9,7 +9,7 @@ static bool has_q(const pt_context *c, const pt_ref *args) {
     return !pt_string_is(c, args[LINALG_QR_MODE], no_q);
 }
 
-// Bytes of a matrix, the factors of its reflections, and a column.
+// Returns the bytes of a matrix, the factors of its reflections, and a column.
 static uint32_t qr_scratch(const pt_tensor *a) {
     const int64_t rows = a->sizes[a->rank - 2], columns = a->sizes[a->rank - 1];
     return pt_matrix_scratch(pt_element_size(a->dtype),

@@ -2,18 +2,18 @@
 // transpose if it has more columns than rows (Hestenes: Inversion of matrices by
 // biorthogonalization, 1958).
 //
-// The signs of the vectors are any; so are those of equal singular values, and those that stand for
-// 0. As in PyTorch, a matrix with an infinity or a NaN is an error.
+// The signs of the vectors are arbitrary, and so are the vectors of equal singular values and of
+// the value 0. As in PyTorch, an infinity or a NaN in the matrix is an error.
 #include "core/generated/operator_arguments.h"
 #include "extra/linalg/linalg.h"
 
 typedef struct decomposition {
     pt_tensor a;
     pt_batch batch;
-    bool wide;             // the transpose is decomposed
-    bool has_vectors;      // U and Vh are wanted
-    int32_t rows, columns; // of what is decomposed
-    int32_t wanted;        // left vectors of it
+    bool wide;             // decompose the transpose
+    bool has_vectors;      // compute U and Vh
+    int32_t rows, columns; // of the decomposed matrix
+    int32_t wanted;        // its left vectors to compute
 } decomposition;
 
 static int read_decomposition(pt_context *c, const pt_ref *args, decomposition *d) {
@@ -30,7 +30,7 @@ static int read_decomposition(pt_context *c, const pt_ref *args, decomposition *
     return PT_ERROR_OK;
 }
 
-// Bytes of the left vectors, the singular values and the right vectors.
+// Returns the bytes of the left vectors, the singular values and the right vectors.
 static uint32_t svd_scratch(const decomposition *d) {
     const int64_t columns = d->columns, right = d->has_vectors ? columns * columns : 0;
     return pt_matrix_scratch(pt_element_size(d->a.dtype),

@@ -1,6 +1,6 @@
-// Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations. The values are in
-// order, the smallest first; the signs of the vectors are any, and so are the vectors of equal
-// values. As in PyTorch, one triangle is read, and an infinity or a NaN in it is an error.
+// Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations. The eigenvalues
+// ascend. The signs of the vectors are arbitrary, and so are the vectors of equal values. As in
+// PyTorch, only one triangle is read, and an infinity or a NaN in it is an error.
 #include "core/generated/operator_arguments.h"
 #include "extra/linalg/linalg.h"
 #include "portable/arguments.h"
@@ -15,7 +15,7 @@ static bool is_lower(const pt_context *c, pt_ref uplo) {
     return pt_string_is(c, uplo, lower) || pt_string_is(c, uplo, small_lower);
 }
 
-// Bytes of a matrix, and of its vectors.
+// Returns the bytes of a matrix and of its eigenvectors.
 static uint32_t eigh_scratch(const pt_tensor *a, bool has_vectors) {
     const int64_t n = a->sizes[a->rank - 1];
     return pt_matrix_scratch(pt_element_size(a->dtype), n * n * (has_vectors ? 2 : 1), 0);

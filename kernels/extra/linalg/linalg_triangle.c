@@ -1,8 +1,8 @@
-// Triangular matrices: the Cholesky factor of a matrix, and linear equations.
+// Cholesky factors, and linear equations of triangular matrices.
 #include "core/generated/operator_arguments.h"
 #include "extra/linalg/linalg.h"
 
-// Bytes of a column.
+// Returns the bytes of a column.
 static uint32_t triangular_scratch(const pt_tensor *a) {
     return pt_matrix_scratch(pt_element_size(a->dtype), a->sizes[a->rank - 1], 0);
 }

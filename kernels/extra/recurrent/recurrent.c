@@ -1,8 +1,8 @@
 // picotorch::gru and picotorch::lstm: one direction of one layer over all steps of a sequence.
 //
-// Tensors are float32. Each operation is rounded as in a program that has an instruction for it:
-// the bytes are the same. Weights may be int8: each row has a scale then, and is summed before it
-// is multiplied by it. h_n and c_n hold the state from step to step.
+// Tensors are float32. Each operation is rounded as in a program with an instruction for it, so
+// that the bytes are equal. Weights may be int8 with a scale for each row; a row is summed, and the
+// sum is multiplied by the scale. h_n and c_n contain the state from step to step.
 #include "core/generated/operator_arguments.h"
 #include "portable/dtype_access.h"
 #include "portable/float_math.h"
@@ -12,16 +12,16 @@
 enum {
     GRU_GATES = 3,
     LSTM_GATES = 4,
-    // From the weights' arguments to these
+    // Offsets from the argument of the weights.
     BIAS_OF = GRU_BIAS_IH - GRU_WEIGHT_IH,
     SCALES_OF = GRU_SCALE_IH - GRU_WEIGHT_IH,
     MAX_EMPTY_STEPS = 1 << 16,
-    MAX_ROWS = 4, // of int8 weights at a time
+    MAX_ROWS = 4, // of int8 weights, computed together
     MAX_WIDTH = PT_POLL_WORK / MAX_ROWS,
 };
 
-// The arguments that both have are in the same places. What depends on the kind: the gates, the
-// states given and returned.
+// The differences between both operators: the number of gates and states, and the positions of
+// arguments. Other arguments have equal positions.
 typedef struct kind {
     uint8_t gates, states, first_state, output;
 } kind;
@@ -29,7 +29,7 @@ typedef struct kind {
 static const kind gru = {GRU_GATES, 1, GRU_HX, GRU_OUTPUT};
 static const kind lstm = {LSTM_GATES, 2, LSTM_HX, LSTM_OUTPUT};
 
-// Tensors are float32, weights with scales int8.
+// Checks that a tensor is float32, or int8 if it is a weight with scales.
 static int recurrent_check_tensor(pt_context *c, const pt_ref *args, uint32_t i) {
     const pt_tensor t = pt_get_tensor(c, args[i]);
     const bool has_scales =
@@ -74,7 +74,7 @@ static int check_weights(pt_context *c, const pt_ref *args, const pt_tensor *inp
     return PT_ERROR_OK;
 }
 
-// Bytes of the sums of all gates of a step, by input and by state.
+// Returns the bytes of the products of all gates for one step: with the input, and with the state.
 static uint32_t layer_scratch(const kind *k, int32_t batch, int32_t hidden) {
     const int32_t sizes[] = {2 * k->gates, batch, hidden, sizeof(float)};
     return pt_product(sizes, 4);
@@ -117,10 +117,10 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
 
 // ---- run
 
-// The sums of all gates by input or by state: of each of `batch` lines of `in`, `step` elements
-// apart, weight times line, plus bias.
+// The products of all gates with the input or the state: for each of `batch` rows of `in`, `step`
+// elements apart, the weight times the row, plus the bias.
 typedef struct gates {
-    pt_products p;      // without in
+    pt_products p;      // except its input
     const float *scale; // NULL for float32 weights
 } gates;
 
@@ -143,7 +143,7 @@ static gates get_gates(pt_context *c, const pt_ref *args, uint32_t i, int32_t ba
                    .scale = pt_is_none(scale) ? NULL : pt_get_data(c, scale)};
 }
 
-// `rows` rows of int8 weights, a constant, by one line.
+// Multiplies `rows` (a constant) rows of int8 weights by one row of the input.
 static inline __attribute__((always_inline)) void
 sum_int8(const gates *g, int32_t row, const float *in, float *out, const int rows) {
     const int32_t width = g->p.taps[2];
@@ -183,7 +183,8 @@ static int sum_gates(pt_context *c, gates *g, const float *in) {
     return PT_ERROR_OK;
 }
 
-// One of the batch: `x` and `y` are the gates by input and state, in PyTorch's order r, z, n.
+// Computes one element of the batch from the products x with the input and y with the state, in
+// PyTorch's order of gates r, z, n.
 static void step_gru(const float *x, const float *y, float *h, int32_t hidden) {
     for (int32_t i = 0; i < hidden; i++) {
         const float r = pt_sigmoidf(x[i] + y[i]);
@@ -193,7 +194,7 @@ static void step_gru(const float *x, const float *y, float *h, int32_t hidden) {
     }
 }
 
-// In the order i, f, g, o.
+// The same for the gates i, f, g, o.
 static void step_lstm(const float *x, const float *y, float *h, float *cell, int32_t hidden) {
     for (int32_t i = 0; i < hidden; i++) {
         const float in = pt_sigmoidf(y[i] + x[i]);
@@ -226,7 +227,7 @@ static int run_layer(pt_context *c, const pt_ref *args, const kind *k) {
     if (batch == 0 || hidden == 0) {
         return PT_ERROR_OK;
     }
-    // Elements between two of the batch and between steps, by `width`
+    // Elements between neighbours in the batch, and between steps, in units of `width`.
     const int32_t row = batch_first ? steps : 1, step = batch_first ? 1 : batch;
     float *output = pt_get_data(c, args[k->output]);
     float *h = begin_state(c, args[k->first_state], args[k->output + 1]);

@@ -1,13 +1,13 @@
-// aten::convolution with three spatial dims, too, in any dim order: a slice of the output is the
-// sum of 2-d convolutions of slices of the input, one for each tap along the depth.
+// aten::convolution with up to three spatial dims, in any dim order. A slice of the output at one
+// depth is a sum of 2-d convolutions of slices of the input, one for each tap along the depth.
 #include "core/generated/operator_arguments.h"
 #include "portable/convolution.h"
 #include "portable/copy.h"
 
-// Their frames do not add up in one.
+// Not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
-// Where sums over height and width go; steps count elements.
+// A plane (channel, height, width) of sums at one depth; steps count elements.
 typedef struct slice {
     char *data;
     uint8_t dtype;
@@ -15,16 +15,17 @@ typedef struct slice {
 } slice;
 
 typedef struct volume {
-    pt_aten_convolution taps; // the 2-d convolution of one tap, of one image
+    pt_aten_convolution taps; // the 2-d convolution of one tap of one volume of the batch
     const char *in, *weight, *bias;
-    int32_t images, channels; // of the output
+    int32_t images, channels; // batch size and channels of the output
     slice out;
-    slice first; // the sums of the first tap, to which those of the others are added: out itself
+    slice first; // sums of the first tap, to which the other taps are added: `out`,
                  // or, since float16 and bfloat16 are summed as float32, scratch
-    slice next;  // those of another tap: scratch
+    slice next;  // sums of another tap, in scratch
 } volume;
 
-// Bytes of the slices in scratch for an output of these sizes: none where each comes of one tap.
+// Returns the bytes of slices in scratch for an output of these sizes; 0 with one tap along the
+// depth.
 static uint32_t volume_scratch(const pt_context *c, const pt_ref *args, const int32_t *sizes) {
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const int32_t slice[] = {sizes[1], sizes[3], sizes[4]};
@@ -48,7 +49,8 @@ static int check_volume(pt_context *c, const pt_ref *args) {
 
 // ---- run
 
-// The scratch holds a slice in the order (channel, height, width), of halves two.
+// Reads a call. Scratch contains a slice in the order (channel, height, width); two for float16 and
+// bfloat16.
 NOINLINE static int read_volume(pt_context *c, const pt_ref *args, volume *u) {
     pt_aten_convolution *v = &u->taps;
     void *scratch;
@@ -102,7 +104,7 @@ static void round_row(const slice *to, const slice *from, const pt_walk *w) {
     }
 }
 
-// Does something with the rows of two slices.
+// Applies a function to the rows of two slices.
 NOINLINE static int for_rows(pt_context *c, const volume *u, const slice *to, const slice *from,
                              void (*row)(const slice *, const slice *, const pt_walk *)) {
     pt_walk w = {
@@ -128,7 +130,7 @@ NOINLINE static int run_tap(pt_context *c, volume *u, const slice *to) {
     return pt_convolve_plane(c, v);
 }
 
-// The slice at depth `z`, of an image from element `in` on, to element `out`.
+// Computes the output slice at depth `z`, from element `in` of the input on, to element `out`.
 static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t out) {
     pt_aten_convolution *v = &u->taps;
     const pt_axis *depth = &v->axes[PT_AXIS_DEPTH];
@@ -139,7 +141,7 @@ static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t ou
     pt_segment s;
     PT_TRY(pt_count_work(c, depth->kernel));
     pt_find_taps(v, PT_AXIS_DEPTH, z, &s);
-    if (s.taps == 0) { // no input, only the bias
+    if (s.taps == 0) { // no tap reaches the input: only the bias
         v->in_channels = 0;
     }
     for (int32_t k = 0; k == 0 || k < s.taps; k++) {

@@ -1,7 +1,7 @@
 // Average and max pooling over the last three dims of (C, D, H, W) and (N, C, D, H, W), and
-// adaptive max pooling over the last two, too, in any dim order.
+// adaptive max pooling over the last two or three dims, in any dim order.
 //
-// pooling.c has loops of its own: as volumes of depth 1, pools over two dims take 23 to 85 % more
+// pooling.c has separate loops: as volumes of depth 1, pools over two dims take 23 to 85 % more
 // instructions on a Cortex-M4F (windows of 7 x 7 to 2 x 2).
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -10,7 +10,7 @@
 
 enum { DIMS = 3 };
 
-// A call: one over two dims has a depth of 1 and strides of 0 for it.
+// A call. Over two dims, the depth is 1 and its strides are 0.
 typedef struct pools {
     const void *in;
     void *out;
@@ -19,15 +19,15 @@ typedef struct pools {
     int32_t batch, channels;
     int32_t in_size[DIMS], out_size[DIMS];
     int32_t in_strides[2 + DIMS], out_strides[2 + DIMS], index_strides[2 + DIMS];
-    const pt_pooling *windows; // NULL for adaptive ones
-    bool with_padding;         // average pooling: the padding counts
-    int64_t divisor;           // average pooling: 0 for as many as elements count
+    const pt_pooling *windows; // NULL for adaptive pooling
+    bool with_padding;         // average pooling: count the padding
+    int64_t divisor;           // average pooling: 0 divides by the number of counted elements
 } pools;
 
-// The taps of one window; steps lead to the next along a dim, and count elements of the input, or
-// of a channel as indices do.
+// The taps of one window. Steps lead to the next tap along a dim; they count elements of the input,
+// or of a channel for indices.
 typedef struct window {
-    int32_t from, to, index_to; // offsets in the first channel of the first image
+    int32_t from, to, index_to; // offsets in the first channel of the first volume
     int32_t first;              // the index of its first tap
     int32_t taps[DIMS], step[DIMS], index_step[DIMS];
     int64_t divisor;
@@ -36,9 +36,9 @@ typedef struct window {
 // ---- average
 
 typedef union number {
-    uint64_t u; // wraps as PyTorch's int64 does
+    uint64_t u; // wraps as int64 in PyTorch
     double d;
-    float f; // of float16 and bfloat16
+    float f; // for float16 and bfloat16
 } number;
 
 static float sum_floats(const float *first, const window *w) {
@@ -77,7 +77,7 @@ static void store_average(const number *sum, const pools *p, const window *w, in
 
 static int pooling_3d_average(pt_context *c, const pools *p, const window *w, int32_t in,
                               int32_t out) {
-    number sum = {.u = 0}; // which is 0 for all
+    number sum = {.u = 0}; // 0 in each type
     PT_TRY(pt_count_work(c, 1 + w->taps[0] * w->taps[1] * w->taps[2]));
     if (p->dtype == PT_DTYPE_FLOAT) {
         ((float *)p->out)[out] = sum_floats((const float *)p->in + in, w) / (float)w->divisor;
@@ -98,7 +98,7 @@ static int pooling_3d_average(pt_context *c, const pools *p, const window *w, in
 
 // ---- max
 
-// Where the greatest element so far is, and its index; a NaN counts as greater than all.
+// The maximum so far, and its index; NaN is greater than all numbers.
 typedef struct greatest {
     int32_t at, index;
 } greatest;
@@ -170,12 +170,12 @@ static void volume_strides(const pt_tensor *t, uint32_t dims, int32_t *strides) 
         strides[d] = 0;
     }
     for (uint32_t d = 0; d < t->rank; d++) {
-        const uint32_t behind = t->rank - d; // with itself
+        const uint32_t behind = t->rank - d; // dims from d to the end
         strides[(behind > dims ? 2 + dims : 2 + DIMS) - behind] = own[d];
     }
 }
 
-// False where no output is to be computed.
+// Reads the tensors of a call; returns false if the output is empty.
 static bool pooling_3d_start(const pt_context *c, pools *p, uint32_t dims, pt_ref in_arg,
                              pt_ref out_arg, pt_ref indices_arg) {
     const pt_tensor in = pt_get_tensor(c, in_arg), out = pt_get_tensor(c, out_arg);
@@ -210,7 +210,7 @@ static void pooling_3d_place_window(const pools *p, const int32_t *at, window *w
         const pt_pool_span span = p->windows
                                       ? pt_taps_inside(p->windows, d, at[d], p->in_size[d])
                                       : pt_adaptive_span(at[d], p->out_size[d], p->in_size[d]);
-        // With one tap it may be of any size
+        // The dilation of a single tap is not limited.
         const int32_t dilation = span.taps < 2 ? 0 : p->windows ? p->windows->dilation[d] : 1;
         w->taps[d] = span.taps;
         w->step[d] = dilation * p->in_strides[2 + d];
@@ -263,7 +263,7 @@ static int avg_pool3d_check(pt_context *c, const pt_ref *args) {
 
 static int avg_pool3d_run(pt_context *c, const pt_ref *args) {
     const pt_ref divisor = args[AVG_POOL3D_DIVISOR_OVERRIDE];
-    pt_pooling windows = {.ceil_mode = false}; // only the number of windows depends on it
+    pt_pooling windows = {.ceil_mode = false}; // only ceil_mode affects the number of windows
     pools p = {.windows = &windows,
                .with_padding = pt_get_bool(c, args[AVG_POOL3D_COUNT_INCLUDE_PAD]),
                .divisor = pt_is_none(divisor) ? 0 : pt_get_int(c, divisor)};
@@ -318,7 +318,7 @@ static int check_adaptive_max(pt_context *c, const pt_ref *args, uint32_t dims) 
     PT_TRY(pt_check_index_output(c, indices));
     return pt_read_spatial(c, args[ADAPTIVE_MAX_POOL3D_OUTPUT_SIZE], dims, NULL, 0, sizes)
                ? pt_expect_pooled(c, &in, dims, sizes, indices)
-               : PT_ERROR_INVALID_ARGUMENT; // of pt_check_adaptive
+               : PT_ERROR_INVALID_ARGUMENT; // the error of pt_check_adaptive
 }
 
 static int adaptive_max_pool3d_check(pt_context *c, const pt_ref *args) {

@@ -180,7 +180,7 @@ static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {
     return memory << PT_REF_OFFSET_BITS | offset >> 2;
 }
 
-// Records why a kernel refuses its arguments. `reason` is static text without a final full stop.
+// Records why a kernel rejects its arguments. `reason` is static text without a final full stop.
 PT_MUST_USE static inline int pt_fail(pt_context *c, int error, const char *reason) {
 #ifdef PT_NO_TEXTS
     (void)c;
@@ -406,7 +406,7 @@ static inline uint32_t pt_variant(const pt_context *c) {
 
 // `args` has an entry for each letter of the operator's signature.
 typedef struct pt_kernel {
-    // At load: refuses unsupported dtypes, ranks, sizes, dim orders and scalars, and requests
+    // At load: rejects unsupported dtypes, ranks, sizes, dim orders and scalars, and requests
     // scratch. It reads sizes, scalars and lists, no data. After PT_ERROR_OK run may rely on
     // everything that it checked. If sizes or numbers change, it is called again before each run.
     int (*check)(pt_context *c, const pt_ref *args);

@@ -170,8 +170,8 @@ reliability: all-firmware ## Run the tests that try to break picotorch, and writ
 hostile-calls: python ## Call all operators at the boundary of sizes and numbers, with sanitizers (CALLS=200000 KIND=boundary|hostile); continues at the call where the last run ended
 	.venv/bin/python tests/support/run_hostile_calls.py --kind $(KIND) --calls $(CALLS)
 
-.PHONY: images
-images: all-firmware ## Run every fixture and benchmark model as a compiled method on every board (make test-all: a part of them)
+.PHONY: ptms
+ptms: all-firmware ## Run every fixture and benchmark model as a compiled method on every board (make test-all: a part of them)
 	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
 
 .PHONY: budgets

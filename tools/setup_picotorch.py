@@ -448,7 +448,7 @@ def set_up_natmod(arguments):
     set_up_micropython(arguments)
     for arch in arches:
         settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else []),
-                    *(["IMAGES=1"] if arguments.images else []),
+                    *(["PTM_ONLY=1"] if arguments.ptm_only else []),
                     f"OPTIMIZE={arguments.optimize}"]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
@@ -499,7 +499,8 @@ def parse_arguments():
     )
     parser.add_argument("--flash", metavar="ADDRESS",
                         help="of the native module: link its kernels for this address in flash")
-    parser.add_argument("--images", action="store_true", help="of the native module: for images only")
+    parser.add_argument("--ptm-only", action="store_true",
+                        help="build the native module for .ptm files only")
     parser.add_argument("--no-packages", action="store_true", help="install nothing in the system")
     parser.add_argument("--optimize", choices=("size", "speed"), default="size",
                         help="of the native module: smaller, or faster")

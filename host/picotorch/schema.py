@@ -29,7 +29,7 @@ SUBJECTS = (
     "attribute", "value", "operator", "", "instruction", "instruction", "delegate", "delegates", "",
     "argument", "tensor", "dtype", "segment", "byte", "constant", "entry", "initial value",
     "external tensor", "named data", "delegate data", "key", "tensor layout", "item", "backend",
-    "sizes", "stack", "size of an allocation", "alignment of an allocation", "image",
+    "sizes", "stack", "size of an allocation", "alignment of an allocation", ".ptm file",
 )
 SUBJECT_METHOD_NAME = 3
 SUBJECT_POOL = 4

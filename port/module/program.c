@@ -30,7 +30,7 @@ static void refuse_program(const pt_file *self, const pt_span *file) {
                       memcmp((const char *)file->data + PLACE, id, sizeof(id) - 1) == 0;
     if (!PT_HAS_PROGRAMS && is_program) {
         pt_refuse_with(self->owner, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
-                       "is a .pte file, and this module runs images; make one by picotorch "
+                       "is a .pte file, and this module runs .ptm files; make one by picotorch "
                        "compile, or the module by picotorch natmod --models of the .pte file");
     }
 }

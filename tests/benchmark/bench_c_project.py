@@ -64,7 +64,7 @@ def measure(folder):
 
 def table(found):
     drawn = Table(title="The C project of int8 ds_cnn: bytes of flash")
-    for heading in ("build", "with prepared weights", "without"):
+    for heading in ("build", "with packed weights", "without"):
         drawn.add_column(heading, justify="left" if heading == "build" else "right")
     for name, sizes_of in found["builds"].items():
         drawn.add_row(name, *(f"{size:,}" for size in sizes_of.values()))

@@ -101,7 +101,7 @@ def models(entries, estimates):
                      ratio(against.get("stack_execute")),
                      number(e["core_and_kernels"]), ratio(against.get("core_and_kernels"))])
     return grid(["model", "core", "prepare", "instructions", "about cycles", "ratio",
-                 "MACs an instruction", "pool", "ratio", "prepared in it", "planned", "temp", "stack",
+                 "MACs an instruction", "pool", "ratio", "packed in it", "planned", "temp", "stack",
                  "ratio", "flash", "ratio"], rows, left=3)
 
 
@@ -128,8 +128,8 @@ def small_models(entries):
                  for model, row in rows.items()])
 
 
-def image_instructions(entries, bench):
-    """To open by what is checked, and to execute, beside the program with prepared weights."""
+def ptm_instructions(entries, bench):
+    """To open by what is checked, and to execute, beside the program with packed weights."""
     prepared = {(e["model"], e["board"]): e["execute"] for e in bench}  # "none" stands before "pool"
     rows = []
     for e in entries:
@@ -139,11 +139,11 @@ def image_instructions(entries, bench):
                      ratio(against.get("execute")),
                      f"{e['execute'] / prepared[e['model'], e['board']]:.4f}"])
     return grid(["model", "core", "to open: trusted", "walk", "ratio", "strict", "instructions",
-                 "ratio", "of prepared"], rows, left=2)
+                 "ratio", "of packed"], rows, left=2)
 
 
-def image_bytes(entries):
-    """Make the table of flash and RAM of C projects of images."""
+def ptm_bytes(entries):
+    """Make the table of flash and RAM of C projects of compiled methods."""
     rows = []
     for e in entries:
         against = e.get("ratio", {})
@@ -153,7 +153,7 @@ def image_bytes(entries):
                      number(e["stack"]), number(e["ram"]), ratio(against.get("ram")),
                      number(e["temp_fastest"]), number(e["ram_fastest"]),
                      f"{e['execute'] / e['min_execute']:.3f}"])
-    return grid(["model", "core", "image", "of its data", "flash", "ratio", "planned", "temp",
+    return grid(["model", "core", ".ptm file", "of its data", "flash", "ratio", "planned", "temp",
                  "besides", "ratio", "stack", "RAM", "ratio", "fastest temp", "RAM with it",
                  "instructions with it"], rows, left=2)
 
@@ -275,13 +275,13 @@ def twin_threads(found):
 
 
 def project_builds(found):
-    return grid(["bytes of flash", "with prepared weights", "without"],
+    return grid(["bytes of flash", "with packed weights", "without"],
                 [[name if name == "as it is" else f"`{name}`", number(build["prepared"]),
                   number(build["plain"])] for name, build in found["builds"].items()])
 
 
 def project_switches(found):
-    uses = {"PT_NO_CHECKS": "images of the project's own; not with `CHECKS=1`",
+    uses = {"PT_NO_CHECKS": "a project's own .ptm files; not with `CHECKS=1`",
             "PT_NO_TEXTS": "errors as numbers; not with `TEXTS=1`",
             "PT_NO_DYNAMIC": "models that only call kernels, and whose sizes do not change"}
     rows = [[f"`{name}`", uses[name], number(size)] for name, size in found["switches"].items()]
@@ -309,13 +309,13 @@ def main():
     all_estimates = read("cycles")
     estimates = [e for e in all_estimates if not e["has_less_temp"]]
     int8 = selected(bench, benchmark_store.NAMES)
-    images = selected(read("bench_ptm"), benchmark_store.NAMES)
+    ptms = selected(read("bench_ptm"), benchmark_store.NAMES)
     write(DOCUMENT, [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
         ("dense", dense(estimates)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
         ("small models", small_models(e for e in selected(bench, SMALL) if e["prepare"] == "none")),
-        ("image instructions", image_instructions(images, int8)), ("image bytes", image_bytes(images)),
+        ("ptm instructions", ptm_instructions(ptms, int8)), ("ptm bytes", ptm_bytes(ptms)),
         ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
         ("classes", operators(plain, prepared, False)),
         ("shapes", operators(plain, prepared, True)),

@@ -71,8 +71,8 @@ def test_tables_are_written_between_their_marks():
 
 def test_the_document_has_a_place_for_every_table():
     text = performance.DOCUMENT.read_text()
-    for name in ("measured", "ratios", "int8 models", "dense", "fp32 models", "image instructions",
-                 "image bytes", "loading", "classes", "shapes", "cycles", "twin", "threads"):
+    for name in ("measured", "ratios", "int8 models", "dense", "fp32 models", "ptm instructions",
+                 "ptm bytes", "loading", "classes", "shapes", "cycles", "twin", "threads"):
         performance.replace(text, name, "")
 
 

@@ -568,7 +568,7 @@ def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, 
     mpy = native_module.MPY
     has_facts(monkeypatch, mpy=mpy | native_module.ARCHES["armv6m"] << 10)
     assert_error(call("deploy", image, "--port", board.port), "NotSupported",
-                 "the model is an image without the weights that armv6m needs", "--optimize size")
+                 "the model is a .ptm file without the weights that armv6m needs", "--optimize size")
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
     image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m0plus").data)
     wanted = installing.needs_of({"": open_program(image.read_bytes())})

@@ -322,7 +322,7 @@ def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
             (("natmod", "--flash", "RPI_PICO", "--models", image), "that armv6m need"),
             (("firmware", "--board", "RPI_PICO", "--models", image), "that a cortex-m0plus needs"),
             (("flash", image, "--board", "RPI_PICO", "--dry-run"), "that a cortex-m0plus needs")):
-        assert_error(call(*arguments), "NotSupported", f"is an image without the weights {needs}",
+        assert_error(call(*arguments), "NotSupported", f"is a .ptm file without the weights {needs}",
                      "compile it with --optimize size")
     assert built == [] and list(wheel.iterdir()) == [image]
     monkeypatch.undo()

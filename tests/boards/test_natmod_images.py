@@ -91,7 +91,7 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     damaged, short, other, lacks, program = lines[len(wanted) :]
     again = "compile it again or copy it again"
     assert damaged.startswith("damaged InvalidProgram (0x23)") and damaged.endswith(again)
-    assert short.startswith("short InvalidProgram (0x23): image: ")
+    assert short.startswith("short InvalidProgram (0x23): .ptm file: ")
     assert "1000B available" in short and short.endswith(again)
     assert other.startswith("for_another_core NotSupported (0x10): program")
     assert small or "compile it for this one, or with --optimize size" in other

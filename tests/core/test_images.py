@@ -247,7 +247,7 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
     assert leaves_out(image)
     result = running.run(Request(image.pte, "int8_ds_cnn", image.runs[0].inputs), "mps2-an385")
     assert result.status == "NotSupported"
-    assert "is an image for another core; compile it for this one, or with --optimize size" in \
+    assert "is a .ptm file for another core; compile it for this one, or with --optimize size" in \
         result.message
 
 
@@ -360,7 +360,7 @@ def test_compile_refuses(call, tmp_path):
                  "a method with delegates cannot be compiled; export it without delegates, or run")
     assert not (tmp_path / "model.ptm").exists()
     model.write_bytes(compiled("add_1").pte)
-    assert_usage(call("compile", model, "--c", tmp_path / "project"), "is an image already")
+    assert_usage(call("compile", model, "--c", tmp_path / "project"), "is a .ptm file already")
 
 
 def test_damaged_data_is_refused(call, tmp_path):
@@ -377,8 +377,9 @@ def test_an_image_of_another_version_is_called_so(begin, call, tmp_path):
     (tmp_path / "model.ptm").write_bytes(image)
     for command in ("run", "size", "inspect"):
         assert_error(call(command, tmp_path / "model.ptm"), "NotSupported",
-                     "model.ptm: image: is of another version; compile it again with this picotorch")
-    assert_usage(call("compile", tmp_path / "model.ptm"), "is an image already")
+                     "model.ptm: .ptm file: is of another version; compile it again with this "
+                     "picotorch")
+    assert_usage(call("compile", tmp_path / "model.ptm"), "is a .ptm file already")
 
 
 def test_what_to_do_about_a_damaged_image_is_to_compile_it(call, tmp_path):

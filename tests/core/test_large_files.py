@@ -223,7 +223,7 @@ def test_a_pool_too_small():
 
 @pytest.mark.thorough
 def test_an_image_of_more_than_a_reference_reaches():
-    with pytest.raises(Error, match="NotSupported.*images above 128 MiB"):
+    with pytest.raises(Error, match="NotSupported.*.ptm files above 128 MiB"):
         ptm_writer.compile_ptm(large_table(12_000_000))
 
 
@@ -251,7 +251,7 @@ def test_tables_of_a_data_file_beyond_the_reach():
 
 def test_an_image_with_a_planned_buffer_beyond_the_reach():
     pte = planned_later(fixture_store.load("add_1").pte, REACH)
-    with pytest.raises(Error, match="NotSupported.*images of planned buffers above 128 MiB"):
+    with pytest.raises(Error, match="NotSupported.*.ptm files of planned buffers above 128 MiB"):
         ptm_writer.compile_ptm(pte)
 
 

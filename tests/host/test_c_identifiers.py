@@ -26,7 +26,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e16, -1e22, 1e300, 1.7976931348623157e308,
           math.inf, -math.inf, math.nan]
 # What methods, inputs and outputs of models may be called
 WORDS = ["get_a.b", "get_a_b", "GET_A_B", "get_a_b_2", "a", "A", "a_2", "A_2", "input", "output",
-         "open", "run", "image", "sample", "constant", "int", "größe", "??/", "a\\", "*/", "1", ""]
+         "open", "run", "ptm", "sample", "constant", "int", "größe", "??/", "a\\", "*/", "1", ""]
 
 
 def compiled(folder, *sources):
@@ -39,7 +39,7 @@ def compiled(folder, *sources):
 
 def checked(folder):
     """Compile what a project has of its models, and main.c, each file with all headers before it."""
-    models = sorted(path.parent.name for path in folder.glob("*/*_image.c"))
+    models = sorted(path.parent.name for path in folder.glob("*/*_ptm.c"))
     both = "".join(f'#include "{name}/{name}{end}.h"\n' for name in models for end in ("", "_sample"))
     (folder / "all.c").write_text(both)
     command = ["gcc", *STRICT, "-Wno-unused-const-variable", "-fsyntax-only", f"-I{folder}",

@@ -142,7 +142,7 @@ def test_it_runs_with_checks_and_texts(tmp_path):
     options = [*UNOPTIMISED, "CHECKS=1", "TEXTS=1"]
     build(tmp_path, *options)
     assert_same(said(tmp_path, *options), expected(image, fixture))
-    path = tmp_path / "model/model_image.c"
+    path = tmp_path / "model/model_ptm.c"
     rows = path.read_text().split("\n")
     rows[9] = re.sub("0x........", "0x01234567", rows[9], count=1)  # a word of its records
     path.write_text("\n".join(rows))
@@ -424,7 +424,7 @@ def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
 
 def test_an_error_is_printed(tmp_path):
     write(tmp_path, "mlp")
-    path = tmp_path / "model/model_image.c"
+    path = tmp_path / "model/model_ptm.c"
     path.write_text(path.read_text().replace("0x354d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
     with pytest.raises(AssertionError, match=r"error 16, subject 40, index -1; make TEXTS=1 adds"):
@@ -482,7 +482,7 @@ def test_models_share_the_library(board, tmp_path):
     project = c_project.write(images, tmp_path)
     assert [method["prefix"] for method in project["methods"]] == ["keyword", "two_decode",
                                                                 "two_encode"]
-    assert sorted(path.parent.name for path in tmp_path.glob("*/*_image.c")) == ["keyword", "two"]
+    assert sorted(path.parent.name for path in tmp_path.glob("*/*_ptm.c")) == ["keyword", "two"]
     assert len(list(tmp_path.rglob("executor.c"))) == 1
     options = [f"BOARD={board}", *(UNOPTIMISED if board == "host" else [])]
     build(tmp_path, *options)
@@ -630,7 +630,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("path", [
-    "audio/audio.c", "audio/audio.h", "audio/audio_image.c", "audio/audio_sample.h", "audio",
+    "audio/audio.c", "audio/audio.h", "audio/audio_ptm.c", "audio/audio_sample.h", "audio",
     "picotorch/mine.c", "picotorch/core/mine.h", "picotorch/arch/new/mine.txt", "picotorch/.mine",
     "main.c.new", "README.md.new", "Makefile.new"])
 def test_a_file_of_the_users_in_the_way_is_refused_before_the_work(path, call, monkeypatch, tmp_path):
@@ -762,7 +762,7 @@ def test_files_of_the_users_own_are_not_compiled(tmp_path):
     """Files with the name of an image's, in folders beside those of models."""
     project_of(tmp_path, "one")
     (tmp_path / "assets").mkdir()
-    (tmp_path / "assets" / "logo_image.c").write_text("#error mine\n")
+    (tmp_path / "assets" / "logo_ptm.c").write_text("#error mine\n")
     build(tmp_path, *UNOPTIMISED)
     if shutil.which("cmake") is not None:
         sh("cmake", "-S", tmp_path, "-B", tmp_path / "build/cmake")
@@ -815,7 +815,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pt", "PT_kernel", "picotorch", "build", "Makefile", "LICENSE", "all",
-                                  "target", "string", "kws_image"])
+                                  "target", "string", "kws_ptm"])
 def test_a_name_of_the_project_is_refused(name, tmp_path):
     with pytest.raises(Error, match=r"InvalidArgument .*every project has already; give the model"):
         write(tmp_path, "mlp", name=name)
@@ -824,7 +824,7 @@ def test_a_name_of_the_project_is_refused(name, tmp_path):
 @pytest.mark.parametrize(("path", "name"), [
     ("models/kws.pte", "kws"), ("int8-kws (1).pte", "int8_kws__1_"), ("2nd.pte", "model_2nd"),
     ("modèle.pte", "mod_le"), (".pte", "model__pte"),
-    ("pt_kws.pte", "model_pt_kws"), ("kws_image.pte", "model_kws_image_model"),
+    ("pt_kws.pte", "model_pt_kws"), ("kws_ptm.pte", "model_kws_ptm_model"),
     ("all.pte", "model_all")])
 def test_the_name_of_a_file_becomes_one_of_c(path, name):
     assert c_project.name_of(Path(path)) == name

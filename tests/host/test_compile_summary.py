@@ -59,7 +59,7 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
 
 @pytest.mark.parametrize("level", ["speed", "size"])
 def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, level):
-    """Linear layers take more cycles an instruction with prepared weights."""
+    """Linear layers take more cycles an instruction with packed weights."""
     file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
     (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, "--optimize",
                             level)["models"]
@@ -463,7 +463,7 @@ def test_drawings_of_before_and_after(call, compiled, tmp_path):
     assert first.get("y") == "0" and second.get("y") == first.get("height")
     assert int(root.get("height")) == int(first.get("height")) + int(second.get("height"))
     text = drawing.read_text()
-    assert "forward, before<" in text and "forward, in the image<" in text
+    assert "forward, before<" in text and "forward, in the .ptm file<" in text
 
 
 def test_nothing_to_draw_is_an_error(call, tmp_path):

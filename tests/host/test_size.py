@@ -607,7 +607,7 @@ def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
     assert [chip["fits"] for chip in entry["chips"]] == [False, True]
     out = call("size", image, *places)[1]
     for name in ("mps2-an385", "lm3s6965evb", "stm32f103 in C"):
-        assert f"{name}: is an image for another core; compile it for this one, or with --opt" in out
+        assert f"{name}: is a .ptm file for another core; compile it for this one, or with --opt" in out
     assert call("size", image, "--board", "lm3s6965evb", "--fail-on", "fit")[0] == 1
     plain = tmp_path / "plain.ptm"
     plain.write_bytes(compile_ptm(path(MODEL).read_bytes()).data)

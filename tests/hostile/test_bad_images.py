@@ -167,21 +167,21 @@ def case(source, error):
     return register
 
 
-OUTSIDE = "InvalidProgram .*a part lies outside the image"
+OUTSIDE = "InvalidProgram .*a part lies outside the file"
 PLACE = "InvalidProgram .*lies outside its memory"
 
 
-@case("add_1", "the image is longer than its file")
+@case("add_1", "the file is shorter than its header states")
 def longer_than_its_file(image):
     image["size"] += 8
 
 
-@case("add_1", "its header claims more than the image has")
+@case("add_1", "its header claims more than the file has")
 def records_beyond_the_end(image):
     image["records"] = image["size"] + 4
 
 
-@case("add_1", "its header claims more than the image has")
+@case("add_1", "its header claims more than the file has")
 def records_at_no_word(image):
     image["records"] -= 2
 
@@ -345,7 +345,7 @@ def constant_of_a_float_layer_left_out(image):
     image["data", image.values(flags=CONSTANT)[0]] = ref(1, 0)
 
 
-@case("int8_convolutions", "NotSupported .*is an image for another core; compile it for this one")
+@case("int8_convolutions", "NotSupported .*is a .ptm file for another core; compile it for this one")
 def core_that_there_is_not(image):
     image.data[images.CORE] = images.OWN_CORE | 9
 
@@ -356,17 +356,17 @@ def int64_at_no_multiple_of_8(image):
     image["data", longs[0]] += 1
 
 
-@case("add_1", "lies outside the image")
+@case("add_1", "lies outside the .ptm file")
 def sizes_in_planned_memory(image):
     image["sizes", 0] = ref(PLANNED, 0)
 
 
-@case("add_1", "lies outside the image")
+@case("add_1", "lies outside the .ptm file")
 def sizes_beyond_the_end(image):
     image["sizes", 0] = ref(IMAGE, image["records"])
 
 
-@case("add_1", "lies outside the image")
+@case("add_1", "lies outside the .ptm file")
 def rank_31(image):
     image["kind", 0] |= 0x1F << 24
 
@@ -386,24 +386,24 @@ def sizes_that_overflow(image):
     image["sizes", 0] = ref(IMAGE, image.add(*[0x7FFFFFFF] * 4))
 
 
-@case("dynamic tensors", "lies outside the image")
+@case("dynamic tensors", "lies outside the .ptm file")
 def two_tensors_with_one_size(image):
     first, second, *_ = image.values(flags=DYNAMIC)
     image["sizes", second] = image["sizes", first]
 
 
-@case("dynamic tensors", "lies outside the image")
+@case("dynamic tensors", "lies outside the .ptm file")
 def bound_that_is_another_tensors_size(image):
     first, second, *_ = image.values(flags=DYNAMIC)
     image["sizes", second] = image["sizes", first] + 1
 
 
-@case("map_over_rows", "lies outside the image")
+@case("map_over_rows", "lies outside the .ptm file")
 def bound_in_a_variable(image):
     image["sizes", image.values(flags=DYNAMIC)[0]] = ref(POOL, 16)
 
 
-@case("dynamic_batch", "lies outside the image")
+@case("dynamic_batch", "lies outside the .ptm file")
 def sizes_behind_what_is_copied(image):
     last = image.values(flags=DYNAMIC)[-1]
     image["sizes", last] = ref(POOL, image["changing_bytes"])
@@ -619,7 +619,7 @@ def prepared_of(image, which=0):
     return [word for word in words if image.word(word)][which]
 
 
-NOT_ASKED = "InvalidProgram .*the prepared weights do not match its kernels' requests"
+NOT_ASKED = "InvalidProgram .*the packed weights do not match its kernels' requests"
 
 
 @case("int8_convolutions", NOT_ASKED)

@@ -21,7 +21,7 @@ def constant(values):
 
 
 def assert_same_prepared(board, cases):
-    """The same as the twin makes, and with prepared weights, too."""
+    """The same as the twin makes, and with packed weights, too."""
     assert_same(board, cases)
     assert_same(board, [Case(CONVOLUTION, *case.arguments, prepare=True) for case in cases])
 

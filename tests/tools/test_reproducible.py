@@ -93,7 +93,7 @@ def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
                "natmod/RPI_PICO/kernels.uf2", "natmod/RPI_PICO/armv6m/_picotorch.mpy",
                "rp2/RPI_PICO/firmware.bin", "rp2/RPI_PICO2/firmware.bin"}
     others = {"natmod/armv6m/init.o", "natmod/RPI_PICO/models.uf2", "natmod/RPI_PICO/picotorch/a.mpy",
-              "natmod/package/armv6m/_picotorch.mpy", "natmod/armv6m-images/_picotorch.mpy",
+              "natmod/package/armv6m/_picotorch.mpy", "natmod/armv6m-ptm/_picotorch.mpy",
               "rp2/RPI_PICO/firmware.elf", "rp2/RPI_PICO.uf2",
               "rp2/RPI_PICO/selected/firmware.bin"}
     for name in brought | others:

@@ -21,25 +21,25 @@ from .drawing import DrawingFile
 @command("compile")
 @click.argument("models", nargs=-1, required=True, type=InputFile(), metavar="MODEL...")
 @click.option("--board", type=Choice(running.board_names()[1:]), metavar="BOARD",
-              help="Prepare weights for the core of this board.")
+              help="Pack weights for the core of this board.")
 @click.option("--chip", type=options.ChipName(), metavar="CHIP",
-              help="Prepare weights for the core of this chip (picotorch boards --chips).")
+              help="Pack weights for the core of this chip (picotorch boards --chips).")
 @click.option("--core", type=options.Core(), metavar="CORE",
-              help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
+              help="Pack weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTM",
-              help="The image to write.  [default: MODEL with .ptm]")
+              help="The .ptm file to write.  [default: MODEL with .ptm]")
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-              help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt. "
-                   "Several models share one copy of the library.")
+              help="Write a C project with the compiled method instead: sources, Makefile, "
+                   "CMakeLists.txt. Several models share one copy of the library.")
 @click.option("--name", "names", multiple=True, metavar="NAME",
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
-@options.optimize("size: store no packed weights, so that the image runs on any core, and use the "
-                  "smallest temp memory. speed: store all packed weights, and use the temp memory with "
-                  "which kernels are fastest. balanced: store the packed weights that save cycles, and "
-                  "use more temp memory, where the chip or board has room; if none is named, where "
-                  "it saves 5 % of the cycles of a C project.")
+@options.optimize("size: store no packed weights, so that the .ptm file runs on any core, and use "
+                  "the smallest temp memory. speed: store all packed weights, and use the temp memory "
+                  "with which kernels are fastest. balanced: store the packed weights that save cycles "
+                  "and use more temp memory, if the chip or board has room; if none is named, if it "
+                  "saves 5 % of the cycles of a C project.")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
@@ -50,12 +50,12 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
                     files: tuple[Path, ...], output: Path | None, folder: Path | None,
                     names: tuple[str, ...], optimize: Optimize, int8_io: bool, keep_plan: bool,
                     memory_map: Path | None, as_json: bool) -> None:
-    """Compile MODEL ahead of time to an image, which runs from flash without a loader.
+    """Compile MODEL ahead of time to a .ptm file, which runs from flash without a loader.
 
-    An image holds the records that loading the program would write to the pool, the constants, and
-    the weights in the form that is fastest on the core. Only data that changes is in RAM: for most
-    models the method pool is empty. If ExecuTorch's exporter is installed, the memory is planned again.
-    An image can replace a .pte file in picotorch run, parity, size and deploy.
+    A .ptm file contains the records that loading the program would write to the pool, the constants,
+    and weights packed for the core. Only data that changes is in RAM: for most models the method pool
+    is empty. If ExecuTorch's exporter is installed, the memory is planned again. A .ptm file can
+    replace a .pte file in picotorch run, parity, size and deploy.
 
     The summary lists flash and RAM by part and estimates the time of a run, at the clock of the board
     or chip, from the instructions that an emulated board with the same core counts, or from the sizes
@@ -91,12 +91,12 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
         raise click.UsageError("Give --output or --c, not both.")
     if len(models) > 1 and not folder:
         if len(models) == 2 and models[1].suffix == ".ptm" and not output:
-            raise click.UsageError(f"{models[1]} is no program: if the image gets this name, "
+            raise click.UsageError(f"{models[1]} is no program: if the .ptm file gets this name, "
                                    f"write -o {models[1]}.")
-        raise click.UsageError(f"An image has one model, and {', '.join(map(str, models))} are given: "
-                               "compile each by itself, or give --c FOLDER for a C project with all.")
+        raise click.UsageError(f"A .ptm file has one model, and {', '.join(map(str, models))} are "
+                               "given: compile each separately, or give --c FOLDER for a C project.")
     if output and output.suffix.lower() in (".pte", ".bpte", ".ptd"):
-        raise click.UsageError(f"{output} is the name of a program or its data: give the image one "
+        raise click.UsageError(f"{output} is the name of a program or its data: give the .ptm file one "
                                "that ends in .ptm.")
     if names and not folder:
         raise click.UsageError("--name is for --c.")
@@ -109,4 +109,4 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
     for model in models:
         if is_ptm(running.read_program(model)):
-            raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
+            raise click.UsageError(f"{model} is a .ptm file already: name its program, the .pte file.")

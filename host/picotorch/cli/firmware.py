@@ -37,8 +37,8 @@ from .command import Choice, InputFile, OutputFile, command
               help="Include this part of the runtime too, for your own Python code on the board; the "
               "parts that the models need are always included.")
 @options.optimize("size: leave out the variants of int8 convolutions: less flash and temp memory, "
-                  "more time, the same bytes. balanced, speed: include those that speed up one of the "
-                  "models.")
+                  "more time, the same outputs. balanced, speed: include the variants that speed up "
+                  "one of the models.")
 @click.option("--operators", type=OutputFile(make_folder=True), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
@@ -108,11 +108,11 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
 @options.optimize("size: leave out the texts of errors, EventTracer and the inner loops of int8 "
                   "kernels for each core, so that plain C runs, which is slower; with --flash only the "
                   "variants of int8 convolutions. speed: include all of these. balanced: without "
-                  "--flash as size if all kernels are built, or images without weights packed for a "
-                  "core; otherwise as speed.")
+                  "--flash as size if all kernels are built, or .ptm files without packed "
+                  "weights; otherwise as speed.")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
-              help="Build for this architecture; repeat it for more.  [default: those that run the "
-              "models]")
+              help="Build for this architecture; repeat it for more.  [default: the architectures "
+              "that can run the models]")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
               show_default=True, metavar="FOLDER", help="The folder for the board's files.")
 @click.option("--flash", "board", type=Choice(list(kernels_in_flash.BOARDS)),
@@ -127,10 +127,10 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], optimize: Optimize
            firmware: Path | None, as_json: bool) -> None:
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
-    Without models it has all but extra kernels, is small and takes .pte files. With models it takes
-    what they are: .pte files, images (.ptm) or both; a module for images alone is smallest. FOLDER
-    gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
-    install.py, which selects the architecture on the board.
+    Without models the module has all kernels except the extra ones, is small and reads .pte files.
+    With models it reads their formats: .pte files, .ptm files or both; a module for .ptm files alone
+    is smallest. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode
+    in picotorch/, and install.py, which selects the architecture on the board.
 
     MicroPython copies the module into its heap, except the texts of errors, which are read from the
     file when an error is shown. With --flash kernels and models are in flash: kernels.uf2 and

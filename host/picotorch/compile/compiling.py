@@ -154,7 +154,7 @@ class _Compiling:
                 max_size = functools.partial(self._max_bytes, self._program_bytes - len(model))
                 ptm, packed = packing.choose(program, data, name, self.core, max_size, min_temp)
         methods = self._methods(model, ptm)
-        with steps.step("Comparing the outputs of program and image"):
+        with steps.step("Comparing the outputs of program and .ptm file"):
             for method in methods:
                 _check(program, ptm.data, name, data, method)
         self.ptms.append(ptm)
@@ -297,7 +297,7 @@ def _check(program: bytes, ptm: bytes, name: str, data: list[bytes],
     same = was.code == now.code and len(before) == len(after) and all(
         same_bits(one, other) for one, other in zip(before, after, strict=True))
     if not same:
-        raise fail(INTERNAL, "the image gives other outputs than the program", method,
+        raise fail(INTERNAL, "the .ptm file gives other outputs than the program", method,
                    remedy="this is a fault of picotorch: please report it with the model")
 
 
@@ -311,7 +311,7 @@ def _drawings(model: bytes, ptm: Ptm, name: str) -> list[tuple[MethodMeta, str]]
     found = []
     before, after = twin.open_program(model), twin.open_program(ptm.data)
     for method in ptm.methods:
-        for program, kind in ((before, "before"), (after, "in the image")):
+        for program, kind in ((before, "before"), (after, "in the .ptm file")):
             if method in program.method_names:
                 meta = program.method_meta(method)
                 if any(twin.planned_sizes(meta, {})):

@@ -463,7 +463,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
     ptm = Ptm(b"", Part())
     count = program.num_methods()
     if count > _MAX_METHODS:
-        raise fail(NOT_SUPPORTED, f"an image has at most {_MAX_METHODS} methods",
+        raise fail(NOT_SUPPORTED, f"a .ptm file has at most {_MAX_METHODS} methods",
                    remedy="export fewer in one program")
     start = ffi.sizeof("pt_ptm_header") + 4 + 4 * count
     tables, blocks = _Tables(start), _Data(ptm)
@@ -474,7 +474,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
     for i, name in enumerate(names):
         method = load(program, name, data_map, core)
         if any(size > LIMIT for size in method.planned_sizes()):
-            raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
+            raise fail(NOT_SUPPORTED, ".ptm files of planned buffers above 128 MiB",
                        remedy="run the program itself")
         # instructions with plain weights may need more
         others = [] if keep is None else [load(program, name, data_map, None)]
@@ -491,7 +491,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
     tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
     ptm.data = _finish(tables.finish(), blocks.finish(), number, count)
     if len(ptm.data) > LIMIT:
-        raise fail(NOT_SUPPORTED, "images above 128 MiB", remedy="run the program itself")
+        raise fail(NOT_SUPPORTED, ".ptm files above 128 MiB", remedy="run the program itself")
     ptm.parts.header = start
     ptm.parts.records = len(tables) - start
     return ptm

@@ -131,7 +131,7 @@ def _show(entry: CompiledModel, library: dict[str, Any] | None, of_model: str) -
     rows += [["alignment", padding]] if padding else []
     code = library["flash"] if library else 0
     if library:
-        rows += [["image", entry.bytes], ["library, kernels", code]]
+        rows += [[".ptm file", entry.bytes], ["library, kernels", code]]
     _table("part", ["bytes"], rows, entry.bytes + code)
     if entry.prepared:
         _show_prepared(entry.prepared)
@@ -156,7 +156,7 @@ def _show_prepared(prepared: PackedWeights) -> None:
     selected = {"all": f"packed weights of all {prepared.can} calls",
                 "some": f"packed weights of {prepared.calls} of {prepared.can} calls",
                 "none": "no packed weights"}
-    show.table(["of", "image>", "instructions>", "cycles>"], [
+    show.table(["of", ".ptm file>", "instructions>", "cycles>"], [
         [words, *["-" if count is None else f"{count:,}" for count in
                   (cost.bytes, cost.instructions, cost.cycles)]]
         for cost, words in ((prepared.all, f"all {prepared.can} calls (--optimize speed)"),
@@ -171,7 +171,7 @@ def _show_ram(method: CompiledMethod, stack: int | None, of_method: str) -> None
     before, after = ({} if need is None else _parts(need, stack)
                      for need in (method.before, method.after))
     rows = [[name, before.get(name), size] for name, size in after.items()]
-    _table("part", ["loaded from the program", "image"], rows,
+    _table("part", ["loaded from the program", ".ptm file"], rows,
            sum(before.values()) if before else None, sum(after.values()))
 
 

@@ -182,7 +182,8 @@ def choose(facts: dict[str, Any], found: Installed, needs: Needs, board: str) ->
     operators = {*needs.operators, *(found.operators if selective.has_sources() else ())}
     runs = [arch for arch in arches if arch in needs.arches]
     if arches and not runs and not needs.small:
-        raise fail(NOT_SUPPORTED, f"the model is an image without the weights that {arches[0]} needs",
+        raise fail(NOT_SUPPORTED, f"the model is a .ptm file without the weights that {arches[0]} "
+                   "needs",
                    board, remedy="compile it with --optimize size, or for its core")
     module = None
     small = needs.small and "images" not in kept

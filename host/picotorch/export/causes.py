@@ -357,7 +357,7 @@ def _shared(trial: _Trial, site: _Site, what: str, layers: tuple[str, ...]) -> C
     lowest, highest, _ = site.limits
     return Cause(f"calibration took {what} from {lowest:.3g} to {highest:.3g}, and it is up to "
                  f"{trial.floats[site.value].abs().max():.3g}",
-                 (), "calibrate with samples like those that it will get")
+                 (), "calibrate with samples like its later inputs")
 
 
 def _outlier(value: torch.Tensor) -> str:

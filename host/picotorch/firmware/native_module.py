@@ -101,7 +101,7 @@ class Kind:
     @property
     def options(self) -> list[str]:
         """Return the options of this kind for setup_picotorch.py."""
-        return [*([] if self.programs else ["--images"]),
+        return [*([] if self.programs else ["--ptm-only"]),
                 "--optimize", "size" if self.small else "speed"]
 
     def folder(self, arch: str) -> str:
@@ -162,7 +162,7 @@ def check_ptms(arches: tuple[str, ...], programs: dict[str, Program], small: boo
     for name, program in programs.items():
         wrong = [arch for arch in arches if not _runs(program, arch, small)]
         if wrong:
-            raise fail(NOT_SUPPORTED, "is an image without the weights that " + (
+            raise fail(NOT_SUPPORTED, "is a .ptm file without the weights that " + (
                 "a small module needs" if small else f"{' and '.join(wrong)} need"), name,
                 remedy="compile it with --optimize size" + ("" if small else ", or for that core"))
 

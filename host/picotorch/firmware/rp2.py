@@ -183,7 +183,7 @@ def check_ptms(board: str, models: dict[str, bytes]) -> None:
     core = BOARDS[board].core
     for name, data in models.items():
         if not twin.runs_on(data, CORES[core]):
-            raise fail(NOT_SUPPORTED, f"is an image without the weights that a {core} needs", name,
+            raise fail(NOT_SUPPORTED, f"is a .ptm file without the weights that a {core} needs", name,
                        remedy="compile it with --optimize size, or for that core")
 
 

@@ -56,7 +56,7 @@ class RunConditions(NamedTuple):
 
     def mode(self) -> str:
         """Return the name the part of the JSON."""
-        less = ", image with less temp" if self.of_ptm else ", less temp"
+        less = ", .ptm file with less temp" if self.of_ptm else ", less temp"
         return ("pool" if self.is_packed else "none") + (less if self.has_less_temp else "")
 
 

@@ -243,6 +243,6 @@ def _show_board(need: dict[str, Any], entry: dict[str, Any]) -> None:
         if entry["firmware_flash"] is not None:
             rows.append(["whole firmware", entry["firmware_flash"]])
         _table(["", "bytes>"], rows)
-        click.echo("An operator's bytes are those that no other operator of the method needs. The\n"
-                   "whole firmware holds MicroPython, the runtime and all kernels that it was built\n"
-                   "with; picotorch firmware builds one with these.")
+        click.echo("An operator's bytes are the bytes that no other operator of the method needs.\n"
+                   "The whole firmware includes MicroPython, the runtime and all kernels of its\n"
+                   "build; picotorch firmware builds one with these kernels only.")

@@ -38,7 +38,7 @@ from . import by_size, cycles, fitting
 from .flash import flash_of_operators
 from .stack import FREE, bound_on
 
-OTHER_CORE = "is an image for another core; compile it for this one, or with --optimize size"
+OTHER_CORE = "is a .ptm file for another core; compile it for this one, or with --optimize size"
 _MAX_BACKENDS = 64  # each registration looks at all before it
 _PAUSE = 0.01  # seconds
 
@@ -123,7 +123,7 @@ def _stand_ins(meta: MethodMeta) -> Iterator[None]:
     missing = meta.missing_backends()
     if len(missing) > _MAX_BACKENDS:
         raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MAX_BACKENDS} at most",
-                   "backends", remedy="register those that there are, with --backend")
+                   "backends", remedy="register the available ones with --backend")
     for name in missing:
         register_backend(name, _StandIn())
     try:

@@ -124,7 +124,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
              *(["#include <math.h>"] if needs_math else []), "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
              f"#define {name.upper()}_PTM_BYTES {size}u",
-             f"extern const uint32_t {name}_image[];", ""]
+             f"extern const uint32_t {name}_ptm[];", ""]
     lines += [*defined, ""] if defined else []
     lines += body
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
@@ -267,7 +267,7 @@ def _open(name: str, method: CMethod) -> list[str]:
     lines += ["    const pt_memories memories = {", *(f"        {field}," for field in fields),
               "    };", "    const pt_options options = {0};", "    pt_method_meta meta;",
               f"    pt_unload(&{prefix}_method);",
-              f"    PT_TRY(pt_ptm_open(&program, {name}_image, {name.upper()}_PTM_BYTES, "
+              f"    PT_TRY(pt_ptm_open(&program, {name}_ptm, {name.upper()}_PTM_BYTES, "
               "PT_VERIFY_STRICT, error));",
               f"    PT_TRY(pt_method_meta_at(&meta, &program, {method.index}, error));",
               f"    PT_TRY(pt_load(&{prefix}_method, &meta, &memories, &options, error));"]

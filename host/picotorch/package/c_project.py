@@ -4,7 +4,7 @@ The folder builds by itself, and any firmware can include it:
 
     OUT/kws/kws.h         what to call of the model kws: kws_open, kws_run, where inputs and outputs lie
     OUT/kws/kws.c         static memories, and these functions
-    OUT/kws/kws_image.c   the image
+    OUT/kws/kws_ptm.c     the .ptm file, as an array
     OUT/kws/kws_sample.h  inputs
     OUT/picotorch/        the sources that the operators of all models need, in the library's folders
     OUT/main.c            runs the inputs and prints the outputs; target_*.c is what it needs of where
@@ -98,8 +98,8 @@ def name_of(path: Path) -> str:
 
 
 def _is_reserved(name: str) -> bool:
-    """Return whether the project uses a name; pt_... is the library's, ..._image a method's."""
-    return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_image$", name.lower()))
+    """Return whether the project uses a name; pt_... is the library's, ..._ptm a method's."""
+    return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_ptm$", name.lower()))
 
 
 def write(models: list[Model], folder: Path) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
     check([model.name for model in models], folder)
     identifiers = Identifiers(*_OF_MAIN)
     for model in models:
-        _claim(model.name, identifiers, "{}_image", "{}_ptm_bytes")
+        _claim(model.name, identifiers, "{}_ptm", "{}_ptm_bytes")
     parts = [_Part(model, identifiers) for model in models]
     methods = [method for part in parts for method in part.methods]
     programs = {part.name: part.program for part in parts}
@@ -139,7 +139,7 @@ def check(names: list[str], folder: Path) -> None:
 
 def _paths(name: str) -> list[str]:
     """Return the paths of the files of a model: header, source, .ptm file in C, inputs."""
-    return [f"{name}/{name}{end}" for end in (".h", ".c", "_image.c", "_sample.h")]
+    return [f"{name}/{name}{end}" for end in (".h", ".c", "_ptm.c", "_sample.h")]
 
 
 def check_names(names: list[str]) -> None:
@@ -196,8 +196,8 @@ def _sample(meta: MethodMeta, inputs: list[Any] | None) -> list[Any]:
 def ptm_source(name: str, ptm: bytes) -> str:
     """Return the .ptm file as a C array: words, at a multiple of 16 bytes."""
     words = np.frombuffer(ptm + bytes(-len(ptm) % 4), "<u4")
-    lines = [f"// The image of {name}: its words, little-endian. {MARK}.", f'#include "{name}.h"', "",
-             f"const uint32_t {name}_image[{len(words)}] __attribute__((aligned(16))) = {{"]
+    lines = [f"// The .ptm file of {name} as little-endian words. {MARK}.", f'#include "{name}.h"', "",
+             f"const uint32_t {name}_ptm[{len(words)}] __attribute__((aligned(16))) = {{"]
     for at in range(0, len(words), _WORDS):
         lines.append("    " + " ".join(f"0x{word:08x}," for word in words[at : at + _WORDS]))
     return "\n".join([*lines, "};", ""])
@@ -221,13 +221,13 @@ def _config(methods: list[CMethod]) -> str:
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
     guard = "#define PT_CORE_CONFIG_H\n"
     chosen = ["", f"// {MARK}: what the models need. -DPT_WITH_TEXTS where errors are to be read,",
-              "// -DPT_WITH_CHECKS where the image may be another than the project was written for.",
+              "// -DPT_WITH_CHECKS if the .ptm file may be replaced.",
               "#define PT_NO_PROGRAMS", "#define PT_NO_TRACER",
               *(["#define PT_NO_DYNAMIC"] if all(method.is_static() for method in methods) else []),
               *(f"#ifndef PT_WITH_{part}\n#define PT_NO_{part}\n#endif"
                 for part in ("TEXTS", "CHECKS")),
               f"#define PT_MAX_MEMORIES {memories}", f"#define PT_MAX_INPUTS {inputs}", "",
-              "// A build whose loops take no prepared weights, for this computer or with clang,",
+              "// A build whose loops read no packed weights, for this computer or with clang,",
               "// restores plain ones as it runs.",
               "#if !defined(__ARM_FEATURE_DSP) && !defined(__ARM_ARCH_7M__) && "
               "!defined(__ARM_ARCH_6M__)",

@@ -50,18 +50,18 @@ static int check_header(const pt_program *ptm, pt_error *error) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PTM, PT_NO_INDEX,
                                ptm->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
                                                                : header->size,
-                               ptm->size, "the image is longer than its file");
+                               ptm->size, "the file is shorter than its header states");
     }
     bool fits = header->records >= METHODS + 4 && header->records <= header->size &&
                 header->records % 4 == 0 && header->size % 4 == 0;
-    return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the image has");
+    return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the file has");
 }
 
 int pt_ptm_open(pt_program *ptm, const void *data, uint32_t size, pt_verification verification,
                 pt_error *error) {
     *ptm = (pt_program){.owner = ptm->owner, .data = data, .size = size, .format = &pt_ptm_format};
     if (!pt_begins_ptm(data, size)) {
-        return damaged(error, "it does not begin with PTM: not an image");
+        return damaged(error, "it does not begin with PTM: not a .ptm file");
     }
     if (!is_this_version(data, size)) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PTM, PT_NO_INDEX,
@@ -183,7 +183,7 @@ static ONCE int check_method(walk *w) {
                 lies_in(m->record, sizeof(pt_method_record), w->tables) && m->changing % 4 == 0 &&
                 m->changing_bytes % 4 == 0 && lies_in(m->changing, m->changing_bytes, w->tables);
     if (!fits) {
-        return damaged(w->error, "a part lies outside the image");
+        return damaged(w->error, "a part lies outside the file");
     }
     w->record = ptm_at(w, m->record);
     const pt_method_record *r = w->record;
@@ -198,7 +198,7 @@ static ONCE int check_method(walk *w) {
            *inputs <= PT_MAX_INPUTS && w->n_planned < PT_MEMORIES - PT_MEMORY_PLANNED &&
            m->n_external <= PT_MEMORIES - PT_MEMORY_PLANNED - w->n_planned;
     if (!fits) {
-        return damaged(w->error, "a part lies outside the image");
+        return damaged(w->error, "a part lies outside the file");
     }
     // the description of instructions searches the operator of each
     if (!may_look(w, m->n_records) ||
@@ -260,7 +260,7 @@ static int ptm_measure(walk *w, const pt_value *value, uint32_t *max) {
     const int32_t *sizes = sizes_of(w, value, rank);
     uint8_t flags;
     if (rank > PT_MAX_RANK || !sizes || !is_table(w, value->dim_order, rank)) {
-        return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the image");
+        return ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside the .ptm file");
     }
     PT_TRY(pt_measure(rank, (const uint8_t *)sizes, ptm_at(w, pt_offset_of(value->dim_order)),
                       value->type, &flags, max, w->error));
@@ -452,7 +452,7 @@ static int check_instructions(walk *w) {
     for (uint32_t i = 0; i < w->record->n_instructions; i++) {
         uint32_t next = skip(w, position);
         if (next == 0) {
-            return damaged(w->error, "a part lies outside the image");
+            return damaged(w->error, "a part lies outside the file");
         }
         const pt_instruction *instruction = ptm_at(w, position);
         position = next;
@@ -471,7 +471,7 @@ static ONCE int check_names(const walk *w) {
     const pt_ptm_attribute *attribute = items;
     for (uint32_t i = 0; i < n; i++, attribute++) {
         if (!ptm_is_vector(w, attribute->name, 1)) {
-            return damaged(w->error, "a part lies outside the image");
+            return damaged(w->error, "a part lies outside the file");
         }
         if (i > 0 && attribute->value <= attribute[-1].value) {
             return ptm_bad(w->error, PT_SUBJECT_VALUE, attribute->value, "is in the wrong place");
@@ -490,7 +490,7 @@ static ONCE bool is_planned(const walk *w, pt_ref to, uint32_t bytes) {
 static ONCE int ptm_check_idle_scratch(walk *w) {
     uint32_t n = w->record->n_instructions, position = w->method->idle_scratch;
     if (position % 4 || !lies_in(position, (uint64_t)n * sizeof(pt_idle_scratch), w->tables)) {
-        return damaged(w->error, "a part lies outside the image");
+        return damaged(w->error, "a part lies outside the file");
     }
     const pt_idle_scratch *idle = ptm_at(w, position);
     for (n = position ? n : 0; n > 0; n--, idle++) {
@@ -520,7 +520,7 @@ static ONCE int check_initial(walk *w) {
 int pt_walk_ptm(const pt_program *ptm, pt_error *error) {
     walk w = {.ptm = ptm, .tables = ptm->tables, .error = error};
     if (!ptm_is_vector(&w, METHODS, 4)) {
-        return damaged(error, "a part lies outside the image");
+        return damaged(error, "a part lies outside the file");
     }
     const void *items;
     uint32_t n = pt_vector(ptm, METHODS, &items);
@@ -531,7 +531,7 @@ int pt_walk_ptm(const pt_program *ptm, pt_error *error) {
     const uint32_t *position = items;
     for (uint32_t i = 0; i < n; i++, position++) {
         if (*position % 4 || !lies_in(*position, sizeof(pt_ptm_method), w.tables)) {
-            return damaged(error, "a part lies outside the image");
+            return damaged(error, "a part lies outside the file");
         }
         w.method = ptm_at(&w, *position);
         PT_TRY(check_method(&w));

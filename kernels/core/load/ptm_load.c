@@ -119,7 +119,7 @@ static int check_calls(pt_method *m, pt_error *error) {
     return c->packed == 0 || c->packed_needed == count_packed(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,
-                           "the prepared weights do not match its kernels' requests");
+                           "the packed weights do not match its kernels' requests");
 }
 
 static int ptm_load_check_operators(const pt_method_meta *meta, pt_error *error) {
@@ -146,7 +146,7 @@ static int bind_packed(pt_method *m, pt_error *error) {
     return is_own || !(core & PT_PTM_OWN_CORE)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
-                           "is an image for another core; compile it for this one, or with "
+                           "is a .ptm file for another core; compile it for this one, or with "
                            "--optimize size");
 }
 

@@ -201,10 +201,10 @@
 #error "PT_NO_PROGRAMS and PT_NO_PTM leave nothing to run: define at most one of them"
 #endif
 #if !PT_HAS_CHECKS && PT_HAS_PROGRAMS
-#error "PT_NO_CHECKS is for images only: define PT_NO_PROGRAMS, too"
+#error "PT_NO_CHECKS is for .ptm files only: define PT_NO_PROGRAMS, too"
 #endif
 #if !PT_HAS_DYNAMIC && PT_HAS_PROGRAMS
-#error "PT_NO_DYNAMIC is for images only: define PT_NO_PROGRAMS, too"
+#error "PT_NO_DYNAMIC is for .ptm files only: define PT_NO_PROGRAMS, too"
 #endif
 
 #endif

@@ -33,7 +33,7 @@ def with_sums(data):
 
 @functools.cache
 def of_fixtures(largest):
-    """(name, image) of the fixtures whose images have at most so many bytes, with prepared weights."""
+    """(name, image) of the fixtures whose images have at most so many bytes, with packed weights."""
     found = []
     for fixture in fixture_store.load_all():
         if len(fixture.pte) > 3 * largest:

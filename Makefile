@@ -172,7 +172,7 @@ hostile-calls: python ## Call all operators at the boundary of sizes and numbers
 
 .PHONY: ptms
 ptms: all-firmware ## Run every fixture and benchmark model as a compiled method on every board (make test-all: a part of them)
-	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
+	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_ptm.py -k "board_outputs or no_pool"
 
 .PHONY: budgets
 budgets: all-firmware ## Write tests/budgets.toml: run the tests with limits of bytes and instructions, and set each limit 1 % above the result

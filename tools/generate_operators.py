@@ -5,7 +5,7 @@
     python tools/generate_operators.py --check   # exit status 1 when they are not what it would write
 
 operators.lock names every operator that there ever was by its number: lines are added, never changed,
-so that a number that stands in a pool or an image means the same operator for ever.
+so that a number that stands in a pool or a compiled method means the same operator for ever.
 operator_arguments.h has an enum for each operator, the indexes of its arguments. --folder names another
 folder with the list.
 """

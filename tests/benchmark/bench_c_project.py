@@ -30,8 +30,8 @@ SWITCHES = ["PT_NO_CHECKS", "PT_NO_TEXTS", "PT_NO_DYNAMIC"]
 
 
 def write(folder, board, model, core):
-    image = ptm_writer.compile_ptm(model.pte(board.name), (), core)
-    c_project.write([c_project.Model("model", image.data, {"forward": model.inputs})], folder)
+    ptm = ptm_writer.compile_ptm(model.pte(board.name), (), core)
+    c_project.write([c_project.Model("model", ptm.data, {"forward": model.inputs})], folder)
 
 
 def flash(folder, board, *switches):

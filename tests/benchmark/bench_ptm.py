@@ -91,8 +91,8 @@ def sizes(program):
 
 
 def instructions_to_open(folder, board):
-    """By what of the image is checked, and those before it is opened. The project's model.c is as it
-    was, afterwards."""
+    """Count the instructions of each level of verification, and of the start-up code before.
+    Restore the project's model.c."""
     path = folder / "model/model.c"
     source, found = path.read_text(), {}
     for name, (verification, switches) in OPENED.items():
@@ -102,9 +102,9 @@ def instructions_to_open(folder, board):
     return {"open": found, "start": start}
 
 
-def run(image, model, board, temp):
+def run(ptm, model, board, temp):
     """Instructions of an execution with so much temp memory, and bytes of the stack."""
-    result = emulated.run(Request(image, model.name, model.inputs, pool_size=0, temp_size=temp,
+    result = emulated.run(Request(ptm, model.name, model.inputs, pool_size=0, temp_size=temp,
                                   bare=True), board)
     if result.code:
         raise RuntimeError(f"{model.name} on {board.name}: {result.message}")
@@ -115,18 +115,18 @@ def measure(name, board, folder):
     """The figures of one model on one board."""
     model = benchmark_store.load(name)
     program = model.pte(board.name)
-    image, _ = packing.choose(program, (), name, board.core, lambda _: None, False, 0)
-    project = [c_project.Model("model", image.data, {"forward": model.inputs})]
+    ptm, _ = packing.choose(program, (), name, board.core, lambda _: None, False, 0)
+    project = [c_project.Model("model", ptm.data, {"forward": model.inputs})]
     (method,) = c_project.write(project, folder)["methods"]
     flash, ram = sizes(make(folder, board))
     minimum, planned = method["temp"], sum(method["planned"])
-    fastest = compiling.fastest_temp(image.data, "forward", board.core, minimum)
-    execute, stack = run(image.data, model, board, minimum)
-    fastest_execute, fastest_stack = run(image.data, model, board, fastest)
+    fastest = compiling.fastest_temp(ptm.data, "forward", board.core, minimum)
+    execute, stack = run(ptm.data, model, board, minimum)
+    fastest_execute, fastest_stack = run(ptm.data, model, board, fastest)
     return {
         **instructions_to_open(folder, board),
         "execute": fastest_execute, "min_execute": execute,
-        "image": len(image.data), "prepared": image.parts.prepared,
+        "ptm": len(ptm.data), "prepared": ptm.parts.prepared,
         "constants": ptm_writer.compile_ptm(program).parts.constants,  # the file itself may have fewer
         "planned": planned, "temp": minimum, "stack": stack, "besides": ram - planned - minimum,
         "ram": ram + stack, "temp_fastest": fastest,
@@ -139,7 +139,7 @@ def row(name, board, folder):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
     figures = measure(name, board, folder)
     entry = {"model": name, "board": board.name, "core": board.core, **figures,
-             "image_to_data": round(figures["image"] / (figures["constants"] + figures["prepared"]), 4)}
+             "ptm_to_data": round(figures["ptm"] / (figures["constants"] + figures["prepared"]), 4)}
     anchor = ANCHOR[name].get(board.name)
     if anchor:
         program = len(benchmark_store.load(name).pte(board.name))
@@ -153,10 +153,10 @@ def row(name, board, folder):
 
 
 def table(entries):
-    drawn = Table(title="Images: instructions, and bytes; x: ratio to ExecuTorch's runtime")
+    drawn = Table(title="Compiled methods: instructions, and bytes; x: ratio to ExecuTorch's runtime")
     for heading in ("model", "core"):
         drawn.add_column(heading, no_wrap=True)
-    for heading in ("start", "trusted", "walk", "x", "strict", "execute", "x", "image", "/data",
+    for heading in ("start", "trusted", "walk", "x", "strict", "execute", "x", "ptm", "/data",
                     "flash", "x", "planned", "temp", "besides", "x", "stack", "RAM", "x"):
         drawn.add_column(heading, justify="right", no_wrap=True)
     for e in entries:
@@ -169,8 +169,8 @@ def cells(e):
     ratio = {key: shown(e.get("ratio", {}).get(key)) for key in COMPARED}
     start, trusted, walk, strict = (f"{count:,}" for count in (e["start"], *e["open"].values()))
     return [e["model"], e["core"], start, trusted, walk, ratio["load"], strict, f"{e['execute']:,}",
-            ratio["execute"], f"{e['image']:,}",
-            shown(e["image_to_data"]), f"{e['flash']:,}", ratio["flash"], f"{e['planned']:,}",
+            ratio["execute"], f"{e['ptm']:,}",
+            shown(e["ptm_to_data"]), f"{e['flash']:,}", ratio["flash"], f"{e['planned']:,}",
             f"{e['temp']:,}", f"{e['besides']:,}", ratio["besides"], f"{e['stack']:,}", f"{e['ram']:,}",
             ratio["ram"]]
 

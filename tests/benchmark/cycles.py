@@ -261,11 +261,11 @@ def operators(one, sums):
 
 def request_in(name, board, prepare, has_less_temp=False, of_ptm=False):
     """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_ptm: of
-    the program's image."""
+    the program's ptm."""
     one = request(name, board, prepare)
     if of_ptm:
-        image = compile_ptm(one.model, (), board.core if prepare == "pool" else None)
-        one = dataclasses.replace(one, model=image.data, pack_weights=False)
+        ptm = compile_ptm(one.model, (), board.core if prepare == "pool" else None)
+        one = dataclasses.replace(one, model=ptm.data, pack_weights=False)
     if has_less_temp:
         one.temp_size = running.run(one, board.name).temp.used
     return one

@@ -1,7 +1,8 @@
 """Cycles of single instructions, as the technical reference manuals of three cores document them.
 
 Cortex-M0+ (DDI 0484C, table 3-1, single-cycle multiplier), Cortex-M3 (DDI 0337, table 3-1) and
-Cortex-M4 (DDI 0439, tables 3-1 and 7-1), memories without wait states. A cost is (least, usual, most):
+Cortex-M4 (DDI 0439, tables 3-1 and 7-1), memories without wait states. A cost is (minimum, usual,
+maximum):
 
 - a taken branch of M3 and M4 refills the pipeline in 1 to 3 cycles, usually 2;
 - a single load of M3 and M4 takes 2 cycles, 1 behind another single load or store whose result is not

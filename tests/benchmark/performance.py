@@ -147,7 +147,7 @@ def ptm_bytes(entries):
     rows = []
     for e in entries:
         against = e.get("ratio", {})
-        rows.append([e["model"], core_of(e), number(e["image"]), ratio(e["image_to_data"]),
+        rows.append([e["model"], core_of(e), number(e["ptm"]), ratio(e["ptm_to_data"]),
                      number(e["flash"]), ratio(against.get("flash")), number(e["planned"]),
                      number(e["temp"]), number(e["besides"]), ratio(against.get("besides")),
                      number(e["stack"]), number(e["ram"]), ratio(against.get("ram")),

@@ -9,7 +9,7 @@ reads a register so many cycles after its own issue (stage, negative: before). F
 - the models of github.com/slothy-optimizer/slothy: Cortex-M33, measured on an RP2350, and Cortex-M55.
 
 Memories have no wait states. What the sources leave open, or what depends on addresses, which a trace
-does not have, is a Choice: at its least, as usual, at its most.
+does not have, is a Choice: minimum, usual, maximum.
 """
 
 import re

@@ -27,7 +27,7 @@ def on_twin(name, board, pack):
 @pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("board", ["mps2-an386", *TARGETS])
 @pytest.mark.parametrize("name", NAMES)
-def test_twin_gives_the_outputs_of_the_dialect(name, board, pack):
+def test_twin_outputs_equal_the_dialect(name, board, pack):
     result = on_twin(name, board, pack)
     assert result.code == 0, result.message
     np.testing.assert_array_equal(result.outputs[0], load(name).expected[0])
@@ -36,7 +36,7 @@ def test_twin_gives_the_outputs_of_the_dialect(name, board, pack):
 @pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_board_gives_the_outputs_of_the_dialect(name, board, pack):
+def test_board_outputs_equal_the_dialect(name, board, pack):
     try:
         result = emulated.run(request(name, board, pack), load_board(board))
     except emulator.FirmwareMissing as error:
@@ -52,7 +52,7 @@ def test_board_gives_the_outputs_of_the_dialect(name, board, pack):
 @pytest.mark.thorough
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
-def test_a_board_with_little_memory_gives_what_it_has(name, bare):
+def test_a_board_with_little_memory_offers_all_of_it(name, bare):
     """The user gives no sizes."""
     board, model = "netduinoplus2", load(name)
     result = running.run(Request(model.pte(board), name, model.inputs, pool_size=None, temp_size=None,

@@ -160,7 +160,7 @@ def test_a_block_in_a_pipeline(core, block, taken, usual):
     assert minimum <= found <= maximum
 
 
-def test_what_nobody_knows_has_a_range():
+def test_an_unmeasured_operator_has_a_range():
     assert cycles("m7", "cmp r0, r1; bne.n 10", True, True) == (1, 7, 9)  # mispredicted
     assert cycles("m7", "ldr r0, [r1]; ldr r2, [r3]")[::2] == (1, 2)  # in one bank, or not
     assert cycles("m33", "bx lr", True) == (2, 3, 4)
@@ -184,7 +184,7 @@ def test_a_state_goes_from_block_to_block():
         assert one[1] + two[1] == cycles(core, f"{first}; {second}")[1] != apart
 
 
-def test_a_branch_is_predicted_by_what_it_did():
+def test_a_branch_is_predicted_by_its_history():
     predictor, loop = Predictor(), code("bne.n 10")[0]
     ten = [predictor.is_wrong(loop, taken, 0x10) for taken in [True] * 9 + [False]]
     again = [predictor.is_wrong(loop, taken, 0x10) for taken in [True] * 9 + [False]]
@@ -261,7 +261,7 @@ def test_registers(text, results, reads):
     assert {*one.sources, *one.added, *one.shifted, *one.stored, *one.address_registers} == reads
 
 
-def test_an_instruction_that_nobody_looked_up_is_refused():
+def test_an_instruction_without_timing_is_rejected():
     with pytest.raises(UnknownInstruction, match="frob"):
         cycles("m7", "frob r0, r1")
 
@@ -323,7 +323,7 @@ count 1 1 1 2 1
 """.splitlines()
 
 
-def test_counted_blocks_take_the_cycles_of_logged_ones():
+def test_counted_blocks_have_the_cycles_of_logged_ones():
     counted = weigh_counts("cortex-m4", read_listing(LISTING), COUNTS)
     assert counted[1, "loop"][0] == 9 and counted[0, "pt_counter_start"][0] == 1
     assert total(counted, 1) == total(weigh("cortex-m4", read_listing(LISTING), LOG), 1)
@@ -340,7 +340,7 @@ def test_the_emulator_counts_the_blocks_that_it_logs(name):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_what_is_traced_is_what_the_board_counts(board):
+def test_traced_instructions_equal_counted_ones(board):
     first, second = (estimate("add_1", load_board(board), "none") for _ in range(2))
     assert first == second  # to the cycle; estimate() raises where it and the board differ
     assert 0 < first["least"] <= first["cycles"] <= first["most"]
@@ -357,7 +357,7 @@ def test_calls_are_those_of_operators_as_the_tracer_of_the_method_counts_them(bo
         assert abs(instructions - measured[operator]) < 500  # with those around calls
 
 
-def test_single_pixels_take_flash_and_instructions_and_save_cycles(tmp_path):
+def test_conv1x1_costs_flash_and_instructions_and_saves_cycles(tmp_path):
     whole, without = [bench_forms.entry("int8_ds_cnn", forms, tmp_path)
                       for forms in ((), ("pointwise",))]
     assert 1000 < whole["flash"] - without["flash"] < 1500
@@ -399,7 +399,7 @@ def test_the_estimate_of_size_is_near_the_simulation(name, board):
 
 @pytest.mark.parametrize("prepare", ["none", "pool"])
 def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare):
-    """Each call's decides whether an image has prepared weights for it."""
+    """Each call's decides whether a .ptm file has prepared weights for it."""
     for name in ("int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"):
         simulated = estimate(name, load_board("mps2-an386"), prepare)
         for operator, (instructions, usual) in simulated["operators"].items():
@@ -409,7 +409,7 @@ def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare)
                 assert abs(factor * instructions / usual - 1) <= 0.06, (name, operator)
 
 
-def test_the_estimate_is_near_with_less_temp_memory_than_kernels_wish_for():
+def test_the_estimate_is_near_with_less_than_the_preferred_temp_memory():
     board = load_board("mps2-an386")
     for name in ("int8_ds_cnn", "int8_resnet8"):
         preferred, less = (estimate(name, board, "none", is_less) for is_less in (False, True))
@@ -418,7 +418,7 @@ def test_the_estimate_is_near_with_less_temp_memory_than_kernels_wish_for():
 
 
 @pytest.mark.parametrize("prepare", ["none", "pool"])
-def test_the_estimate_is_near_for_an_image_with_less_temp_memory(prepare):
+def test_the_estimate_is_near_for_a_ptm_file_with_less_temp_memory(prepare):
     """Its calls take other loops than those of the program, whose scratch tensors have room for
     bands."""
     board = load_board("mps2-an386")

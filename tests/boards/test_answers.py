@@ -193,7 +193,7 @@ def test_files_that_are_not_whole(said):
 @pytest.mark.parametrize("last", ["MemoryError: memory allocation failed, allocating " + "9" * 5000
                                   + " bytes", "OSError: " + "9" * 5000, "OSError: 99999999999999",
                                   "OSError: \x1b[2J", "ValueError: \0\x1b]0;\ud800", "MemoryError", ""])
-def test_an_exception_of_a_board_is_shown_without_what_controls_a_terminal(board, last):
+def test_an_exception_of_a_board_is_shown_without_control_characters(board, last):
     with protocol.Link(board.port) as conversation:
         message = str(conversation._raised(last))
     assert message.isprintable() and len(message) < 700

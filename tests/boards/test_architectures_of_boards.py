@@ -37,7 +37,7 @@ def attached_board(monkeypatch, facts):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_board_without_a_module_gets_no_way_that_is_impossible(number, monkeypatch):
+def test_a_board_without_a_module_gets_no_impossible_remedy(number, monkeypatch):
     facts = facts_of(number)
     if native_module.arches_for(number):
         assert set(installing.arches_of(facts, "board")) <= set(native_module.ARCHES)
@@ -59,7 +59,7 @@ def test_a_board_without_a_module_gets_no_way_that_is_impossible(number, monkeyp
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", NUMBERS)
-def test_install_names_what_is_not_supported(tmp_path, number):
+def test_install_names_the_unsupported_architecture(tmp_path, number):
     folder = tmp_path / "armv7emsp"
     folder.mkdir()
     (folder / native_module.MODULE).write_bytes(stock.make_module("armv7emsp").read_bytes())

@@ -58,7 +58,7 @@ def assert_same(request, board):
 
 
 @pytest.mark.parametrize("name", mostly_thorough(NO_DELEGATES))
-def test_a_board_gives_the_same_as_the_twin(name):
+def test_board_outputs_equal_the_twin(name):
     for request in requests(FIXTURES[name]):
         assert_same(request, BOARD)
 
@@ -127,7 +127,7 @@ def numbers_of(request):
             if meta.input_tag(i) in (KERNEL_TYPES_INT, KERNEL_TYPES_DOUBLE)]
 
 
-def test_another_number_than_the_program_was_exported_with_is_refused():
+def test_another_number_than_the_program_was_exported_with_is_rejected():
     refused = 0
     for name in NO_DELEGATES:
         for i in numbers_of(request_of(name)):
@@ -141,7 +141,7 @@ def test_another_number_than_the_program_was_exported_with_is_refused():
 
 
 @pytest.mark.parametrize("name", ["delegate_demo", "missing_operators"])
-def test_what_no_build_has_is_named(name):
+def test_a_missing_feature_is_named(name):
     fixture = FIXTURES[name]
     method = next(iter(fixture.methods))
     assert_same_error(Request(fixture.pte, name, fixture.runs[0].inputs if fixture.runs else [],
@@ -178,7 +178,7 @@ def test_it_is_of_a_board(call):
     assert_usage(call("run", FIXTURES["add_1"].path, "--bare"), "--board")
 
 
-def test_a_bare_run_says_what_it_took(call):
+def test_a_bare_run_reports_its_memory_and_time(call):
     status, out, _ = call("run", FIXTURES["int8_ds_cnn"].path, "--board", BOARD, "--bare", "--json")
     entry = json.loads(out)
     assert status == 0 and entry["heap_bytes_allocated"] is None
@@ -205,26 +205,26 @@ def test_profile_and_parity_run_it(call):
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory):
+def selected(tmp_path_factory):
     """(path, entry) of the firmware for int8_ds_cnn."""
     model = FIXTURES["int8_ds_cnn"].path
     output = tmp_path_factory.mktemp("bare") / "fw.elf"
     return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output, True)
 
 
-def test_an_image_of_one_model_runs_as_the_full_one(image):
-    assert image[1].flash == flash_bytes(image[0])
-    budgets.check("bare.flash_of_an_image", image[1].flash)
-    assert_same(request_of("int8_ds_cnn", firmware=image[0]), BOARD)
+def test_a_firmware_of_one_model_runs_as_the_full_one(selected):
+    assert selected[1].flash == flash_bytes(selected[0])
+    budgets.check("bare.flash_of_one_model", selected[1].flash)
+    assert_same(request_of("int8_ds_cnn", firmware=selected[0]), BOARD)
 
 
-def test_an_image_names_all_operators_that_it_lacks(call, image):
-    assert_error(call("run", FIXTURES["ds_cnn"].path, "--board", BOARD, "--firmware", image[0]),
+def test_a_firmware_of_one_model_names_all_missing_operators(call, selected):
+    assert_error(call("run", FIXTURES["ds_cnn"].path, "--board", BOARD, "--firmware", selected[0]),
                  "OperatorMissing", "no kernel for: aten::convolution.out, ", "aten::addmm.out")
 
 
-def test_an_image_needs_nothing_of_a_heap_or_of_stdio(image):
-    text = image[0].with_suffix(".map").read_text()
+def test_a_firmware_of_one_model_links_no_heap_and_no_stdio(selected):
+    text = selected[0].with_suffix(".map").read_text()
     members = set(re.findall(r"\((lib_a-\w+)\.o\)", text.split("Memory Configuration")[0]))
     assert members <= {"lib_a-memcmp"}
 

@@ -42,7 +42,7 @@ def changed_board(tmp_path, old, new):
     return folder
 
 
-def test_every_board_loads_and_gives_the_runtime_its_memories():
+def test_every_board_loads_and_passes_its_memories_to_the_runtime():
     assert {"mps2-an385", "mps2-an386"} <= set(board_names())
     for name in board_names():
         board = load_board(name)
@@ -130,13 +130,13 @@ def test_sections_of_a_job_are_aligned_and_found_by_the_table():
 
 
 @pytest.mark.parametrize("name", ["", "a" * 25, "taken"])
-def test_a_section_name_that_does_not_fit_is_refused(name):
+def test_a_section_name_that_does_not_fit_is_rejected(name):
     with pytest.raises(ValueError, match="section"):
         Job({"taken": b""}).add(name, b"")
 
 
 @pytest.mark.parametrize("settings", [{"a=b": 1}, {"a": "1\n2"}])
-def test_a_setting_that_is_not_one_line_is_refused(settings):
+def test_a_setting_that_is_not_one_line_is_rejected(settings):
     with pytest.raises(ValueError, match="key=value"):
         Job().add_settings("settings", settings)
 
@@ -147,7 +147,7 @@ ADD = fixture_store.load("add_5").path
 RUN = ("run", ADD, "--board", "mps2-an386")
 
 
-def test_a_firmware_older_than_its_board_is_refused(call, tmp_path):
+def test_a_firmware_older_than_its_board_is_rejected(call, tmp_path):
     firmware = tmp_path / "firmware.elf"
     shutil.copyfile(emulator.firmware_path(load_board("mps2-an386")), firmware)
     assert call(*RUN, "--firmware", firmware)[0] == 0

@@ -49,7 +49,7 @@ def test_parity_of_a_model_that_is_sent(call, board):
     assert compared["reference"]["difference"] == 0
 
 
-def test_run_says_what_it_took(call, board):
+def test_run_reports_memory_and_time(call, board):
     status, out, _ = call("run", SMALL, "--port", board.port, "--json")
     result = json.loads(out)
     assert status == 0 and result["status"] == "ok"
@@ -62,7 +62,7 @@ def test_run_says_what_it_took(call, board):
 
 
 @pytest.mark.thorough
-def test_a_run_takes_the_temp_memory_that_the_kernels_of_the_board_wish_for(call, board):
+def test_a_run_uses_the_preferred_temp_memory_of_the_board(call, board):
     found = [json.loads(call("run", RESNET, "--port", board.port, "--json", *options)[1])
              for options in ((), ("--temp-size", 2048))]
     fast, slow = [one["temp"] for one in found]
@@ -82,7 +82,7 @@ def test_the_report_of_a_run_for_people(call, board):
 
 
 @pytest.mark.thorough
-def test_an_estimate_stands_beside_what_was_measured(call, board, monkeypatch):
+def test_an_estimate_is_shown_beside_the_measurement(call, board, monkeypatch):
     monkeypatch.setattr(device_run, "_CLOCK", "say(168000000)")
     arguments = ("run", SMALL, "--port", board.port, "--board", "mps2-an386")
     found = json.loads(call(*arguments, "--json")[1])
@@ -140,15 +140,15 @@ def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
 
 
 @pytest.mark.thorough
-def test_an_image_is_sent_or_used_in_place(call, board, tmp_path):
-    image = tmp_path / "model.ptm"
-    assert call("compile", MODEL, "--core", "cortex-m4", "--keep-plan", "--output", image)[0] == 0
-    assert call("run", image, "--port", board.port)[0] == 0
-    assert call("deploy", image, "--port", board.port, "--romfs")[0] == 0
-    status, out, _ = call("run", image, "--port", board.port, "--json")
+def test_a_ptm_file_is_sent_or_used_in_place(call, board, tmp_path):
+    ptm = tmp_path / "model.ptm"
+    assert call("compile", MODEL, "--core", "cortex-m4", "--keep-plan", "--output", ptm)[0] == 0
+    assert call("run", ptm, "--port", board.port)[0] == 0
+    assert call("deploy", ptm, "--port", board.port, "--romfs")[0] == 0
+    status, out, _ = call("run", ptm, "--port", board.port, "--json")
     found = json.loads(out)["connected"]
     assert (status, found["model_at"], found["in_place"]) == (0, "/rom/model.ptm", True)
-    status, out, _ = call("parity", image, "--port", board.port, "--json")
+    status, out, _ = call("parity", ptm, "--port", board.port, "--json")
     (compared,) = json.loads(out)["boards"]
     assert (status, compared["differing_outputs"], compared["first_differing_pool_byte"]) == (
         0, [], None)
@@ -274,14 +274,14 @@ def test_selftest_writes_a_report(call, board, tmp_path):
 
 
 @pytest.mark.thorough
-def test_selftest_tells_what_failed(call, board, tmp_path, monkeypatch):
+def test_selftest_reports_failures(call, board, tmp_path, monkeypatch):
     monkeypatch.setattr(selftest, "MODELS", ("add_5",))
     monkeypatch.setattr(selftest, "_SMALL", 4096)
     status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
     assert status == 1 and "FAILED    a pool that is too small" in out and "1 FAILED" in out
 
 
-def test_what_is_attached(call, monkeypatch, tmp_path):
+def test_connected_boards_are_listed(call, monkeypatch, tmp_path):
     def port(device, vid, pid):
         return SimpleNamespace(device=device, vid=vid, pid=pid, serial_number="1")
 
@@ -312,7 +312,7 @@ def connected(call, monkeypatch, port):
     return found
 
 
-def test_a_connected_board_is_asked_which_way_fits(call, board, monkeypatch):
+def test_deploy_checks_on_a_connected_board_which_deployment_fits(call, board, monkeypatch):
     deploy, run, flash = (f"picotorch {command} --port {board.port}" for command in (
         "deploy MODEL", "run MODEL", "flash MODEL --board NAME"))
     found = connected(call, monkeypatch, board.port)
@@ -341,7 +341,7 @@ def test_a_silent_board_does_not_hold_up_the_list(call, monkeypatch):
     assert "no MicroPython prompt: it printed nothing" in found["has"]
 
 
-def test_size_says_which_way_fits(call, board):
+def test_size_reports_which_deployment_fits(call, board):
     status, out, _ = call("size", MODEL, "--port", board.port, "--json")
     found = json.loads(out)["connected"]
     assert status == 0 and found["fits_in_romfs"] and found["fits_in_heap"]
@@ -354,7 +354,7 @@ def test_size_says_which_way_fits(call, board):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["unplanned_io", "unplanned_state", "mixed_unplanned", "add_5"])
-def test_size_and_deploy_know_of_the_same_memories(call, board, monkeypatch, name):
+def test_size_and_deploy_use_the_same_memories(call, board, monkeypatch, name):
     """Also inputs, outputs and state outside the planned buffers."""
     model = FIXTURES / name / "model.pte"
     wanted, asked = installing.needs_of, []
@@ -451,7 +451,7 @@ def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_mo
     assert paths == ["/lib/picotorch/__init__.mpy", "/lib/picotorch/errors.mpy", "/lib/_picotorch.mpy"]
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_path):
+def test_a_report_that_cannot_be_written_is_rejected_before_the_tests(call, tmp_path):
     assert_error(call("selftest", "--port", "socket://localhost:1", "--report", tmp_path / "no" / "r"),
                  "AccessFailed", "No such file or directory")
 
@@ -559,19 +559,19 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
                  "in picotorch's repository")
 
 
-def test_deploy_refuses_an_image_that_no_module_for_the_board_runs(call, board, native_modules,
+def test_deploy_rejects_a_ptm_file_that_no_module_for_the_board_runs(call, board, native_modules,
                                                                   monkeypatch, tmp_path):
     """Or takes a slower module, which runs it."""
     monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
-    image = tmp_path / "model.ptm"
-    image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m4").data)
+    ptm = tmp_path / "model.ptm"
+    ptm.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m4").data)
     mpy = native_module.MPY
     has_facts(monkeypatch, mpy=mpy | native_module.ARCHES["armv6m"] << 10)
-    assert_error(call("deploy", image, "--port", board.port), "NotSupported",
+    assert_error(call("deploy", ptm, "--port", board.port), "NotSupported",
                  "the model is a .ptm file without the weights that armv6m needs", "--optimize size")
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
-    image.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m0plus").data)
-    wanted = installing.needs_of({"": open_program(image.read_bytes())})
+    ptm.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m0plus").data)
+    wanted = installing.needs_of({"": open_program(ptm.read_bytes())})
     assert wanted.arches == ("armv6m",) and not wanted.small
     for arch in ("armv6m", "armv7emsp"):
         for folder in (arch, f"{arch}-fast"):

@@ -118,7 +118,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
     assert failed or kind == "garble"
 
 
-def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
+def test_an_interruption_between_files_keeps_the_old_files(board, monkeypatch):
     """The model is copied already, but has its name only when its data files are there, too."""
     folder = FOLDER / "external_two_files"
     new = [folder / "model.pte", *sorted(folder.glob("*.ptd"))]

@@ -58,14 +58,14 @@ def test_on_a_board(name):
         assert remote(["run", folder(name) / "main.py"]).splitlines() == expected(name)
 
 
-def test_without_its_model_it_says_so():
+def test_a_missing_model_is_reported():
     with Remote(running.DEFAULT_BOARD) as remote:
         status, said = remote.fails(["run", folder("gesture") / "main.py"])
     assert status == 1 and "AccessFailed (0x22): model.pte" in said and "check the path" in said
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_readme_says_of_memory(name):
+def test_the_readme_states_the_memory(name):
     need = sizing.measure(model(name), name, "forward", [], False)
     figures = [need["program_bytes"], need["method_pool"], sum(need["planned"]), need["temp"]]
     row = "| " + " | ".join(f"{figure:,}" for figure in figures) + " |"

@@ -350,7 +350,7 @@ INVALID_INT = "ValueError: invalid syntax for integer with base 10"
         ("import micropython\nmicropython.heap_lock()\nint('x')", 1, INVALID_INT),
     ],
 )
-def test_the_exit_status_tells_how_the_script_ended(script, status, last_line):
+def test_the_exit_status_is_that_of_the_script(script, status, last_line):
     result = boot("mps2-an386", script)
     assert result.status == status
     assert (result.lines[-1] if result.lines else None) == last_line
@@ -376,7 +376,7 @@ def test_lines_arrive_one_by_one():
     assert seen == result.lines == ["a", "b"]
 
 
-def test_a_job_that_is_too_large_is_refused_before_the_boot():
+def test_a_job_that_is_too_large_is_rejected_before_the_boot():
     board = load_board("mps2-an386")
     with pytest.raises(emulator.JobTooLarge, match="3145728B available in memory 'job'"):
         emulator.run(board, emulator.firmware_path(board), {"model": bytes(3 * 2**20)})
@@ -400,7 +400,7 @@ def test_a_missing_firmware_names_the_command():
         emulator.firmware_path(load_board("mps2-an386"), "other")
 
 
-def test_an_emulator_that_does_not_start_says_why(tmp_path):
+def test_an_emulator_that_does_not_start_reports_the_reason(tmp_path):
     board = load_board("mps2-an386")
     with pytest.raises(emulator.EmulatorError, match="none.elf"):
         emulator.run(board, tmp_path / "none.elf", {})

@@ -67,7 +67,7 @@ def test_a_drive_that_stays_is_a_failure(call, folder):
                  "RPI_PICO: its drive is still there")
 
 
-def test_a_drive_of_another_board_is_not_taken(call, folder):
+def test_a_drive_of_another_board_is_not_used(call, folder):
     mount(folder, "RP2350")
     assert_error(call("flash", folder / "fw.uf2", "--board", "RPI_PICO"), "NotFound",
                  "no drive", "RPI-RP2", "BOOTSEL")
@@ -165,7 +165,7 @@ def test_a_tool_that_fails_is_quoted(call, folder):
                  "openocd ended with status 1: openocd says this")
 
 
-def test_no_tool_and_no_way(call, folder):
+def test_without_a_tool_no_flash_method_is_found(call, folder):
     file = folder / "fw.hex"
     file.write_bytes(b"")
     assert_error(call("flash", file, "--board", "PCA10056"), "NotFound",
@@ -301,7 +301,7 @@ def test_a_dry_run_starts_sends_and_writes_nothing(call, folder, monkeypatch, na
     assert sorted(folder.rglob("*")) == before
 
 
-def test_firmware_says_that_it_replaced_a_file(call, wheel):
+def test_firmware_reports_a_replaced_file(call, wheel):
     arguments = ("firmware", "--board", "RPI_PICO", "--models", ADD)
     named = ("--output", wheel / "RPI_PICO.uf2")
     for options, replaced in (((), False), ((), True), (named, False)):
@@ -309,21 +309,21 @@ def test_firmware_says_that_it_replaced_a_file(call, wheel):
         assert status == 0 and ("(an older file was replaced)" in out.splitlines()[0]) == replaced
 
 
-def test_an_image_for_another_core_is_refused(call, wheel, monkeypatch):
+def test_a_ptm_file_for_another_core_is_rejected(call, wheel, monkeypatch):
     """By all that would bring it onto a Pico, before a file is written."""
     built = []
     monkeypatch.setattr(rp2, "_prebuilt", built.append)
     monkeypatch.setattr(kernels_in_flash, "_prebuilt", built.append)
     model = ADD.parents[1] / "int8_ds_cnn" / "model.pte"
-    image = wheel / "model.ptm"
-    image.write_bytes(ptm_writer.compile_ptm(model.read_bytes(), core="cortex-m4").data)
+    ptm = wheel / "model.ptm"
+    ptm.write_bytes(ptm_writer.compile_ptm(model.read_bytes(), core="cortex-m4").data)
     for arguments, needs in (
-            (("natmod", "--flash", "RPI_PICO", "--frozen-model", image), "that armv6m need"),
-            (("natmod", "--flash", "RPI_PICO", "--models", image), "that armv6m need"),
-            (("firmware", "--board", "RPI_PICO", "--models", image), "that a cortex-m0plus needs"),
-            (("flash", image, "--board", "RPI_PICO", "--dry-run"), "that a cortex-m0plus needs")):
+            (("natmod", "--flash", "RPI_PICO", "--frozen-model", ptm), "that armv6m need"),
+            (("natmod", "--flash", "RPI_PICO", "--models", ptm), "that armv6m need"),
+            (("firmware", "--board", "RPI_PICO", "--models", ptm), "that a cortex-m0plus needs"),
+            (("flash", ptm, "--board", "RPI_PICO", "--dry-run"), "that a cortex-m0plus needs")):
         assert_error(call(*arguments), "NotSupported", f"is a .ptm file without the weights {needs}",
                      "compile it with --optimize size")
-    assert built == [] and list(wheel.iterdir()) == [image]
+    assert built == [] and list(wheel.iterdir()) == [ptm]
     monkeypatch.undo()
-    rp2.check_ptms("RPI_PICO2", {"model": image.read_bytes()})  # a Cortex-M33 has the same kernels
+    rp2.check_ptms("RPI_PICO2", {"model": ptm.read_bytes()})  # a Cortex-M33 has the same kernels

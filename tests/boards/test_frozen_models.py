@@ -224,7 +224,7 @@ def test_size_and_run_agree_on_where_a_model_is(call, plain, put_module, tmp_pat
     assert found["in_place_needs"] == (found["memories"] if found["in_place"] else None)
 
 
-def test_what_is_unknown_never_fits(call, plain, put_module, monkeypatch):
+def test_an_unknown_size_never_fits(call, plain, put_module, monkeypatch):
     """Memory of a backend that is missing, beside a model in place."""
     model = path_of("delegated")
     data = model.read_bytes()

@@ -107,7 +107,7 @@ def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
     assert (entry["path"], entry["copied"]) == ("picotorch_models.model", False)
 
 
-def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):
+def test_the_module_in_the_heap_uses_more_heap(call, mpremote, tmp_path):
     """With int8 ds_cnn's kernels only."""
     status, _, _ = call("natmod", "--models", MODEL, "--arch", ROOM.arch, "--output", tmp_path)
     assert status == 0
@@ -116,7 +116,7 @@ def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):
     assert run(mpremote, "/heap") < FREE
 
 
-def test_modules_for_its_image_take_less(call, firmware, image, tmp_path):
+def test_modules_for_its_ptm_file_use_less_heap(call, firmware, image, tmp_path):
     """With its kernels in flash, then in the heap, then small there."""
     programs = {"image": open_program(image.read_bytes())}
     package = tmp_path / "package"
@@ -135,7 +135,7 @@ def test_modules_for_its_image_take_less(call, firmware, image, tmp_path):
     assert flash > small > fast + 16 * 1024 and fast >= FREE
 
 
-def test_kernels_of_another_build_are_refused(call, firmware, mpremote, tmp_path):
+def test_kernels_of_another_build_are_rejected(call, firmware, mpremote, tmp_path):
     status, out, _ = call("natmod", "--flash", BOARD, "--models", MODEL, "--frozen-model", MODEL,
                           "--firmware", firmware, "--output", tmp_path, "--json")
     entry = json.loads(out)
@@ -145,7 +145,7 @@ def test_kernels_of_another_build_are_refused(call, firmware, mpremote, tmp_path
     assert "no model in flash: copy models.uf2" in said(mpremote, "picotorch_models", "mount", tmp_path)
 
 
-def test_install_refuses_a_file_system_where_the_kernels_are(mpremote, package):
+def test_install_rejects_a_file_system_where_the_kernels_are(mpremote, package):
     code = ("import install\ninstall.FLASH['file system'] -= 1\n"
             "try:\n install.install()\nexcept RuntimeError as error:\n print(error)")
     assert "takes 1408 KB of the flash, and kernels.uf2 would overwrite it" in mpremote(
@@ -161,7 +161,7 @@ def damaged(path, at, folder):
     return folder / path.name
 
 
-def test_what_is_damaged_is_refused(firmware, package, tmp_path):
+def test_a_damaged_file_is_rejected(firmware, package, tmp_path):
     files = [damaged(package / "kernels.uf2", 200_000, tmp_path),
              damaged(package / "models.uf2", 50_000, tmp_path)]
     with pico.emulated(firmware, *files) as port:
@@ -172,7 +172,7 @@ def test_what_is_damaged_is_refused(firmware, package, tmp_path):
             "the models in flash are damaged, or of another build: copy the models.uf2")
 
 
-def test_flash_without_kernels_is_refused(firmware, package):
+def test_flash_without_kernels_is_rejected(firmware, package):
     with pico.emulated(firmware) as port:
         text = said(on_pico.mpremote(port), "_picotorch", "mount", package / ROOM.arch)
     assert text == "no kernels in flash: copy kernels.uf2 to the board's boot drive"
@@ -188,7 +188,7 @@ def test_each_file_has_sectors_of_its_own(firmware, package):
     assert max(sectors) < ROOM.end // kernels_in_flash.SECTOR
 
 
-def test_a_firmware_that_reaches_to_the_kernels_is_refused():
+def test_a_firmware_that_reaches_to_the_kernels_is_rejected():
     room = ROOM.start - rp2.FLASH
     kernels_in_flash.check_firmware(uf2.write({rp2.FLASH: bytes(room)}, FAMILY), BOARD)
     with pytest.raises(Error, match=f"firmware: {room + 256}B requested, {room}B available"):
@@ -197,7 +197,7 @@ def test_a_firmware_that_reaches_to_the_kernels_is_refused():
         kernels_in_flash.check_firmware(uf2.write({rp2.FLASH: bytes(256)}, FAMILY + 1), BOARD)
 
 
-def test_what_does_not_fit_is_refused(tmp_path):
+def test_contents_that_do_not_fit_are_rejected(tmp_path):
     large = (FOLDER / "resnet8" / "model.pte").read_bytes()
     for programs, remedy in (({}, "name the models with --models"),
                              ({"model": open_program(large)}, "flash a firmware with them inside")):
@@ -264,7 +264,7 @@ def test_a_wheel_makes_the_files_that_a_checkout_makes(package, wheel, tmp_path)
     ("fft2", "NotSupported", "have no complex arithmetic"),
     ("resnet8", "MemoryAllocationFailed", "too large for the free flash"),
 ])
-def test_a_wheel_refuses_a_model_for_which_it_has_no_kernels_or_no_room(wheel, call, tmp_path, name,
+def test_a_wheel_rejects_a_model_for_which_it_has_no_kernels_or_no_room(wheel, call, tmp_path, name,
                                                                        code, said):
     status, _, stderr = call("natmod", "--flash", BOARD, "--output", tmp_path / "package",
                              "--frozen-model", FOLDER / name / "model.pte")
@@ -273,7 +273,7 @@ def test_a_wheel_refuses_a_model_for_which_it_has_no_kernels_or_no_room(wheel, c
     assert not (tmp_path / "package").exists()
 
 
-def test_a_wheel_without_the_kernels_says_so(wheel, call, monkeypatch, tmp_path):
+def test_a_wheel_without_the_kernels_reports_it(wheel, call, monkeypatch, tmp_path):
     monkeypatch.setattr(native_module, "BUILD", tmp_path)
     status, _, stderr = call("natmod", "--flash", BOARD, "--output", tmp_path / "package",
                              "--frozen-model", MODEL)
@@ -288,7 +288,7 @@ def test_options_that_go_with_flash(call):
     assert status == 1 and "two models are called model" in stderr
 
 
-def test_an_image_that_calls_the_module_is_refused(tmp_path):
+def test_kernels_that_call_the_module_are_rejected(tmp_path):
     """The address of the module is only known when MicroPython loads it."""
     natmod = stock.REPOSITORY / "port" / "natmod"
     objects = []

@@ -114,7 +114,7 @@ def test_files_are_copied_both_ways_and_survive_resets(remote, tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_file_without_room_is_refused_and_the_others_stay(small, tmp_path):
+def test_a_file_without_room_is_rejected_and_the_others_stay(small, tmp_path):
     (tmp_path / "large").write_bytes(bytes(6000))
     fill = "with open('fits', 'w') as file: file.write('x' * 27000)"
     status, said = small.fails(["exec", fill], ["cp", tmp_path / "large", ":large"])
@@ -278,7 +278,7 @@ def test_the_small_board_starts_with_a_romfs_and_cannot_write_it(tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_misaligned_model_in_romfs_is_refused_by_name(tmp_path):
+def test_a_misaligned_model_in_romfs_is_rejected_by_name(tmp_path):
     (tmp_path / "models.romfs").write_bytes(romfs_image(INT8.pte, beside=4))
     with Remote(SMALL, tmp_path / "models.romfs") as remote:
         status, said = remote.fails(["exec", "from picotorch import Module; Module('/rom/model.pte')"])

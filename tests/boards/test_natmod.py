@@ -114,7 +114,7 @@ def test_errors_leave_everything_usable(arch, target, models, tmp_path):
     ]
 
 
-def test_a_module_for_another_core_is_refused(models, tmp_path):
+def test_a_module_for_another_core_is_rejected(models, tmp_path):
     script = """
 try:
     import _picotorch
@@ -179,7 +179,7 @@ def test_the_module_with_all_kernels_is_small(call, tmp_path):
     assert "Fast. With --optimize size errors have no texts" in of_fast
 
 
-def test_what_a_small_module_costs(models, tmp_path):
+def test_cost_of_a_small_module(models, tmp_path):
     """The instructions of int8 ds_cnn that the command states."""
     script = """
 import uctypes
@@ -238,7 +238,7 @@ say(ds_cnn[:1000])
     ]
 
 
-def test_what_the_module_reads_is_in_memory():
+def test_the_module_reads_memory_only():
     """A literal in a function stays in the file: it has to be a text of an error, which only people
     read. What C reads is an array: static const char name[] = "trunc"."""
     folder = stock.make_module("armv7emsp").parent
@@ -267,7 +267,7 @@ except RuntimeError as error:
 """)
 
 
-def test_install_copies_what_fits_and_it_runs(call, package, models, tmp_path):
+def test_install_copies_a_module_that_fits_and_it_runs(call, package, models, tmp_path):
     output, _ = package(call)
     board = tmp_path / "board"
     assert install(board, output) == [f"picotorch for x64 is in {board}/lib"]
@@ -278,7 +278,7 @@ def test_install_copies_what_fits_and_it_runs(call, package, models, tmp_path):
     assert lines == built_ports.twin_lines(NAMES)[: len(lines)] and len(lines) == 11
 
 
-def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_path):
+def test_install_rejects_a_module_that_does_not_fit_before_it_copies(call, package, tmp_path):
     output, _ = package(call)
     lines = install(tmp_path / "board", output, "-X", "heapsize=100K")
     assert len(lines) == 1 and lines[0].startswith("refused: needs ")
@@ -306,7 +306,7 @@ def test_the_remedy_of_install_is_a_smaller_module(call, package, programs, smal
     (6 | 3 << 8, "this MicroPython loads no native modules"),
     (6 | 3 << 8 | 11 << 10, "no module for architecture 11 here"),
 ])
-def test_install_refuses_a_micropython_that_cannot_load_the_module(call, package, mpy, words):
+def test_install_rejects_a_micropython_that_cannot_load_the_module(call, package, mpy, words):
     output, _ = package(call)
     module_for = runpy.run_path(str(output / "install.py"))["module_for"]
     with pytest.raises(RuntimeError, match=words):
@@ -314,7 +314,7 @@ def test_install_refuses_a_micropython_that_cannot_load_the_module(call, package
     assert module_for(native_module.MPY | 7 << 10)[0] == "armv7emsp"
 
 
-def test_the_version_of_a_module_is_what_is_asked_for():
+def test_install_selects_the_requested_version():
     letter, version, feature = stock.make_module("armv7emsp").read_bytes()[:3]
     assert (letter, version | (feature & 3) << 8) == (ord("M"), native_module.MPY)
 

@@ -35,7 +35,7 @@ def served(package):
         server.shutdown()
 
 
-def test_mip_installs_what_runs_as_the_twin(package, served, tmp_path):
+def test_a_module_from_mip_runs_as_the_twin(package, served, tmp_path):
     """From a web server, then from the folder itself."""
     inputs = list(np.load(MODEL.parent / "inputs.npz").values())
     with pico.emulated(stock.pico_uf2(tmp_path / "firmware.uf2")) as port:

@@ -81,7 +81,7 @@ def test_a_board_builds_where_its_submodules_are(call, name):
 # ---- the command
 
 
-def test_without_submodules_it_says_how_to_get_them(call, monkeypatch):
+def test_missing_submodules_are_reported_with_a_remedy(call, monkeypatch):
     monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
     for name, board in ports.boards().items():
         if board.submodules:
@@ -89,7 +89,7 @@ def test_without_submodules_it_says_how_to_get_them(call, monkeypatch):
                          "git clone", f"BOARD={name} submodules", "MICROPYTHON_DIR=")
 
 
-def test_a_tree_without_submodules_is_refused(call, monkeypatch):
+def test_a_tree_without_submodules_is_rejected(call, monkeypatch):
     monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
     tree = ports.tree_of(ports.boards()["MPS2_AN385"])
     monkeypatch.setenv("MICROPYTHON_DIR", str(tree))
@@ -107,7 +107,7 @@ def test_git_fetches_the_submodules_of_a_tree_that_has_the_port(tmp_path):
     assert ports._how_to_get(board, tmp_path).startswith(make)
 
 
-def test_a_folder_without_micropython_is_refused(call, monkeypatch, tmp_path):
+def test_a_folder_without_micropython_is_rejected(call, monkeypatch, tmp_path):
     monkeypatch.setenv("MICROPYTHON_DIR", str(tmp_path))
     assert_error(call("firmware", "--board", "PYBV11"), "NotFound", "is no MicroPython tree")
 
@@ -116,7 +116,7 @@ def test_a_folder_without_micropython_is_refused(call, monkeypatch, tmp_path):
     ([], "with --models only the kernels that some models need are linked"),
     (["--models", FIXTURES / "add_1" / "model.pte"], "fewer models, or a board with more flash"),
 ])
-def test_what_does_not_fit_is_told_in_bytes(call, monkeypatch, tmp_path, models, remedy):
+def test_a_model_that_does_not_fit_is_reported_in_bytes(call, monkeypatch, tmp_path, models, remedy):
     """A make that ends as a linker does where a board is too small."""
     (tmp_path / "make").write_text("""#!/bin/sh
 echo "ld: firmware.elf section \\`.text' will not fit in region \\`FLASH_TEXT'"
@@ -138,7 +138,7 @@ def test_a_build_that_fails_shows_the_end_of_its_log(call, monkeypatch, tmp_path
         ports.build("MPS2_AN385", {}, arguments=("BOARD=NO_SUCH",))
 
 
-def test_without_floats_there_is_one_error_that_says_so(tmp_path, monkeypatch):
+def test_a_port_without_floats_has_one_error(tmp_path, monkeypatch):
     monkeypatch.setattr(ports, "BUILD", tmp_path)
     with pytest.raises(Error, match="picotorch needs floats"):
         ports.build("unix", {}, arguments=("CFLAGS_EXTRA=-DMICROPY_FLOAT_IMPL=0",))
@@ -146,7 +146,7 @@ def test_without_floats_there_is_one_error_that_says_so(tmp_path, monkeypatch):
     assert len(re.findall(r"\berror: ", log.read_text())) == 1
 
 
-def test_options_of_our_own_firmware_are_refused(call):
+def test_options_of_our_own_firmware_are_rejected(call):
     for option in (["--bare"], ["--output", "x.elf"]):
         assert_error(call("firmware", "--board", "PYBV11", *option), "InvalidArgument", option[0])
     assert_usage(call("firmware", "--frozen-model", "a.pte", "--models", "a.pte"), "--frozen-model")
@@ -164,7 +164,7 @@ def test_a_model_is_named_as_its_file():
             frozen_models.parse(name + "=b.pte")
 
 
-def test_two_models_of_one_name_are_refused(call):
+def test_two_models_of_one_name_are_rejected(call):
     model = FIXTURES / "add_1" / "model.pte"
     assert_error(call("firmware", "--board", "MPS2_AN385", "--frozen-model", model, "--frozen-model",
                       model), "InvalidArgument", "two models are called model", "NAME=PATH")

@@ -42,7 +42,7 @@ def test_each_recording_has_its_class_and_pytorchs_outputs():
         np.testing.assert_allclose(board, expected["outputs"], atol=1e-3, rtol=1e-4)
 
 
-def test_softer_earlier_and_noisy_takes_have_the_same_class():
+def test_softer_earlier_and_noisy_recordings_have_the_same_class():
     random = np.random.default_rng(0)
     audio = []
     for name in recordings.NAMES:

@@ -106,8 +106,8 @@ def test_a_module_with_the_features_stays(call, board, has, left_out):
     assert on_board(board, MODULE) == checksum(OLD)
 
 
-def test_all_kernels_are_not_taken_where_they_lack_a_feature(call, board, has):
-    """make natmod leaves out complex arithmetic and images."""
+def test_the_full_module_is_not_selected_if_it_lacks_a_feature(call, board, has):
+    """make natmod leaves out complex arithmetic and .ptm files."""
     built = stock.make_module("armv7emsp")
     assert native_module.features_of_file(built) == {"programs"}
     (installing.BUILD / "armv7emsp-fast").mkdir()
@@ -142,7 +142,7 @@ def test_a_module_of_another_version_is_renewed(call, board, has, monkeypatch):
 
 
 @pytest.mark.parametrize(("kind", "place"), [("cut", 25_000), ("stall", 40_000)])
-def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, place):
+def test_a_failed_update_keeps_the_old_module(call, board, has, monkeypatch, kind, place):
     """In the middle of the module: the connections before that one are shorter."""
     has(MODULE, ["aten::add.out"])
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
@@ -157,7 +157,7 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
     assert on_board(board, MODULE) == checksum(module)
 
 
-def test_all_kernels_are_taken_where_no_other_module_can_be_built(call, board, has, monkeypatch,
+def test_the_full_module_is_selected_if_no_other_can_be_built(call, board, has, monkeypatch,
                                                                   tmp_path):
     """float64 tensors of the model may be only copied; what is sure to be needed is named."""
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
@@ -198,7 +198,7 @@ def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):
     ("/rom/lib/_picotorch.mpy", False, ("/rom/lib/_picotorch.mpy has no", "out of the ROMFS")),
     (MODULE, True, ("the flash has no kernels", "picotorch natmod --flash RPI_PICO --models MODEL")),
 ])
-def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, words):
+def test_deploy_names_files_that_it_cannot_replace(call, board, has, path, flash, words):
     has(path, ["aten::add.out"], flash)
     assert_error(call("deploy", MUL, "--port", board.port, "--to", "/other"), "OperatorMissing", *words)
     assert on_board(board, "/other/model.pte") is None
@@ -215,7 +215,7 @@ def test_a_wheel_has_a_firmware_with_all_kernels_for_a_pico(call, board, has, mo
                  "picotorch firmware --board RPI_PICO --models MODEL")
 
 
-def test_what_both_need_may_be_too_much(call, board, has, monkeypatch):
+def test_module_and_model_together_may_not_fit(call, board, has, monkeypatch):
     has(MODULE, ["aten::add.out"])
     monkeypatch.setattr(native_module, "HEAP_BESIDE", 1 << 30)
     assert_error(call("deploy", MUL, "--port", board.port), "MemoryAllocationFailed", "heap",
@@ -264,17 +264,17 @@ def test_a_model_that_needs_most_of_the_heap_of_stock_micropython(call, monkeypa
         assert abs(json.loads(out)["connected"]["heap_free"] - room["heap_free"]) < 8192
 
 
-def test_an_image_on_stock_micropython(call, monkeypatch, tmp_path):
+def test_a_ptm_file_on_stock_micropython(call, monkeypatch, tmp_path):
     """An emulated Pico: the heap has room for int8 ds_cnn, its native module and its memories."""
     monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
     firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
-    model, image = FOLDER / "int8_ds_cnn" / "model.pte", tmp_path / "model.ptm"
-    assert call("compile", model, "--optimize", "size", "--keep-plan", "--output", image)[0] == 0
+    model, ptm = FOLDER / "int8_ds_cnn" / "model.pte", tmp_path / "model.ptm"
+    assert call("compile", model, "--optimize", "size", "--keep-plan", "--output", ptm)[0] == 0
     with pico.emulated(firmware) as port:
-        status, out, err = call("deploy", image, "--port", port)
+        status, out, err = call("deploy", ptm, "--port", port)
         assert status == 0 and f"{MODULE} is installed" in out, err
-        status, out, err = call("run", image, "--port", port, "--json")
+        status, out, err = call("run", ptm, "--port", port, "--json")
         found = json.loads(out)["connected"]
         assert (status, found["model_at"]) == (0, "model.ptm"), err
         assert found["heap_free"]["set up"] >= 56_000
-        assert call("parity", image, "--port", port)[0] == 0
+        assert call("parity", ptm, "--port", port)[0] == 0

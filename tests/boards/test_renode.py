@@ -47,7 +47,7 @@ def entries(text):
     return found
 
 
-def test_the_boards_that_renode_is_told_of():
+def test_renode_has_a_platform_for_each_board():
     assert set(renode.board_names()) == set(RENODE_BOARDS)
 
 
@@ -62,7 +62,7 @@ def uart_of(toml):
 
 
 @pytest.mark.parametrize("name", RENODE_BOARDS)
-def test_a_platform_says_what_board_toml_says(name):
+def test_a_platform_matches_board_toml(name):
     toml = toml_of(name)
     text = platforms.platform(toml)
     found = entries(text)
@@ -132,7 +132,7 @@ def test_a_memory_can_be_left_out():
         platforms.platform(toml, without=("external",))).keys() == {"external"}
 
 
-def test_a_board_without_entry_or_counter_is_refused():
+def test_a_board_without_entry_or_counter_is_rejected():
     with pytest.raises(platforms.PlatformError, match=r"no \[renode\]"):
         platforms.platform(toml_of("mps3-an547"))
     with pytest.raises(platforms.PlatformError, match="no counter 'sse'"):
@@ -345,7 +345,7 @@ def test_semihosting_writes_files(machine, tmp_path):
     assert machine.call(0x02, handle) == 0xffffffff
 
 
-def test_semihosting_gives_the_command_line_if_it_fits(machine):
+def test_semihosting_returns_the_command_line_if_it_fits(machine):
     assert machine.call(0x15, 0x900, 8) == 0
     assert machine.core.ReadBytes(0x900, 8) == b"a board\0"
     assert machine.core.ReadDoubleWord(0x804) == 7
@@ -358,7 +358,7 @@ def test_semihosting_ends_a_run_with_its_status(machine):
     assert machine.log == [("info", "semihosting: exit status 70")]
 
 
-def test_semihosting_refuses_what_it_does_not_know(machine):
+def test_semihosting_rejects_unknown_calls(machine):
     assert machine.call(0x13) == 0xffffffff
 
 

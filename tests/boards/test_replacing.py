@@ -152,7 +152,7 @@ def test_a_cut_at_any_step_leaves_one_whole_set(replaces, paths, had):
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EEXIST,
                                   errno.ENOENT, errno.EBUSY])
 @pytest.mark.parametrize("paths, had", SETS.values(), ids=SETS)
-def test_a_step_that_is_refused_leaves_one_whole_set(replaces, code, paths, had):
+def test_a_step_that_is_rejected_leaves_one_whole_set(replaces, code, paths, had):
     refused = 0
     for step in range(1, STEPS):
         disk = fresh(replaces, paths, had)

@@ -13,7 +13,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size
 @settings(deadline=None)
 @given(st.dictionaries(NAMES, st.recursive(st.binary(max_size=400), lambda files: st.dictionaries(
     NAMES, files, max_size=4), max_leaves=8), max_size=8))
-def test_what_is_built_is_read(files):
+def test_a_written_romfs_can_be_read(files):
     image = romfs.build(files)
     assert romfs.read(image) == romfs.read(image + b"\xff" * 100) == files
     assert romfs.size_of(image[:32]) == len(image) and len(image) % 2 == 0

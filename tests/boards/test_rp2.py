@@ -96,7 +96,7 @@ def test_floats_of_the_kernels_are_computed_by_libgcc(board):
     assert all(name.startswith("pt_") for name in re.findall(r" [A-Z] (\S+)", defined))
 
 
-def test_a_file_that_is_no_uf2_file_is_refused():
+def test_a_file_that_is_no_uf2_file_is_rejected():
     file = uf2.write({FLASH: bytes(600)}, 1)
     assert len(list(uf2.read(file))) == 3
     for broken in (b"", file[:-1], file[512:], file[:4] + b"\0" + file[5:], bytes(512)):
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_uf2_file_is_refused():
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_what_does_not_fit_is_refused(board):
+def test_contents_that_do_not_fit_are_rejected(board):
     places = rp2.layout(board)
     with pytest.raises(Error, match=f"the firmware: {places.firmware + 1}B requested, "
                                     f"{places.firmware}B available: .*; name the models"):
@@ -151,7 +151,7 @@ def test_a_wheel_puts_a_model_into_its_firmware(board, call, monkeypatch, tmp_pa
     assert status == 1 and "the sources of the firmware are not installed" in stderr
 
 
-def test_the_emulator_asks_for_what_it_lacks(call, tmp_path):
+def test_the_emulator_names_its_missing_package(call, tmp_path):
     repl = ("repl", "--board", "RPI_PICO")
     assert call(*repl)[0] == call(*repl, "--listen", "pty")[0] == 2
     missing = tmp_path / "missing.uf2"
@@ -159,7 +159,7 @@ def test_the_emulator_asks_for_what_it_lacks(call, tmp_path):
     assert status == 1 and f"NotFound (0x20): {missing}: is not there; make rp2 makes it" in stderr
 
 
-def test_two_models_of_one_name_are_refused(call):
+def test_two_models_of_one_name_are_rejected(call):
     models = [FOLDER / name / "model.pte" for name in MODELS.values()]
     status, _, stderr = call("firmware", "--board", "RPI_PICO", "--models", *models)
     assert status == 1
@@ -190,7 +190,7 @@ def test_mpremote_runs_code(mpremote, tmp_path):
     mpremote("exec", "raise ValueError", status=1)
 
 
-def test_what_is_copied_stays_over_resets(mpremote, tmp_path):
+def test_copied_files_survive_resets(mpremote, tmp_path):
     data = np.random.default_rng(1).bytes(4000)
     (tmp_path / "data.bin").write_bytes(data)
     mpremote("fs", "cp", tmp_path / "data.bin", ":data.bin")

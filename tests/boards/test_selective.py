@@ -137,7 +137,7 @@ def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):
 # ---- the command line
 
 
-def test_without_models_it_says_what_to_do(call):
+def test_a_missing_model_argument_is_reported_with_a_remedy(call):
     assert_usage(call("firmware"), "--models", "make firmware")
     assert_usage(call("firmware", path("add_1"), "--output", "fw.bin"), ".elf")
 
@@ -148,7 +148,7 @@ def test_a_firmware_is_of_one_board(call, command):
     assert_usage(call(command, path("add_1"), "--firmware", "fw.elf", *boards), "--board")
 
 
-def test_what_cannot_be_built_is_named(call, tmp_path):
+def test_firmware_names_what_it_cannot_build(call, tmp_path):
     assert_error(call("firmware", "--models", path("add_1"), tmp_path / "nix.pte"), "AccessFailed",
                  "nix.pte")
     (tmp_path / "text.pte").write_text("no program at all")
@@ -200,7 +200,7 @@ def test_models_need_parts(models, parts):
     assert selective.needed_parts(programs) == parts
 
 
-def test_parts_may_be_asked_for(call, monkeypatch):
+def test_parts_may_be_requested(call, monkeypatch):
     built = []
     monkeypatch.setattr(selective, "build", lambda *given: built.append(given[4]) or NOTHING)
     assert call("firmware", "--models", path("add_1"), "--with", "tracer", "--with", "module",
@@ -239,7 +239,7 @@ def firmware(tmp_path_factory):
     return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output)
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_the_build(call, tmp_path, monkeypatch):
+def test_an_output_that_cannot_be_written_is_rejected_before_the_build(call, tmp_path, monkeypatch):
     monkeypatch.setattr(selective, "make", None)
     (tmp_path / "folder.elf").mkdir()
     (tmp_path / "file").write_text("")
@@ -270,7 +270,7 @@ def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
     assert entry["boards"][0]["first_differing_pool_byte"] is None
 
 
-def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operators(call, firmware):
+def test_a_selective_firmware_rejects_other_models_by_the_names_of_their_operators(call, firmware):
     assert_error(call("run", path("ds_cnn"), "--board", BOARD, "--firmware", firmware[0]),
                  "OperatorMissing", "aten::convolution.out", "aten::relu.out", "aten::addmm.out")
 
@@ -304,7 +304,7 @@ def test_a_part_that_a_firmware_was_built_without_is_named(call, firmware):
                  "NotSupported", "part data", "--with data")
 
 
-def test_a_firmware_has_the_parts_that_its_models_need_and_those_asked_for(call, tmp_path):
+def test_a_firmware_has_the_needed_and_the_requested_parts(call, tmp_path):
     external, output = fixture_store.load("external_two_files"), tmp_path / "fw.elf"
     entry = selective.build(BOARD, {str(external.path): open_program(external.path.read_bytes())},
                             output, parts=("tracer",))
@@ -314,7 +314,7 @@ def test_a_firmware_has_the_parts_that_its_models_need_and_those_asked_for(call,
     assert status == 0, out
 
 
-def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):
+def test_a_firmware_of_another_board_is_rejected(call, firmware, tmp_path):
     assert_error(call("run", path("add_1"), "--board", "mps2-an385", "--firmware", firmware[0]),
                  "InvalidArgument", "is not a firmware of mps2-an385")
     assert_error(call("run", path("add_1"), "--board", BOARD, "--firmware", tmp_path / "nix.elf"),
@@ -324,7 +324,7 @@ def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):
 # ---- bytes of flash by operator
 
 
-def test_what_operators_need_is_what_the_linker_keeps(firmware):
+def test_estimated_kernels_equal_the_linked_ones(firmware):
     """Section by section; of the compiler's library MicroPython may need more."""
     output, entry = firmware
     linked = LinkedObjects(load_board(BOARD))
@@ -369,7 +369,7 @@ def test_flash_of_operators_adds_up(firmware):
     assert abs(ours - linked) < linked / 50  # merged ends of strings, gaps
 
 
-def test_what_operators_share_counts_once():
+def test_shared_code_counts_once():
     board = load_board(BOARD)
     both = flash_of_operators(board, ["aten::add.out", "aten::sub.out"])
     (add,) = flash_of_operators(board, ["aten::add.out"])["operators"].values()

@@ -42,7 +42,7 @@ def report_of(call, port, tmp_path):
             {step["step"]: step["message"] for step in steps}, out)
 
 
-def test_the_firmware_of_one_model_passes_what_it_has_kernels_for(call, firmware, tmp_path):
+def test_the_firmware_of_one_model_passes_the_tests_of_its_kernels(call, firmware, tmp_path):
     name, path = firmware
     with Board(firmware=path) as board:
         status, passed, messages, out = report_of(call, board.port, tmp_path)
@@ -54,7 +54,7 @@ def test_the_firmware_of_one_model_passes_what_it_has_kernels_for(call, firmware
     assert f"{len(ran)} passed, {len(left_out)} left out" in out and "left out  model mlp" in out
 
 
-def test_a_board_with_little_memory_passes_what_it_has_room_for(call, tmp_path):
+def test_a_board_with_little_memory_passes_the_tests_that_fit(call, tmp_path):
     with Board(SMALL_BOARD) as board:
         status, passed, messages, _ = report_of(call, board.port, tmp_path)
     left_out = [step for step, verdict in passed.items() if verdict is None]

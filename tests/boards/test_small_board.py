@@ -1,5 +1,6 @@
 """Test a board of 256 KB flash, which has no room for all kernels and a model, and 64 KB RAM: firmware
-with the kernels of some models, with and without MicroPython. The job lies behind the firmware."""
+with the kernels of some models, with and without MicroPython. The job is in flash after the
+firmware."""
 
 import json
 import subprocess
@@ -28,9 +29,9 @@ def path(name):
 
 
 def built(form, names, tmp_path_factory):
-    """(path, entry) of the firmware for the models, of which "image" is the first one compiled."""
+    """(path, entry) of the firmware for the models, of which "ptm" is the first one compiled."""
     output = tmp_path_factory.mktemp("small_board") / f"{form}.elf"
-    programs = {name: open_program(image() if name == "image" else path(name).read_bytes())
+    programs = {name: open_program(ptm() if name == "ptm" else path(name).read_bytes())
                 for name in names}
     return output, selective.build(BOARD, programs, output, form == "bare")
 
@@ -42,20 +43,20 @@ def firmware(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def firmware_for_images(request, tmp_path_factory):
-    """The same for MODELS and an image: with MicroPython only the image fits behind it."""
-    return built(request.param, (*MODELS, "image"), tmp_path_factory)
+def firmware_for_ptms(request, tmp_path_factory):
+    """The same for MODELS and a .ptm file: with MicroPython only the .ptm file fits behind it."""
+    return built(request.param, (*MODELS, "ptm"), tmp_path_factory)
 
 
-def image():
+def ptm():
     """Compile the first model for the board's core."""
     return compile_ptm(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
 
 
-def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware_for_images, tmp_path):
+def test_a_ptm_file_without_a_pool_has_the_outputs_of_the_twin(call, firmware_for_ptms, tmp_path):
     file = tmp_path / "model.ptm"
-    file.write_bytes(image())
-    options = ["--board", BOARD, "--firmware", firmware_for_images[0], "--json"]
+    file.write_bytes(ptm())
+    options = ["--board", BOARD, "--firmware", firmware_for_ptms[0], "--json"]
     status, out, _ = call("parity", file, *options)
     assert status == 0 and json.loads(out)["agree"]
     status, out, _ = call("run", file, *options, "--pool-size", 0)
@@ -63,7 +64,7 @@ def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware_for_
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_gives_the_bytes_of_the_twin(call, firmware, name):
+def test_a_model_has_the_outputs_of_the_twin(call, firmware, name):
     status, out, _ = call("parity", path(name), "--board", BOARD, "--firmware", firmware[0], "--json")
     entry = json.loads(out)
     assert status == 0 and entry["agree"]
@@ -71,7 +72,7 @@ def test_a_model_gives_the_bytes_of_the_twin(call, firmware, name):
     assert entry["boards"][0]["first_differing_pool_byte"] is None
 
 
-def test_a_model_with_other_kernels_is_refused_by_their_names(call, firmware):
+def test_a_model_with_other_kernels_is_rejected_by_their_names(call, firmware):
     assert_error(call("run", path("mlp"), "--board", BOARD, "--firmware", firmware[0]),
                  "OperatorMissing", "aten::addmm.out")
 
@@ -95,7 +96,7 @@ def test_host_and_linker_agree_where_the_job_lies(firmware):
     assert memory.address + memory.size == found["pt_job_end"] == FLASH
 
 
-def test_where_the_job_has_a_memory_of_its_own_that_is_taken():
+def test_a_separate_memory_for_jobs_is_used():
     board = load_board(SAME_CORE)
     assert emulator.job_memory(board, "no file") is board.job
 
@@ -109,7 +110,7 @@ def counted(board, firmware, is_bare):
     return running.run(request, board).instructions["execute"]
 
 
-def test_the_counter_counts_what_that_of_another_board_with_the_core_does(firmware):
+def test_boards_with_the_same_core_count_the_same_instructions(firmware):
     """But for where the linker put what is copied, in another choice of kernels."""
     is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
     count = counted(BOARD, firmware[0], is_bare)
@@ -128,7 +129,7 @@ def autoencoder(tmp_path):
     return file
 
 
-def test_a_model_that_is_too_large_is_refused_with_the_bytes(call, autoencoder, firmware):
+def test_a_model_that_is_too_large_is_rejected_with_the_bytes(call, autoencoder, firmware):
     room = emulator.job_memory(load_board(BOARD), firmware[0])
     assert_error(call("run", autoencoder, "--board", BOARD, "--firmware", firmware[0]),
                  "MemoryAllocationFailed", "B of job, ", f"{room.size}B available in memory 'flash'",
@@ -136,14 +137,14 @@ def test_a_model_that_is_too_large_is_refused_with_the_bytes(call, autoencoder, 
     assert autoencoder.stat().st_size > FLASH > room.size
 
 
-def test_models_of_too_many_kernels_are_refused_with_the_bytes(call, tmp_path):
+def test_models_of_too_many_kernels_are_rejected_with_the_bytes(call, tmp_path):
     paths = [fixture.path for fixture in fixture_store.load_all() if not fixture.refused]
     result = call("firmware", "--board", BOARD, "--models", *paths, "--output", tmp_path / "fw.elf")
     assert_error(result, "MemoryAllocationFailed", "the firmware does not fit: it needs ",
                  "B more than memory 'flash' has")
 
 
-def test_size_says_that_it_does_not_fit(call, autoencoder, monkeypatch, tmp_path):
+def test_size_reports_a_model_that_does_not_fit(call, autoencoder, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     out = call("size", autoencoder, "--board", BOARD)[1]
     assert f"{BOARD}: model needs {autoencoder.stat().st_size:,} B of {FLASH:,}\n" in out
@@ -158,7 +159,7 @@ def test_memory_that_it_has_not_is_named(call, firmware):
 # ---- commands over all boards
 
 
-def test_without_a_firmware_it_says_how_to_build_one(call, monkeypatch, tmp_path):
+def test_a_missing_firmware_is_reported_with_a_remedy(call, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     command = f"picotorch firmware --models MODEL.pte --board {BOARD}"
     assert_error(call("run", path("add_1"), "--board", BOARD), "NotFound", command)
@@ -167,7 +168,7 @@ def test_without_a_firmware_it_says_how_to_build_one(call, monkeypatch, tmp_path
     assert command in call("boards")[1]
 
 
-def test_a_firmware_for_other_models_is_said(call, firmware, monkeypatch, tmp_path):
+def test_a_firmware_for_other_models_is_reported(call, firmware, monkeypatch, tmp_path):
     is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     selective.default_output(BOARD, is_bare).write_bytes(firmware[0].read_bytes())
@@ -178,7 +179,7 @@ def test_a_firmware_for_other_models_is_said(call, firmware, monkeypatch, tmp_pa
                  f"; the firmware is for other models: {command}\n")
 
 
-def test_size_takes_a_firmware_for_the_model(call, firmware):
+def test_size_uses_a_firmware_for_the_model(call, firmware):
     """Whatever models the firmware is for that was built last."""
     (board,) = json.loads(call("size", path("mlp"), "--board", BOARD, "--json")[1])["boards"]
     flash = board["ways"]["micropython"]["flash"]["parts"]
@@ -186,7 +187,7 @@ def test_size_takes_a_firmware_for_the_model(call, firmware):
     assert board["fits"] and board["memories"]["model"]["size"] == room
 
 
-def test_the_firmware_that_was_built_last_is_taken(call, firmware, monkeypatch, tmp_path):
+def test_the_firmware_that_was_built_last_is_used(call, firmware, monkeypatch, tmp_path):
     is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     selective.default_output(BOARD, is_bare).write_bytes(firmware[0].read_bytes())

@@ -44,7 +44,7 @@ def test_a_run_ends_with_a_line_on_the_uart(board, tmp_path):
     assert lines[-1] == "picotorch: the run ended well; no debugger takes its status and files"
 
 
-def test_a_file_that_nobody_takes_is_an_error(tmp_path):
+def test_a_file_that_no_board_receives_is_an_error(tmp_path):
     script = "import _board\n_board.write_file('x', b'x')\n"
     lines = lines_until("netduinoplus2", script, "debugger", tmp_path)
     assert "OSError: 5" in lines

@@ -104,7 +104,7 @@ def write(path, results):
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 
-def mark_known(results):
+def mark_known_differences(results):
     """Marks the failures that known.toml explains; the explanations that nothing needs."""
     known = tomllib.loads(KNOWN.read_text()).get("known", [])
     used = set()
@@ -184,7 +184,7 @@ def main():
     for ending in (signal.SIGINT, signal.SIGTERM):  # the workers end with it
         signal.signal(ending, signal.default_int_handler)
     results = run(jobs, max(1, arguments.jobs), arguments.json)
-    unneeded = mark_known(results)
+    unneeded = mark_known_differences(results)
     show(results, time.monotonic() - start)
     write(arguments.json, results)
     wrong = [entry for entry in results if entry["status"] in FAILURES and "known" not in entry]

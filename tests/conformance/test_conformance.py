@@ -78,7 +78,7 @@ def test_sort_names_each_of_equal_elements_once(installed):
     assert comparable(2, 2, 0) == [2, 2, 0] and comparable(0, 2, 0) == [0, 2, 0]
 
 
-def test_the_tests_of_topk_expect_what_executorch_gives(installed):
+def test_the_tests_of_topk_expect_the_outputs_of_executorch(installed):
     """Name the same of equal elements; PyTorch does, too."""
     import torch
     from conformance.runtimes import run_executorch

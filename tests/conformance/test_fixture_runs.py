@@ -55,7 +55,7 @@ def refusal(fixture, method):
 
 
 @every_fixture
-def test_loads_or_is_refused(name):
+def test_loads_or_is_rejected(name):
     fixture = FIXTURES[name]
     lines = on_host(name).lines
     if name in NOT_SUPPORTED:
@@ -139,7 +139,7 @@ def test_each_kind_is_there():
 
 @pytest.mark.reliability
 @pytest.mark.parametrize(("name", "board"), fixtures_on_boards(FIXTURES))
-def test_board_gives_the_same_bytes_as_the_twin(name, board):
+def test_board_outputs_equal_the_twin_to_the_byte(name, board):
     """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
     fixture = FIXTURES[name]
     on_board = run_on(board, name)
@@ -151,7 +151,7 @@ def test_board_gives_the_same_bytes_as_the_twin(name, board):
 
 
 @pytest.mark.parametrize(("board", "name"), [(b, name) for b in TOO_LARGE for name in TOO_LARGE[b]])
-def test_what_a_board_has_no_room_for_is_refused(board, name):
+def test_a_model_that_does_not_fit_a_board_is_rejected(board, name):
     run = FIXTURES[name].runs[0]
     try:
         result = running.run(Request(FIXTURES[name].pte, name, run.inputs, run.method, pool_size=None,

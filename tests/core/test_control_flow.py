@@ -29,7 +29,7 @@ def run(method, x, condition):
     return list(method.get_output(0).data)
 
 
-def test_a_condition_skips_what_it_guards():
+def test_a_condition_skips_its_branch():
     method = loaded([move(X, OUT), jump(CONDITION, 3), call(0, X, OUT, OUT)])
     assert run(method, [-1, 2, -3, 4], True) == [0, 2, 0, 4]
     assert run(method, [-1, 2, -3, 4], False) == [-1, 2, -3, 4]
@@ -59,7 +59,7 @@ def test_a_program_that_never_ends_is_an_error_and_can_be_run_again():
     assert run(method, [1, -2, 3, 4], True) == [1, 0, 3, 4]
 
 
-def test_what_is_freed_stays():
+def test_freed_values_keep_their_contents():
     method = loaded([call(0, X, OUT, OUT), {"instr_args": ("FreeCall", {"value_index": X})}])
     assert run(method, [1, -2, 3, 4], True) == [1, 0, 3, 4]
 
@@ -75,7 +75,7 @@ def test_what_is_freed_stays():
     (move(X, 4), r"NotSupported \(0x10\): instruction 1: control flow: moves other than"),
     (move(X, CONDITION), r"NotSupported \(0x10\): instruction 1: control flow: moves to a tensor with"),
 ])
-def test_what_leads_nowhere_is_refused(instruction, message):
+def test_a_jump_to_no_instruction_is_rejected(instruction, message):
     with pytest.raises(Error, match=message):
         loaded([call(0, X, OUT, OUT), instruction], [int_value(7)])
 
@@ -87,7 +87,7 @@ def test_what_leads_nowhere_is_refused(instruction, message):
     ([{"segment_index": 0, "offsets": [0, 1 << 40]}], "lies outside its segment"),
     ([{"segment_index": 0, "offsets": [0, 0]}], "lies outside its segment"),
 ])
-def test_an_initial_value_that_is_not_there_is_refused(segments, message):
+def test_an_initial_value_that_is_not_there_is_rejected(segments, message):
     value = tensor([4], 0, data_buffer_idx=1)
     made = program(plan([value, tensor([4], 16)], [call(0, 0, 1, 1)], ["aten::relu.out"], [], [1],
                         [32]),

@@ -51,7 +51,7 @@ def set_x(method, x):
     method.set_input(from_blob(x, list(x.shape)), 0)
 
 
-def test_an_output_takes_the_sizes_of_the_input():
+def test_an_output_gets_the_sizes_of_the_input():
     method = relu()
     for shape in [(2, 4), (1, 3), (2, 0), (1, 8), (2, 4)]:
         x = np.linspace(-1, 1, 8, dtype=np.float32)[: shape[0] * shape[1]].reshape(shape)
@@ -73,7 +73,7 @@ def test_sizes_are_the_upper_bound_until_something_changes_them():
 
 
 @pytest.mark.parametrize("sizes", [(2, 5), (9, 1), (1 << 16, 1 << 16), (-1, 4), (4,), (1, 2, 4), ()])
-def test_what_is_above_the_bound_or_of_another_rank_is_not_supported(sizes):
+def test_sizes_above_the_bound_and_other_ranks_are_not_supported(sizes):
     method = relu()
     assert records.resize(method, X, *sizes) == 0x10
     assert sizes_of(method, X) == [2, 4]
@@ -86,7 +86,7 @@ def test_a_static_tensor_keeps_its_sizes():
     assert records.resize(method, X, 4, 2) == 0x10
 
 
-def test_a_kernel_refuses_sizes_above_the_bound_of_its_output():
+def test_a_kernel_rejects_sizes_above_the_bound_of_its_output():
     method = load([dynamic([2, 4], 0), dynamic([1, 4], 32)], [call(0, X, OUT, OUT)],
                   ["aten::relu.out"], [X], [OUT], [64])
     set_x(method, np.ones((2, 4), np.float32))
@@ -208,7 +208,7 @@ def test_chains_run_one_after_the_other():
     ([bool_value(True)], [move(9, 2)], r"InvalidProgram \(0x23\): value 9"),
     ([double_value(1), string_value("a")], [move(3, 2)], r"NotSupported \(0x10\): .*moves other than"),
 ])
-def test_moves_that_cannot_be_are_refused(values, instructions, message):
+def test_moves_that_cannot_be_are_rejected(values, instructions, message):
     with pytest.raises(Error, match=message):
         relu(values, instructions)
 
@@ -337,7 +337,7 @@ def test_a_view_with_a_larger_bound_than_its_source_is_limited():
     (dynamic([2, 4], 0), dynamic([8]), [], [call(0, 0, 3, 1)],
      r"InvalidProgram \(0x23\): instruction 0: .*argument size: is of the wrong kind"),
 ])
-def test_views_that_cannot_be_are_refused(source, out, more, instructions, message):
+def test_views_that_cannot_be_are_rejected(source, out, more, instructions, message):
     with pytest.raises(Error, match=message):
         view(source, out, more, 64, instructions=instructions, inputs=())
 
@@ -417,7 +417,7 @@ def test_a_loop_with_a_variable_ends_or_is_ended():
     ([int_value(1)], (X, N, N), r"instruction 0: .*argument a: is of the wrong kind"),
     ([int_value(1), string_value("a")], (3, N, N), r"instruction 0: .*argument a: is of the wrong"),
 ])
-def test_numbers_that_cannot_be_written_are_refused(values, arguments, message):
+def test_numbers_that_cannot_be_written_are_rejected(values, arguments, message):
     with pytest.raises(Error, match=message):
         numbers(values, [call(0, *arguments)], [ADD])
 

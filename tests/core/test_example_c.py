@@ -86,7 +86,7 @@ def twin_says():
 
 @pytest.mark.parametrize("target", ["host", "mps2"])
 @pytest.mark.parametrize("build", [make, cmake])
-def test_it_builds_and_gives_what_the_twin_gives(build, target, made):
+def test_it_builds_and_has_the_outputs_of_the_twin(build, target, made):
     program = made(build, target) / "example"
     assert run(target, program).split("\n")[0] == twin_says()
     if target == "mps2":
@@ -113,7 +113,7 @@ def test_its_list_of_operators_is_that_of_its_model():
     assert (FOLDER / "operators.def").read_text() == selective.operator_file(names)
 
 
-def test_its_memories_are_those_that_the_model_needs():
+def test_its_memories_have_the_sizes_that_the_model_needs():
     result = running.run(Request(MODEL, "ds_cnn", [np.zeros((1, 1, 49, 10), np.float32)]), running.HOST)
     needed = [result.method_pool.used, result.planned[0].used, result.temp.used]
     pool, planned, temp = [-(-size // 8) * 8 for size in needed]

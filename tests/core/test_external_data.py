@@ -91,7 +91,7 @@ def test_a_file_loader_and_paths():
     np.testing.assert_allclose(list(output.data), run.expected[0].reshape(-1), rtol=1e-5)
 
 
-def test_what_a_map_does_not_have():
+def test_an_entry_missing_from_a_data_map():
     data_map = load_data(data_file())
     with pytest.raises(Error, match=r"NotFound .*: x: is none of the keys: w; give one of them"):
         data_map.get_data("x")
@@ -222,7 +222,7 @@ def test_each_fault_of_a_data_file_is_named(target):
 
 
 @pytest.mark.parametrize("shift", [1, 2, 4])
-def test_a_misaligned_data_file_is_refused(shift):
+def test_a_misaligned_data_file_is_rejected(shift):
     data = data_file()
     memory = aligned(len(data) + 8)[shift : shift + len(data)]
     memory[:] = data
@@ -303,7 +303,7 @@ def test_so_many_searches_end_with_an_error():
     ("data_truncations", "external_two_methods"), ("data_truncations", "external_state"),
     ("data_flips", "external_two_methods"), ("data_flips", "external_weights"),
     ("data_flips", "external_state"), ("flips", "external_state")])
-def test_a_damaged_file_works_or_is_refused(kind, name):
+def test_a_damaged_file_works_or_is_rejected(kind, name):
     command = [sys.executable, Path(damage.__file__), kind, name]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300,
                            env=sanitized.environment() or os.environ)
@@ -325,7 +325,7 @@ def arguments(name, *options):
 
 
 @pytest.mark.parametrize("name", ["external_two_files", "external_state"])
-def test_run_and_parity_take_data_files(call, name):
+def test_run_and_parity_accept_data_files(call, name):
     fixture = fixture_store.load(name)
     inputs = ["--inputs", fixture.path.parent / "inputs.npz"]
     assert call("run", *arguments(name), *inputs, "--board", "mps2-an386")[0] == 0
@@ -335,13 +335,13 @@ def test_run_and_parity_take_data_files(call, name):
 
 
 @pytest.mark.parametrize("method", ["encode", "decode"])
-def test_a_small_board_takes_data_files(call, method):
+def test_a_small_board_accepts_data_files(call, method):
     status, _, err = call("run", *arguments("external_two_methods", "--method", method), "--board",
                           "netduinoplus2", "--pool-size", "4096", "--temp-size", "1024")
     assert (status, err) == (0, "")
 
 
-def test_the_command_line_says_which_data_is_missing(call):
+def test_the_command_line_names_missing_data(call):
     path, first = fixture_store.load("external_two_files").path, arguments("external_two_files")[1:3]
     status, _, err = call("run", path)
     assert status == 1

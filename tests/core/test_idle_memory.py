@@ -98,14 +98,14 @@ def results(file, name, data, rounds):
     return found, filled
 
 
-def assert_same(program, data, image):
+def assert_same(program, data, ptm):
     filled = 0
     for name in open_program(program).method_names:
         try:
             wanted, _ = results(program, name, data, 3)
         except Error:
             continue
-        given, bytes_ = results(image, name, [], 3)
+        given, bytes_ = results(ptm, name, [], 3)
         assert all(same_bits(a, b) for a, b in zip(wanted, given, strict=True))
         filled += bytes_
     return filled
@@ -121,8 +121,8 @@ def test_outputs_of_fixtures_are_those_of_the_program(name, every_place):
 @pytest.mark.parametrize("name", benchmark_store.NAMES)
 def test_outputs_of_benchmark_models_are_those_of_the_program(name):
     program = benchmark_store.load(name).pte(BOARD)
-    image = ptm_writer.compile_ptm(program, (), "cortex-m4").data
-    assert (assert_same(program, [], image) > 0) == (name != "int8_deep_autoencoder")
+    ptm = ptm_writer.compile_ptm(program, (), "cortex-m4").data
+    assert (assert_same(program, [], ptm) > 0) == (name != "int8_deep_autoencoder")
 
 
 def random_program(generator):
@@ -213,7 +213,7 @@ def some_areas(generator, maximum):
     return [(4, start, start + generator.randrange(1, 5)) for start in starts]
 
 
-def test_what_is_not_busy_may_change():
+def test_idle_memory_may_change():
     generator, idle_bytes = random.Random(0), 0
     for _ in range(500):
         steps = [(some_areas(generator, 2), some_areas(generator, 1))
@@ -254,12 +254,12 @@ def test_a_gap_starts_at_a_multiple_of_8():
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_board_runs_with_little_temp_memory(name, temp, bare):
     model = benchmark_store.load(name)
-    image = ptm_writer.compile_ptm(model.pte(BOARD), (), "cortex-m4").data
-    result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=temp, bare=bare),
+    ptm = ptm_writer.compile_ptm(model.pte(BOARD), (), "cortex-m4").data
+    result = running.run(Request(ptm, name, model.inputs, pool_size=0, temp_size=temp, bare=bare),
                          BOARD)
     assert (result.code, result.message) == (0, "")
     assert same_bits(result.outputs[0], model.expected[0])
     if temp:
-        result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=temp - 8,
+        result = running.run(Request(ptm, name, model.inputs, pool_size=0, temp_size=temp - 8,
                                      bare=bare), BOARD)
         assert result.status == "MemoryAllocationFailed"

@@ -160,11 +160,11 @@ def test_builds_define_no_macro_that_the_sources_lack(pattern):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The paths of a program, of its image, of one with 33 inputs and of one with two buffers."""
+    """The paths of a program, of its .ptm file, of one with 33 inputs and of one with two buffers."""
     folder = tmp_path_factory.mktemp("files")
-    paths = {name: folder / name for name in ("program", "image", "inputs", "buffers")}
+    paths = {name: folder / name for name in ("program", "ptm", "inputs", "buffers")}
     paths["program"].write_bytes(program(relu_plan()))
-    paths["image"].write_bytes(ptm_writer.compile_ptm(program(relu_plan())).data)
+    paths["ptm"].write_bytes(ptm_writer.compile_ptm(program(relu_plan())).data)
     paths["inputs"].write_bytes(many_inputs(33))
     paths["buffers"].write_bytes(two_buffers())
     return paths
@@ -213,7 +213,7 @@ def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_build_that_packs_no_weights_refuses_to(files, tmp_path):
-    """It loads an image, which brings its packed weights."""
+def test_a_build_that_packs_no_weights_rejects_to(files, tmp_path):
+    """It loads a .ptm file, which brings its packed weights."""
     of_program, of_ptm, *_ = answers(tmp_path, ["PT_NO_PACKING", "PACK_WEIGHTS=true"], files.values())
     assert of_program == "16" and of_ptm == WORKS

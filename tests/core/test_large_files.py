@@ -12,7 +12,7 @@ from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
 from picotorch.run import running
 from picotorch.run.job import Job
-from support import fixture_store, flatbuffer_builder, programs, taken_apart
+from support import file_parts, fixture_store, flatbuffer_builder, programs
 from support.targets import aligned, run_script
 
 REACH = 1 << 27
@@ -42,7 +42,7 @@ def planned_later(pte, by, change=lambda plan: None):
                     place["memory_offset_low"] = place.get("memory_offset_low", 0) + by
             change(plan)
 
-    return taken_apart.program(pte).edited(change_all)
+    return file_parts.program(pte).edited(change_all)
 
 
 def run(fixture, pte, data=None, **memories):
@@ -79,7 +79,7 @@ def test_initial_values_lie_anywhere():
 
 def large_table(rows):
     """The program of fixture embedding with this many rows of zeros before its own."""
-    parts = taken_apart.program(fixture_store.load("embedding").pte)
+    parts = file_parts.program(fixture_store.load("embedding").pte)
     more, values = 12 * rows, parts.tables["execution_plan"][0]["values"]
     (table,) = [i for i, value in enumerate(values) if value["val"][0] == "Tensor"
                 and value["val"][1].get("data_buffer_idx")]
@@ -194,10 +194,10 @@ def test_scratch_lies_apart_from_other_tensors_in_further_memories(by):
     assert "the scratch overlaps another tensor" in result.message
 
 
-def test_an_image_keeps_what_the_program_needs():
+def test_a_ptm_file_keeps_what_the_program_needs():
     fixture = fixture_store.load("ds_cnn")
-    image = ptm_writer.compile_ptm(spread(fixture.pte, REACH))
-    assert image.data == ptm_writer.compile_ptm(fixture.pte).data
+    ptm = ptm_writer.compile_ptm(spread(fixture.pte, REACH))
+    assert ptm.data == ptm_writer.compile_ptm(fixture.pte).data
 
 
 # ---- errors
@@ -222,7 +222,7 @@ def test_a_pool_too_small():
 
 
 @pytest.mark.thorough
-def test_an_image_of_more_than_a_reference_reaches():
+def test_a_ptm_file_of_more_than_a_reference_reaches():
     with pytest.raises(Error, match="NotSupported.*.ptm files above 128 MiB"):
         ptm_writer.compile_ptm(large_table(12_000_000))
 
@@ -249,7 +249,7 @@ def test_tables_of_a_data_file_beyond_the_reach():
         open_data([bytes(data)])
 
 
-def test_an_image_with_a_planned_buffer_beyond_the_reach():
+def test_a_ptm_file_with_a_planned_buffer_beyond_the_reach():
     pte = planned_later(fixture_store.load("add_1").pte, REACH)
     with pytest.raises(Error, match="NotSupported.*.ptm files of planned buffers above 128 MiB"):
         ptm_writer.compile_ptm(pte)

@@ -117,7 +117,7 @@ def test_a_tensor_without_a_dim_order_has_that_of_the_program():
     assert lib.pt_execute(library.method, library.error) == 0
 
 
-def test_an_output_takes_no_tensor_of_another_dtype():
+def test_an_output_rejects_a_tensor_of_another_dtype():
     library = Library(program(plan([tensor([4], 0), tensor([4])], [call(0, 0, 1, 1)],
                                    ["aten::relu.out"], [0], [1], [16])))
     assert library.load() == 0

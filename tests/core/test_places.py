@@ -170,7 +170,7 @@ def test_an_arena_that_is_too_small_is_named_with_its_memory(board, index, text)
     assert (result.status, result.message) == ("MemoryAllocationFailed", text)
 
 
-def test_size_says_what_lies_in_which_arena(call):
+def test_size_reports_the_contents_of_each_arena(call):
     path = fixture_store.load("planned_in_three").path
     for board, arenas in (("mps3-an547", ["planned", "planned1", "planned2"]),
                           ("netduinoplus2", ["planned"])):
@@ -224,7 +224,7 @@ def test_state_lives_where_the_caller_wants_it():
     assert list(np.frombuffer(state, np.float32)) == [111, 222]
 
 
-def test_state_without_memory_is_refused():
+def test_state_without_memory_is_rejected():
     method = state_method()
     method.set_input(aligned(8), 0)
     with pytest.raises(Error, match="InvalidState .*has no memory; set the memory"):

@@ -119,7 +119,7 @@ def test_file_identifier_is_the_exporters():
     assert f'file_identifier "{TOML["file_identifier"]}"' in fbs("program.fbs")
 
 
-def test_generated_files_are_those_of_the_schema():
+def test_generated_files_match_the_schema():
     command = [sys.executable, ROOT / "tools" / "generate_schema.py", "--check"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -25,7 +25,7 @@ def test_a_field_beyond_the_file_is_found():
 
 
 @pytest.mark.parametrize(("methods", "good"), [(2, True), (4, True), (300, False)])
-def test_what_a_file_refers_to_more_than_once_counts_each_time(methods, good):
+def test_repeated_references_count_each_time(methods, good):
     """Else 60 KB could hold the names of 3,000 methods, of 50,000 characters each."""
     method = {"name": "x" * 1000, "values": [int_value(1)]}
     assert (verify(build({"execution_plan": [method] * methods})) == -1) == good

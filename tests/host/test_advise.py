@@ -31,7 +31,7 @@ def found(call, path):
     ("lstm", "a recurrent layer was exported as 3 steps", [21, 34, 47], 0),
     ("int8_ds_cnn", "tensors are copied as they are", [2, 11], 8000),
     ("int8_ds_cnn", "inputs and outputs are float", [0, 15], 490 * 4 + 12 * 4)])
-def test_what_costs_too_much(call, name, what, instructions, nbytes):
+def test_files_that_cost_too_much_to_verify(call, name, what, instructions, nbytes):
     one = found(call, fixture_store.load(name).path)[what]
     assert (one["instructions"], one["bytes"]) == (instructions, nbytes) and one["remedy"]
 
@@ -64,7 +64,7 @@ def test_the_share_of_int8(call):
     assert shares["layers"] == 0 < shares["all_layers"]
 
 
-def test_delegates_are_named_and_what_to_export_instead(call):
+def test_delegates_are_named_with_a_remedy(call):
     status, text, _ = call("advise", fixture_store.load("delegated").path)
     assert status == 0 and "does not run without XnnpackBackend" in text
     assert "without XnnpackPartitioner" in text and "instructions: 0" in text
@@ -78,7 +78,7 @@ def test_nothing_to_advise(call, name):
     assert not left
 
 
-def test_what_is_printed(call):
+def test_printed_text(call):
     status, text, _ = call("advise", fixture_store.load("deep_autoencoder").path)
     assert status == 0
     for words in ("1. Constants are copied to RAM in each run, 1,056,768 B in all: 327,680 B",
@@ -97,19 +97,19 @@ def test_every_program_can_be_advised_on(call):
 # ---- compiled methods, in which layers share tensors, and constants are omitted
 
 
-def images():
-    """(program, its image, method) of each fixture's methods. With jumps the contents of a tensor that
-    layers share are not told apart."""
+def ptms():
+    """Yield (program, its .ptm file, method) of each fixture's methods, except programs with jumps,
+    whose tensors in shared memory are not distinguished."""
     for fixture in fixture_store.load_all():
         try:
-            image = compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
+            ptm = compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
         except Error:
             continue
         for name in fixture.methods:
             meta = open_program(fixture.pte).method_meta(name)
             instructions = read_instructions(meta, Values(meta.program, meta.plan))
             if all(one.kind != JUMP_FALSE_CALL for one in instructions):
-                yield fixture.pte, image, name
+                yield fixture.pte, ptm, name
 
 
 def boxes(model, method):
@@ -117,37 +117,37 @@ def boxes(model, method):
                   for box in lifetimes(open_program(model).method_meta(method)))
 
 
-def test_tensors_of_an_image_live_as_those_of_its_program():
+def test_tensors_of_a_ptm_file_live_as_those_of_its_program():
     count = 0
-    for program, image, method in images():
-        assert boxes(image, method) == boxes(program, method)
+    for program, ptm, method in ptms():
+        assert boxes(ptm, method) == boxes(program, method)
         count += 1
     assert count > 200
 
 
 def is_comparison(what):
-    """Return True for a comparison with float32: an image has other bytes, and other cycles."""
+    """Return True for a comparison with float32: a .ptm file has other bytes, and other cycles."""
     return what.startswith(("int8 is ", "int8 gains little")) or what.endswith("int8 gains little")
 
 
 @pytest.mark.thorough
-def test_advice_on_an_image_is_that_on_its_program(monkeypatch):
+def test_advice_on_a_ptm_file_is_that_on_its_program(monkeypatch):
     """But for the comparison, which decides what advice remains."""
     monkeypatch.setattr(advising, "agreed", lambda found: found)
-    for program, image, method in images():
-        of_program, of_ptm = (advise(model, "", method) for model in (program, image))
+    for program, ptm, method in ptms():
+        of_program, of_ptm = (advise(model, "", method) for model in (program, ptm))
         for key in ("advice", "memory", "layers"):
             assert of_ptm[key] == [one for one in of_program[key]
                                      if not is_comparison(one.get("what", ""))]
 
 
-def test_inspect_says_which_constants_an_image_leaves_out(call, tmp_path):
+def test_inspect_names_the_constants_that_a_ptm_file_omits(call, tmp_path):
     file = tmp_path / "kws.ptm"
-    image = compile_ptm(fixture_store.load("int8_ds_cnn").pte, (), "cortex-m4")
-    file.write_bytes(image.data)
+    ptm = compile_ptm(fixture_store.load("int8_ds_cnn").pte, (), "cortex-m4")
+    file.write_bytes(ptm.data)
     (method,) = json.loads(call("inspect", file, "--json")[1])["methods"]
     memories = {tensor["memory"] for tensor in method["tensors"] if tensor["sizes"] == [64, 1, 1, 64]}
     assert memories == {"left out"}
-    assert 0 <= image.parts.constants - method["constant_bytes"] < 100  # which lists have
+    assert 0 <= ptm.parts.constants - method["constant_bytes"] < 100  # which lists have
     lines = call("inspect", file)[1].splitlines()
     assert any(line.rstrip().endswith("  left out") for line in lines)

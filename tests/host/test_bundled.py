@@ -44,7 +44,7 @@ def test_a_line_for_each_set(call):
                      for i in (0, 1, 2, 0)]
 
 
-def test_a_mismatch_says_where_and_how_much(call):
+def test_a_mismatch_reports_position_and_difference(call):
     status, out, error = call("run", FAILING)
     assert (status, error) == (1, "")
     assert "E [picotorch] TEST: BundleIO index[1] Test_result: FAIL" in out
@@ -90,7 +90,7 @@ def test_inputs_of_ones_own_run_the_program_inside(call, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["inspect", "size", "parity"])
-def test_other_commands_take_the_program_inside(call, command):
+def test_other_commands_use_the_program_inside(call, command):
     assert call(command, PASSING)[0] == 0
 
 
@@ -187,7 +187,7 @@ def build(program=b"x" * 8, method="forward", tensor=None, values=1, kind=1, sui
     return bytes(builder.Output())
 
 
-def test_what_the_builder_writes_is_read():
+def test_files_of_the_builder_can_be_read():
     bundle = bundled.read(build())
     assert (bytes(bundle.program), bundle.methods()) == (b"x" * 8, ["forward"])
     assert bundle.sets[0].inputs[0].array().tolist() == [0, 0]
@@ -208,7 +208,7 @@ def test_what_the_builder_writes_is_read():
     "InvalidProgram (0x23): bundled program: refers to more tables and bytes":
         {"tensor": ((2000,), bytes(8000), (0,)), "values": 20},
 }.items())
-def test_refused(name, changes):
+def test_rejected(name, changes):
     with pytest.raises(Error) as caught:
         bundled.read(build(**changes))
     assert str(caught.value).startswith(name)
@@ -234,7 +234,7 @@ def damaged(data):
             yield data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
 
 
-def test_damaged_files_are_read_or_refused():
+def test_damaged_files_are_read_or_rejected():
     for data in damaged(PASSING.read_bytes()):
         try:
             for case in bundled.read(data).sets:

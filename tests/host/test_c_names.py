@@ -124,7 +124,7 @@ def test_names_are_the_keys_of_trees(inputs, names):
                                      for what in ("scale", "zp")}}
 
 
-def test_a_long_key_of_many_leaves_takes_little_memory():
+def test_a_long_key_of_many_leaves_uses_little_memory():
     text = called(**{"k" * 1_000_000: sequence("list", *[LEAF] * 10_000)})
     tracemalloc.start()
     assert io_names._names(text) == [""] * 10_000

@@ -45,7 +45,7 @@ def sh(*command, status=0):
     return done.stdout + done.stderr  # where the emulator shows the board's output
 
 
-def image_of(fixture):
+def ptm_of(fixture):
     return compile_ptm(fixture.pte, fixture.data).data
 
 
@@ -59,7 +59,7 @@ def first_inputs(fixture):
 
 def model_of(fixture, name="model"):
     """With the inputs of its first runs."""
-    return c_project.Model(name, image_of(fixture), first_inputs(fixture))
+    return c_project.Model(name, ptm_of(fixture), first_inputs(fixture))
 
 
 def write(folder, fixture_name, name="model"):
@@ -97,13 +97,13 @@ def printed(text):
     return {name: words.strip() for name, words in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def expected(image, fixture, prefix="model"):
+def expected(ptm, fixture, prefix="model"):
     """The same of the twin, but for numbers: their values."""
-    program, found = open_program(image), {}
+    program, found = open_program(ptm), {}
     several = len([name for name in program.method_names if name in first_inputs(fixture)]) > 1
     for method, inputs in first_inputs(fixture).items():
         meta = program.method_meta(method)
-        outputs = running.run(Request(image, fixture.name, inputs, method), running.HOST).outputs
+        outputs = running.run(Request(ptm, fixture.name, inputs, method), running.HOST).outputs
         for i, value in enumerate(outputs):
             name = f"{prefix}_{method}_output_{i}" if several else f"{prefix}_output_{i}"
             found[name] = value if meta.output_tag(i) != 5 else words_of(
@@ -131,17 +131,17 @@ def assert_same(text, wanted):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_it_gives_what_the_twin_gives(name, tmp_path):
-    image, fixture = write(tmp_path, name)
+def test_a_project_has_the_outputs_of_the_twin(name, tmp_path):
+    ptm, fixture = write(tmp_path, name)
     build(tmp_path, *UNOPTIMISED)
-    assert_same(said(tmp_path, *UNOPTIMISED), expected(image, fixture))
+    assert_same(said(tmp_path, *UNOPTIMISED), expected(ptm, fixture))
 
 
 def test_it_runs_with_checks_and_texts(tmp_path):
-    image, fixture = write(tmp_path, "mixed_unplanned")
+    ptm, fixture = write(tmp_path, "mixed_unplanned")
     options = [*UNOPTIMISED, "CHECKS=1", "TEXTS=1"]
     build(tmp_path, *options)
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
     path = tmp_path / "model/model_ptm.c"
     rows = path.read_text().split("\n")
     rows[9] = re.sub("0x........", "0x01234567", rows[9], count=1)  # a word of its records
@@ -158,11 +158,11 @@ BUILT = ("host", "mps2-an386", "netduinoplus2")
 @pytest.mark.parametrize("board", [
     pytest.param(board, marks=[] if board in BUILT else pytest.mark.thorough)
     for board in ("host", *board_names())])
-def test_boards_give_what_the_twin_gives(board, project):
-    folder, image, fixture = project
+def test_board_results_equal_the_twin(board, project):
+    folder, ptm, fixture = project
     options = [f"BOARD={board}", "SMALL=1"]
     build(folder, *options)
-    assert_same(said(folder, *options), expected(image, fixture))
+    assert_same(said(folder, *options), expected(ptm, fixture))
 
 
 def sizes(path):
@@ -173,11 +173,11 @@ def sizes(path):
 
 @pytest.mark.thorough
 def test_it_is_small(project):
-    folder, image, _ = project
+    folder, ptm, _ = project
     build(folder, "BOARD=mps2-an386")
     build(folder, "BOARD=mps2-an386", "SMALL=1", "LTO=1")
     flash, ram = sizes(folder / "build/mps2-an386/model")
-    (method,) = c_project.write([c_project.Model("model", image)], folder / "another")["methods"]
+    (method,) = c_project.write([c_project.Model("model", ptm)], folder / "another")["methods"]
     assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/include/picotorch/config.h").read_text()
     budgets.check("c_project.flash", flash)
     budgets.check("c_project.ram_besides_memories", ram - sum(method["planned"]) - method["temp"])
@@ -185,24 +185,24 @@ def test_it_is_small(project):
 
 
 def test_link_time_optimisation_warns_of_nothing(tmp_path):
-    image, fixture = write(tmp_path, "int8_convolutions")
+    ptm, fixture = write(tmp_path, "int8_convolutions")
     options = ["BOARD=mps2-an386", "LTO=1"]
     build(tmp_path, *options)
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
 
 
 @pytest.mark.thorough
-def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
+def test_it_is_smaller_than_executorch_with_packed_weights(tmp_path):
     board = "mps2-an386"
     anchor = benchmark_store.FOLDER / "bench_anchor.json"
     flash = json.loads(anchor.read_text())["models"][MODEL][board]["flash"]
     model = benchmark_store.load(MODEL)
     program = model.pte(board)
-    image = compile_ptm(program, (), load_board(board).core).data
-    c_project.write([c_project.Model("model", image, {"forward": model.inputs})], tmp_path)
+    ptm = compile_ptm(program, (), load_board(board).core).data
+    c_project.write([c_project.Model("model", ptm, {"forward": model.inputs})], tmp_path)
     build(tmp_path, f"BOARD={board}")
     assert sizes(tmp_path / f"build/{board}/model")[0] < MAX_OF_ANCHOR * (flash + len(program))
-    info = open_program(image).method_meta("forward").output_tensor_meta(0)
+    info = open_program(ptm).method_meta("forward").output_tensor_meta(0)
     for options in ([f"BOARD={board}"], UNOPTIMISED):
         assert_same(said(tmp_path, *options), {"model_output_0": words_of(model.expected[0], info)})
     options = ["BOARD=mps2-an385", *UNOPTIMISED]
@@ -239,25 +239,25 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
 
 def test_compile_estimates_its_flash_and_its_stack(project):
     """Without main.c and start-up code, whose bytes are among those that are allowed below."""
-    folder, image, fixture = project
+    folder, ptm, fixture = project
     build(folder, "BOARD=mps2-an386")
     inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
-    is_there = sizes(folder / "build/mps2-an386/model")[0] - len(image) - inputs
-    library = fit_check.library_of([image], "cortex-m4")
+    is_there = sizes(folder / "build/mps2-an386/model")[0] - len(ptm) - inputs
+    library = fit_check.library_of([ptm], "cortex-m4")
     assert 0.97 * is_there < library["flash"] < (1 + MAX_ABOVE) * is_there
-    result = running.run(Request(image, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
+    result = running.run(Request(ptm, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
     assert max(result.stack.values()) <= library["stack"] < 2304
 
 
 @pytest.mark.thorough
-def test_code_and_image_share_the_flash_of_a_part(tmp_path):
-    """The image alone has more than half of netduinoplus2's flash."""
+def test_code_and_ptm_file_share_the_flash_of_a_part(tmp_path):
+    """The .ptm file alone has more than half of netduinoplus2's flash."""
     model, board = benchmark_store.load("int8_deep_autoencoder"), "netduinoplus2"
-    image = compile_ptm(model.pte("mps2-an386"), (), "cortex-m4").data
-    assert len(image) > load_board(board).memories["flash_alias"].size / 2
-    c_project.write([c_project.Model("model", image, {"forward": model.inputs}, board=board)], tmp_path)
-    outputs = running.run(Request(image, "", model.inputs), running.HOST).outputs
-    meta = open_program(image).method_meta("forward")
+    ptm = compile_ptm(model.pte("mps2-an386"), (), "cortex-m4").data
+    assert len(ptm) > load_board(board).memories["flash_alias"].size / 2
+    c_project.write([c_project.Model("model", ptm, {"forward": model.inputs}, board=board)], tmp_path)
+    outputs = running.run(Request(ptm, "", model.inputs), running.HOST).outputs
+    meta = open_program(ptm).method_meta("forward")
     assert_same(said(tmp_path, f"BOARD={board}"), {
         "model_output_0": words_of(outputs[0], meta.output_tensor_meta(0))})
 
@@ -281,11 +281,11 @@ def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
 @pytest.mark.parametrize("board", ["mps2-an386", "mps2-an385", "mps2-an385-m0plus", "mps3-an547"])
 def test_it_builds_without_optimisation(board, tmp_path):
     fixture = fixture_store.load(MODEL)
-    image = compile_ptm(fixture.pte, (), load_board(board).core).data
-    c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
+    ptm = compile_ptm(fixture.pte, (), load_board(board).core).data
+    c_project.write([c_project.Model("model", ptm, first_inputs(fixture))], tmp_path)
     options = [f"BOARD={board}", "PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]
     build(tmp_path, *options)
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
 
 
 # In reset() of target_mps2.c: all memory that it does not clear.
@@ -302,22 +302,22 @@ FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {
 def test_memory_that_start_up_does_not_clear_may_hold_anything(name, project, tmp_path):
     options = ["BOARD=mps2-an386", "SMALL=1"]
     built_copy(project, tmp_path, *options)
-    image, fixture = write(tmp_path, name)
+    ptm, fixture = write(tmp_path, name)
     path = tmp_path / "target_mps2.c"
     assert path.read_text().count(CLEAR) == 1
     path.write_text(path.read_text().replace(CLEAR, FILL + CLEAR))
     build(tmp_path, *options)
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
     rows = sh("arm-none-eabi-size", "-A", tmp_path / "build/mps2-an386-small/model")
     left = {name: int(size) for name, size in re.findall(r"(?m)^(\.\w+) +(\d+)", rows)}
-    methods = c_project.write([c_project.Model("model", image)], tmp_path / "another")["methods"]
+    methods = c_project.write([c_project.Model("model", ptm)], tmp_path / "another")["methods"]
     planned = sum(sum(method["planned"]) for method in methods)
     assert left[".uncleared"] >= planned + max(method["temp"] for method in methods)
     assert left[".bss"] < budgets.BUDGETS["c_project.ram_besides_memories"] + 64
 
 
 def test_another_linker_script_clears_all_memory(project, tmp_path):
-    _, image, fixture = project
+    _, ptm, fixture = project
     options = ["BOARD=mps2-an386", "SMALL=1"]
     built_copy(project, tmp_path, *options)
     path = tmp_path / "mps2.ld"
@@ -325,13 +325,13 @@ def test_another_linker_script_clears_all_memory(project, tmp_path):
     assert text != path.read_text()
     path.write_text(text)
     build(tmp_path, *options)
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
     listed = sh("arm-none-eabi-nm", tmp_path / "build/mps2-an386-small/model")
     at = {name: int(address, 16) for address, name in re.findall(r"(?m)^(\w+) \w (\w+)$", listed)}
     assert at["bss_start"] <= at["model_planned_0"] < at["bss_end"]
 
 
-def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
+def test_a_changed_setting_rebuilds_the_files_that_use_it(project, tmp_path):
     folder = built_copy(project, tmp_path, "SMALL=1")
     before = (folder / "build/host-small/model").stat().st_size
     path = folder / "picotorch" / "include" / "picotorch" / "config.h"
@@ -340,16 +340,16 @@ def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
     assert (folder / "build/host-small/model").stat().st_size > before
 
 
-def test_what_is_the_same_is_not_compiled_again(tmp_path):
+def test_unchanged_files_are_not_compiled_again(tmp_path):
     """Write the project of another model in its place."""
     write(tmp_path, "mlp")
     build(tmp_path, *UNOPTIMISED)
     objects = tmp_path / "build/host/objects/picotorch/core"
     before = {path: path.stat().st_mtime_ns for path in objects.rglob("*.o")}
-    image, fixture = write(tmp_path, "softmax_2x2")
+    ptm, fixture = write(tmp_path, "softmax_2x2")
     build(tmp_path, *UNOPTIMISED)
     assert [path.name for path in before if path.stat().st_mtime_ns != before[path]] == ["registry.o"]
-    assert_same(said(tmp_path, *UNOPTIMISED), expected(image, fixture))
+    assert_same(said(tmp_path, *UNOPTIMISED), expected(ptm, fixture))
 
 
 def test_it_needs_no_more_of_libc_than_memory_functions(project):
@@ -362,18 +362,18 @@ def test_it_needs_no_more_of_libc_than_memory_functions(project):
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
 def test_it_has_no_code_that_packs_weights(core, tmp_path):
-    """Not even where calls are checked, which would ask for it: the image brings what is packed."""
+    """Not even where calls are checked, which would ask for it: the .ptm file brings what is packed."""
     board = {"cortex-m4": "mps2-an386", "cortex-m0plus": "mps2-an385-m0plus"}[core]
     fixture = fixture_store.load("int8_convolutions")
-    image = compile_ptm(fixture.pte, (), core).data
-    c_project.write([c_project.Model("model", image, first_inputs(fixture))], tmp_path)
+    ptm = compile_ptm(fixture.pte, (), core).data
+    c_project.write([c_project.Model("model", ptm, first_inputs(fixture))], tmp_path)
     build(tmp_path, f"BOARD={board}", "CHECKS=1")
     (linked,) = tmp_path.glob("build/*/model")
     names = {*sh("arm-none-eabi-nm", linked).split()}
     assert "pt_check_calls" in names and not names & PACKING
     assert not (tmp_path / "picotorch/arch/pack/dsp.c").exists()
     options = [f"BOARD={board}", "CHECKS=1"]
-    assert_same(said(tmp_path, *options), expected(image, fixture))
+    assert_same(said(tmp_path, *options), expected(ptm, fixture))
 
 
 @pytest.mark.thorough
@@ -381,20 +381,20 @@ def test_it_has_no_code_that_packs_weights(core, tmp_path):
 def test_clang_builds_it_without_a_warning(board, project):
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed")
-    folder, image, fixture = project
+    folder, ptm, fixture = project
     options = ["CC=clang", f"BOARD={board}", f"BUILD=build/clang-{board}"]
     lines = sh("make", "-s", "-C", folder, "-j2", *options).splitlines()
     assert [line for line in lines if "/ld: " not in line] == []  # it warns of libc
-    assert_same(said(folder, *options), expected(image, fixture))
+    assert_same(said(folder, *options), expected(ptm, fixture))
 
 
 def test_cmake_builds_it(project):
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")
-    folder, image, fixture = project
+    folder, ptm, fixture = project
     sh("cmake", "-S", folder, "-B", folder / "build/cmake")
     sh("cmake", "--build", folder / "build/cmake", "-j2")
-    assert_same(sh(folder / "build/cmake/model"), expected(image, fixture))
+    assert_same(sh(folder / "build/cmake/model"), expected(ptm, fixture))
 
 
 def test_cpp_includes_the_header(project):
@@ -411,7 +411,7 @@ def test_cpp_includes_the_header(project):
 
 
 @pytest.mark.parametrize("name", ["dynamic_batch", "control_flow", "cond_on_a_size"])
-def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
+def test_a_build_for_static_sizes_rejects_changing_sizes(name, tmp_path):
     write(tmp_path, name)
     path = tmp_path / "picotorch/include/picotorch/config.h"
     assert "#define PT_NO_DYNAMIC\n" not in path.read_text()
@@ -434,7 +434,7 @@ def test_an_error_is_printed(tmp_path):
 @pytest.mark.parametrize(("operator", "arguments"), [
     ("aten::exp.out", [0, 1]), ("aten::pow.Tensor_Tensor_out", [0, 0, 1]),
     ("aten::_softmax.out", [0, 2, 3, 1])])
-def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
+def test_a_build_without_float64_reports_it(operator, arguments, tmp_path):
     """The error blames the build, which has no functions of float64, and not the operators."""
     x, out = (tensor([4], offset, dtype=7) for offset in (0, 32))
     made = program(plan([x, out, int_value(0), bool_value(False)], [call(0, *arguments, arguments[-1])],
@@ -454,7 +454,7 @@ def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
 @pytest.mark.parametrize(("operator", "arguments"), [
     ("aten::add.out", [0, 0, 2, 1]), ("aten::neg.out", [0, 1]),
     ("aten::sum.IntList_out", [0, 5, 3, 4, 1]), ("aten::mm.out", [0, 0, 1])])
-def test_a_build_without_complex_arithmetic_says_so(operator, arguments, tmp_path):
+def test_a_build_without_complex_arithmetic_reports_it(operator, arguments, tmp_path):
     x = tensor([2, 2], 0, dtype=9)
     out = tensor([2] if "sum" in operator else [2, 2], 32, dtype=9)
     values = [x, out, int_value(1), bool_value(False), {"val": ("Null", {})},
@@ -478,8 +478,8 @@ def test_models_share_the_library(board, tmp_path):
     """One firmware with two models, whose operators are not the same, gives what each alone gives."""
     models = {"keyword": "int8_ds_cnn", "two": "two_methods"}
     fixtures = {name: fixture_store.load(fixture) for name, fixture in models.items()}
-    images = [model_of(fixture, name) for name, fixture in fixtures.items()]
-    project = c_project.write(images, tmp_path)
+    ptms = [model_of(fixture, name) for name, fixture in fixtures.items()]
+    project = c_project.write(ptms, tmp_path)
     assert [method["prefix"] for method in project["methods"]] == ["keyword", "two_decode",
                                                                 "two_encode"]
     assert sorted(path.parent.name for path in tmp_path.glob("*/*_ptm.c")) == ["keyword", "two"]
@@ -487,7 +487,7 @@ def test_models_share_the_library(board, tmp_path):
     options = [f"BOARD={board}", *(UNOPTIMISED if board == "host" else [])]
     build(tmp_path, *options)
     wanted = {}
-    for model in images:
+    for model in ptms:
         wanted |= expected(model.ptm, fixtures[model.name], model.name)
     assert_same(said(tmp_path, *options), wanted)
 
@@ -510,13 +510,13 @@ def test_models_share_temp_memory_on_request(tmp_path):
 
 
 @pytest.mark.parametrize("names", [("kws", "kws"), ("kws", "KWS")])
-def test_two_models_with_one_name_are_refused(names, tmp_path):
+def test_two_models_with_one_name_are_rejected(names, tmp_path):
     models = [model_of(fixture_store.load("mlp"), name) for name in names]
     with pytest.raises(Error, match=f"InvalidArgument .*{names[1]}: is the name of two models; give"):
         c_project.write(models, tmp_path)
 
 
-def test_a_model_and_a_method_with_one_name_are_refused(tmp_path):
+def test_a_model_and_a_method_with_one_name_are_rejected(tmp_path):
     """Functions of the method "encode" of two begin with two_encode."""
     models = [model_of(fixture_store.load(fixture), name)
               for fixture, name in (("two_methods", "two"), ("mlp", "two_encode"))]
@@ -537,9 +537,9 @@ def test_a_model_that_is_left_out_is_removed(tmp_path):
 def test_it_builds_in_a_folder_with_a_space(board, tmp_path):
     folder = tmp_path / "my models" / "a project"
     folder.mkdir(parents=True)
-    image, fixture = write(folder, "mlp")
+    ptm, fixture = write(folder, "mlp")
     build(folder, f"BOARD={board}", *UNOPTIMISED)
-    assert_same(said(folder, f"BOARD={board}", *UNOPTIMISED), expected(image, fixture))
+    assert_same(said(folder, f"BOARD={board}", *UNOPTIMISED), expected(ptm, fixture))
 
 
 @pytest.mark.thorough
@@ -555,7 +555,7 @@ def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
         **expected(models[0].ptm, fixture, "one"), **expected(models[1].ptm, fixture, "two")})
 
 
-def test_the_library_says_that_its_path_has_a_space(tmp_path):
+def test_a_space_in_the_path_of_the_library_is_reported(tmp_path):
     """A Makefile of another project includes it."""
     folder = tmp_path / "my models"
     folder.mkdir()
@@ -568,16 +568,16 @@ def test_the_library_says_that_its_path_has_a_space(tmp_path):
 # ---- written files
 
 def test_quantization_is_in_the_header(tmp_path):
-    image, _ = write(tmp_path, "int8_io_ds_cnn")
-    scale, zero_point = open_program(image).method_meta("forward").input_quantization(0)
+    ptm, _ = write(tmp_path, "int8_io_ds_cnn")
+    scale, zero_point = open_program(ptm).method_meta("forward").input_quantization(0)
     text = (tmp_path / "model/model.h").read_text()
     assert np.float32(float(re.search(r"MODEL_INPUT_0_SCALE (\S+)f", text)[1])) == np.float32(scale)
     assert int(re.search(r"MODEL_INPUT_0_ZERO_POINT \(?(-?\d+)", text)[1]) == zero_point
     assert "#define MODEL_CONSTANT_INPUT0_SCALE " in text  # a constant is no method
 
 
-def test_the_same_image_makes_the_same_files(project, tmp_path):
-    folder, image, fixture = project
+def test_the_same_ptm_file_makes_the_same_files(project, tmp_path):
+    folder, ptm, fixture = project
     c_project.write([model_of(fixture)], tmp_path / "again")
     for path in (tmp_path / "again").rglob("*.*"):
         if path.is_file():
@@ -633,7 +633,7 @@ def contents(folder):
     "audio/audio.c", "audio/audio.h", "audio/audio_ptm.c", "audio/audio_sample.h", "audio",
     "picotorch/mine.c", "picotorch/core/mine.h", "picotorch/arch/new/mine.txt", "picotorch/.mine",
     "main.c.new", "README.md.new", "Makefile.new"])
-def test_a_file_of_the_users_in_the_way_is_refused_before_the_work(path, call, monkeypatch, tmp_path):
+def test_a_file_of_the_users_in_the_way_is_rejected_before_the_work(path, call, monkeypatch, tmp_path):
     """By the command, and by what it calls; by the name of the file, and nothing changes."""
     model, folder = tmp_path / "audio.pte", tmp_path / "project"
     shutil.copy(fixture_store.load("mlp").path, model)
@@ -663,14 +663,14 @@ def test_a_page_and_a_makefile_of_the_users_own_stay(path, tmp_path):
     assert (tmp_path / path).read_text() == "mine\n"
 
 
-def test_what_the_user_changed_of_a_model_that_is_left_out_stays(tmp_path):
+def test_changed_files_of_an_omitted_model_are_kept(tmp_path):
     project_of(tmp_path, "one", "two")
     (tmp_path / "two/two.c").write_text("mine\n")
     project_of(tmp_path, "one")
     assert [path.name for path in (tmp_path / "two").iterdir()] == ["two.c"]
 
 
-def test_a_folder_in_the_way_of_a_file_is_refused(tmp_path):
+def test_a_folder_in_the_way_of_a_file_is_rejected(tmp_path):
     project_of(tmp_path, "one")
     (tmp_path / "main.c").unlink()
     (tmp_path / "main.c" / "mine").mkdir(parents=True)
@@ -680,7 +680,7 @@ def test_a_folder_in_the_way_of_a_file_is_refused(tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_a_call_that_broke_off_is_no_reason_to_refuse_the_next(monkeypatch, tmp_path):
+def test_a_call_after_an_interrupted_one_succeeds(monkeypatch, tmp_path):
     project_of(tmp_path, "one")
     write_file, left = c_files.write_file, [20]
 
@@ -724,7 +724,7 @@ def test_a_file_that_the_user_changed_is_kept_and_the_new_one_is_beside_it(tmp_p
     build(tmp_path, *UNOPTIMISED)
 
 
-def test_a_new_file_that_the_user_takes_is_written_again(tmp_path):
+def test_a_new_file_that_the_user_moved_is_written_again(tmp_path):
     project_of(tmp_path, "one")
     (tmp_path / "Makefile").write_text("# mine\n")
     assert project_of(tmp_path, "two") == ["Makefile"]
@@ -733,7 +733,7 @@ def test_a_new_file_that_the_user_takes_is_written_again(tmp_path):
     build(tmp_path, *UNOPTIMISED)
 
 
-def test_the_command_says_what_it_kept(call, tmp_path):
+def test_the_command_lists_kept_files(call, tmp_path):
     model = tmp_path / "kws.pte"
     shutil.copy(fixture_store.load("mlp").path, model)
     arguments = ["compile", model, "--c", tmp_path / "project"]
@@ -759,7 +759,7 @@ def test_no_file_outside_of_the_folder_is_removed(tmp_path):
 
 @pytest.mark.thorough
 def test_files_of_the_users_own_are_not_compiled(tmp_path):
-    """Files with the name of an image's, in folders beside those of models."""
+    """Files with the name of a .ptm file's, in folders beside those of models."""
     project_of(tmp_path, "one")
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "logo_ptm.c").write_text("#error mine\n")
@@ -773,7 +773,7 @@ def test_files_of_the_users_own_are_not_compiled(tmp_path):
     (["--core", "cortex-m0plus"], "mps2-an385-m0plus"), (["--chip", "rp2040"], "mps2-an385-m0plus"),
     (["--core", "cortex-m55"], "mps3-an547"), (["--board", "netduinoplus2"], "netduinoplus2"),
     ([], "mps2-an386")])
-def test_the_readme_names_a_board_that_runs_the_image(options, board, call, tmp_path):
+def test_the_readme_names_a_board_that_runs_the_ptm_file(options, board, call, tmp_path):
     status, _, _ = call("compile", fixture_store.load("mlp").path, "--c", tmp_path / "p", *options)
     assert status == 0
     text = (tmp_path / "p" / "README.md").read_text()
@@ -782,7 +782,7 @@ def test_the_readme_names_a_board_that_runs_the_image(options, board, call, tmp_
     assert "make TEXTS=1" in text
 
 
-def test_a_folder_of_something_else_is_refused_before_the_work(call, monkeypatch, tmp_path):
+def test_a_folder_of_something_else_is_rejected_before_the_work(call, monkeypatch, tmp_path):
     def works(*arguments):
         raise AssertionError("it was compiled")
 
@@ -795,20 +795,20 @@ def test_a_folder_of_something_else_is_refused_before_the_work(call, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path):
+def test_a_folder_of_something_else_is_rejected(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(Error, match=r"AccessFailed .*has files that are not picotorch's; name a new"):
         write(tmp_path, "mlp")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_package_without_its_license_is_refused(monkeypatch, tmp_path):
+def test_a_package_without_its_license_is_rejected(monkeypatch, tmp_path):
     monkeypatch.setattr(c_project.metadata.PathDistribution, "read_text", lambda self, name: None)
     with pytest.raises(Error, match="licenses/LICENSE: is not in the installed package; install"):
         write(tmp_path, "mlp")
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+def test_a_folder_that_cannot_be_written_is_rejected(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Error, match=r"AccessFailed .*file"):
         write(tmp_path / "file", "mlp")
@@ -816,7 +816,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["pt", "PT_kernel", "picotorch", "build", "Makefile", "LICENSE", "all",
                                   "target", "string", "kws_ptm"])
-def test_a_name_of_the_project_is_refused(name, tmp_path):
+def test_a_name_of_the_project_is_rejected(name, tmp_path):
     with pytest.raises(Error, match=r"InvalidArgument .*every project has already; give the model"):
         write(tmp_path, "mlp", name=name)
 
@@ -831,7 +831,7 @@ def test_the_name_of_a_file_becomes_one_of_c(path, name):
 
 
 @pytest.mark.parametrize("name", ["1st", "a b", "", "x;y"])
-def test_a_name_that_c_has_not_is_refused(name, tmp_path):
+def test_a_name_that_is_invalid_in_c_is_rejected(name, tmp_path):
     with pytest.raises(Error, match=r"InvalidArgument .*is not a C identifier"):
         write(tmp_path, "mlp", name=name)
 
@@ -842,7 +842,7 @@ def test_names_of_a_model_are_no_code(tmp_path):
     build(tmp_path, *UNOPTIMISED)
 
 
-def test_a_name_is_what_functions_begin_with(tmp_path):
+def test_names_of_functions_begin_with_the_name(tmp_path):
     write(tmp_path, "mlp", name="gesture")
     assert "int gesture_run(pt_error *error);" in (tmp_path / "gesture/gesture.h").read_text()
     build(tmp_path, *UNOPTIMISED)
@@ -857,7 +857,7 @@ def test_each_kernel_is_found():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", full_board_names())
-def test_sources_need_what_their_objects_need(board):
+def test_needed_sources_match_the_symbols_of_objects(board):
     """Names that an object asks for, of the firmware without MicroPython, and where they are."""
     folder = c_sources.KERNELS.parent / f"build/firmware/{board}-bare/kernels"
     sources = [path for path in c_sources.needed_files(list(supported_operators()))

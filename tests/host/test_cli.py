@@ -43,7 +43,7 @@ def inputs(name):
 # ---- run
 
 
-def test_run_prints_the_log_and_what_was_needed(call):
+def test_run_prints_the_log_and_the_memory(call):
     status, out, error = call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"))
     assert (status, error) == (0, "")
     assert "random" not in out
@@ -52,7 +52,7 @@ def test_run_prints_the_log_and_what_was_needed(call):
     assert "forward on host: ok" in out
 
 
-def test_run_says_that_inputs_are_random(call):
+def test_run_reports_random_inputs(call):
     first, second, other = [call("run", path("add_5"), "--seed", seed)[1] for seed in (0, 0, 1)]
     assert "The inputs are random (seed 0)" in first
     assert first == second != other
@@ -115,7 +115,7 @@ def test_run_reads_and_writes_arrays(call, tmp_path, name):
             np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_memories_are_as_large_as_asked(call):
+def test_memories_have_the_requested_sizes(call):
     arguments = ("--pool-size", 4096, "--planned-size", "0=64", "--temp-size", 128, "--json")
     entry = json.loads(call("run", path("add_1"), *arguments)[1])
     assert entry["method_pool"]["size"] == 4096
@@ -468,7 +468,7 @@ def test_a_path_that_is_no_utf8(call, tmp_path):
     assert_error(call("run", tmp_path / os.fsdecode(b"\xfe.pte")), "AccessFailed")
 
 
-def test_inspect_names_what_is_missing(call):
+def test_inspect_names_missing_operators(call):
     status, out, _ = call("inspect", path("missing_operators"))
     assert status == 0
     assert "2 without a kernel" in out
@@ -562,7 +562,7 @@ def test_error_on_a_board(call):
     ("--temp-size=65537", "temp memory: 65537B requested, 65536B available"),
     ("--planned-size=0=100000000", "planned buffer 0: 100000000B requested, 15728640B available"),
 ])
-def test_a_board_does_not_give_less_than_asked(call, option, memory):
+def test_a_board_does_not_provide_less_memory_than_requested(call, option, memory):
     result = call("run", path("add_1"), "--board", "mps2-an386", option)
     assert_error(result, "MemoryAllocationFailed", memory)
 
@@ -612,7 +612,7 @@ def test_a_method_whose_name_a_job_cannot_hold(call, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("fields", [{"inputs": [0] * 60_000}, {"outputs": [1] * 20_000},
                                     {"non_const_buffer_sizes": [0] + [32] * 100_000}])
-def test_a_run_that_takes_more_heap_than_the_board_has(call, tmp_path, fields):
+def test_a_run_that_needs_more_heap_than_the_board_has(call, tmp_path, fields):
     result = call("run", with_output(tmp_path, string_value("text"), **fields), "--board",
                   "mps2-an386")
     assert_error(result, "MemoryAllocationFailed", "mps2-an386")
@@ -724,7 +724,7 @@ def test_parity_with_a_board_that_differs(call, monkeypatch, change, words):
     assert words in out and out.splitlines()[-1].endswith("DO NOT AGREE")
 
 
-def test_parity_compares_what_is_prepared(call, monkeypatch):
+def test_parity_compares_packed_weights(call, monkeypatch):
     on_board = emulated.run
 
     def run(request, board):

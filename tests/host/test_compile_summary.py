@@ -33,23 +33,23 @@ def path(name):
 
 @pytest.fixture
 def compiled(call, tmp_path):
-    """compiled(fixture, *options): (JSON of the model, path of the image)"""
+    """compiled(fixture, *options): (JSON of the model, path of the .ptm file)"""
     def run(name, *options):
-        image = tmp_path / "model.ptm"
-        status, out, error = call("compile", path(name), "--keep-plan", "-o", image, "--json", *options)
+        ptm = tmp_path / "model.ptm"
+        status, out, error = call("compile", path(name), "--keep-plan", "-o", ptm, "--json", *options)
         assert (status, error) == (0, "")
         found = json.loads(out)
         (entry,) = found["models"]
-        assert (found["output"], found["core"]) == (str(image), entry["core"])
-        return entry | {"library": found["library"], "fit": found["fit"]}, image
+        assert (found["output"], found["core"]) == (str(ptm), entry["core"])
+        return entry | {"library": found["library"], "fit": found["fit"]}, ptm
 
     return run
 
 
-def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--chip", "stm32f407", "--optimize", "speed")
+def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_ptm_file(call, compiled):
+    entry, ptm = compiled("int8_ds_cnn", "--chip", "stm32f407", "--optimize", "speed")
     (method,) = entry["methods"]
-    profile = json.loads(call("profile", image, "--board", BOARD, "--json")[1])
+    profile = json.loads(call("profile", ptm, "--board", BOARD, "--json")[1])
     assert method["time"]["instructions"] == profile["total"]
     slowest = sorted((row["cycles"] for row in profile["instructions"]), reverse=True)
     assert [row["cycles"] for row in method["slowest"]] == slowest[:5]
@@ -58,29 +58,29 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
 
 
 @pytest.mark.parametrize("level", ["speed", "size"])
-def test_cycles_of_an_image_are_everywhere_those_of_its_weights(call, tmp_path, level):
+def test_cycles_of_a_ptm_file_are_everywhere_those_of_its_weights(call, tmp_path, level):
     """Linear layers take more cycles an instruction with packed weights."""
-    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
-    (entry,) = compiled_for(call, file, "--board", BOARD, "-o", image, "--optimize",
+    file, ptm = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
+    (entry,) = compiled_for(call, file, "--board", BOARD, "-o", ptm, "--optimize",
                             level)["models"]
     time = entry["methods"][0]["time"]
     assert (time["cycles"] / time["instructions"] > 1.7) == (level == "speed")
-    run, profile, size = (json.loads(call(command, image, "--board", BOARD, "--json")[1])
+    run, profile, size = (json.loads(call(command, ptm, "--board", BOARD, "--json")[1])
                           for command in ("run", "profile", "size"))
     for cycles in (run["cycles"], profile["cycles"], size["boards"][0]["time"]["cycles"],
                    sum(row["cycles"] for row in profile["instructions"])):
         assert cycles == pytest.approx(time["cycles"], rel=0.01)
 
 
-def test_cycles_of_an_image_with_some_prepared_weights_are_those_of_each_call(call, tmp_path):
-    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
-    options = ["--board", "netduinoplus2", "-o", image]  # no room for all
+def test_cycles_of_a_ptm_file_depend_on_the_packed_weights_of_each_call(call, tmp_path):
+    file, ptm = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
+    options = ["--board", "netduinoplus2", "-o", ptm]  # no room for all
     (plain,), (some,) = (compiled_for(call, file, *options, *more)["models"]
                          for more in (["--optimize", "size"], []))
     assert some["prepared"]["taken"] == "some"
     plain, time = (entry["methods"][0]["time"] for entry in (plain, some))
     assert time["instructions"] < plain["instructions"] and time["cycles"] < plain["cycles"]
-    run = json.loads(call("run", image, "--board", BOARD, "--json")[1])
+    run = json.loads(call("run", ptm, "--board", BOARD, "--json")[1])
     assert run["cycles"] == pytest.approx(time["cycles"], rel=0.01)
 
 
@@ -103,19 +103,19 @@ def no_firmware(monkeypatch):
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "add_1"])
 def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
         call, tmp_path, no_firmware, chip, name):
-    image = tmp_path / "m.ptm"
-    out = json.loads(call("compile", path(name), "--keep-plan", "--chip", chip, "-o", image,
+    ptm = tmp_path / "m.ptm"
+    out = json.loads(call("compile", path(name), "--keep-plan", "--chip", chip, "-o", ptm,
                           "--json")[1])
     (entry,) = out["models"]
     (method,), core = entry["methods"], entry["core"]
     less = size_cycles.has_less_temp(method["after"]["temp"], method["min_temp"],
                                      method["temp_fastest"])
     clock = chips.load_chips()[chip].clock_hz
-    wanted = by_size.estimate(open_program(image.read_bytes()).method_meta("forward"), core, clock,
-                              size_cycles.conditions(image.read_bytes(), core, 0, less))
+    wanted = by_size.estimate(open_program(ptm.read_bytes()).method_meta("forward"), core, clock,
+                              size_cycles.conditions(ptm.read_bytes(), core, 0, less))
     assert method["time"] == wanted and not wanted["counted"] and wanted["cycles"] > 0
     assert (method["other_temp"] is None) == (method["min_temp"] == method["temp_fastest"])
-    text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", image)[1]
+    text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", ptm)[1]
     assert f"{wanted['instructions']:,} instructions, about {wanted['cycles']:,} cycles: " in text
     assert "All are estimates, from the sizes of the tensors." in text
     assert "to measure, run make" in text and "slowest" not in text
@@ -147,7 +147,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
 
 @pytest.fixture
 def factor_of_pixels(monkeypatch):
-    """factor_of_pixels(cycles): what an instruction of a 1x1 convolution takes in an image with less
+    """factor_of_pixels(cycles): what an instruction of a 1x1 convolution takes in a .ptm file with less
     temp memory than kernels prefer; all others take one cycle."""
     def set_to(cycles):
         tables = {"none": {core: {OTHERS: [1, 1, 1]} for core in chips.CORES}}
@@ -174,7 +174,7 @@ def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
 
 
 @pytest.mark.parametrize("scratch, has_less", [("min", True), ("fitting", False)])
-def test_cycles_are_those_with_the_temp_memory_that_a_project_has(scratch, has_less, call, tmp_path,
+def test_cycles_assume_the_temp_memory_of_a_project(scratch, has_less, call, tmp_path,
                                                                   factor_of_pixels, effects):
     factor_of_pixels(2)
     effects(scratch=scratch)
@@ -186,13 +186,13 @@ def test_cycles_are_those_with_the_temp_memory_that_a_project_has(scratch, has_l
         assert has_less or one["cycles"] == one["instructions"]
 
 
-@pytest.mark.parametrize("to", ["image", "project"])
+@pytest.mark.parametrize("to", ["ptm", "project"])
 @pytest.mark.parametrize("target", [("--chip", "stm32f411"), ("--chip", "nrf52832"),
                                     ("--board", "netduinoplus2"), ("--board", BOARD), ()])
 def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to, effects):
     """A run with the bytes of the RAM takes the instructions of the summary."""
     effects(pack_weights="none")
-    output = ["-o", tmp_path / "a.ptm"] if to == "image" else ["--c", tmp_path / "net", "--name", "net"]
+    output = ["-o", tmp_path / "a.ptm"] if to == "ptm" else ["--c", tmp_path / "net", "--name", "net"]
     file = path("int8_resnet8")
     status, out, _ = call("compile", file, "--keep-plan", "--json", *target, *output)
     found = json.loads(out)
@@ -227,7 +227,7 @@ def test_the_chip_decides(chip, option, call, tmp_path):
     assert method["after"]["temp"] == method[option]
 
 
-def test_prepared_weights_are_measured_with_the_temp_memory_that_a_project_has(call, tmp_path, effects):
+def test_packed_weights_are_measured_with_the_temp_memory_of_a_project(call, tmp_path, effects):
     """The chip has room for the least alone."""
     entries = []
     for i, (options, scratch) in enumerate(((["--chip", "nrf52832"], "fitting"), ([], "min"),
@@ -252,11 +252,11 @@ def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
 
 
 def test_flash_by_part(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--optimize", "speed")
+    entry, ptm = compiled("int8_ds_cnn", "--optimize", "speed")
     assert entry["flash"]["constants"] > 5_000 and entry["flash"]["prepared"] > 30_000
     parts = sum(entry["flash"].values())
-    assert parts <= entry["bytes"] == image.stat().st_size < parts + 8 * 100
-    size = json.loads(call("size", image, "--board", BOARD, "--json")[1])
+    assert parts <= entry["bytes"] == ptm.stat().st_size < parts + 8 * 100
+    size = json.loads(call("size", ptm, "--board", BOARD, "--json")[1])
     (board,) = size["boards"]
     assert entry["library"]["stack"] == board["stack_bound"] < FREE
     assert entry["library"]["flash"] < 0.6 * board["kernels"]["core_and_kernels"]  # it reads .pte files
@@ -277,19 +277,19 @@ def compiled_for(call, file, *options, status=0):
     return json.loads(out[1])
 
 
-def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--core", "cortex-m4")
+def test_packed_weights_that_save_almost_nothing_are_omitted(call, compiled):
+    entry, ptm = compiled("int8_ds_cnn", "--core", "cortex-m4")
     prepared = entry["prepared"]
     assert prepared["taken"] == "none" and entry["flash"]["prepared"] == 0
-    assert image.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
+    assert ptm.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
 
 
 @pytest.mark.parametrize("min_gain, taken", [(-1, "all"), (1, "none")])
-def test_of_all_or_no_calls_the_entry_tells_so(min_gain, taken):
+def test_the_entry_reports_all_or_no_calls(min_gain, taken):
     program = path("int8_ds_cnn").read_bytes()
-    image, entry = packing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
-    assert entry.taken == taken and entry.calls == image.calls_packed
+    ptm, entry = packing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
+    assert entry.taken == taken and entry.calls == ptm.calls_packed
     assert entry.calls == (entry.can if taken == "all" else 0)
 
 
@@ -330,7 +330,7 @@ def test_a_core_without_them_has_no_choice(compiled):
 
 
 def test_flash_limits_them_and_the_best_stay(call, tmp_path):
-    """The autoencoder gains everywhere; image and library have to fit into 512 KB, not all into 384."""
+    """The autoencoder gains everywhere; ptm and library have to fit into 512 KB, not all into 384."""
     file = model("int8_deep_autoencoder", tmp_path)
     plain, full = (len(compile_ptm(file.read_bytes(), (), core).data)
                    for core in (None, "cortex-m4"))
@@ -343,7 +343,7 @@ def test_flash_limits_them_and_the_best_stay(call, tmp_path):
 
 
 @pytest.mark.thorough
-def test_what_does_not_fit_is_said_with_status_1(call, compiled, tmp_path):
+def test_a_model_that_does_not_fit_is_reported_with_status_1(call, compiled, tmp_path):
     output = ["-o", tmp_path / "m.ptm", "--keep-plan"]
     status, out, _ = call("compile", path("int8_ds_cnn"), "--chip", "stm32f103", *output)
     assert status == 1 and (tmp_path / "m.ptm").exists()
@@ -354,15 +354,15 @@ def test_what_does_not_fit_is_said_with_status_1(call, compiled, tmp_path):
     assert compiled("int8_ds_cnn", "--chip", "stm32f407")[0]["fit"] == {"fits": True, "lacks": ""}
 
 
-def test_a_board_has_room_for_the_image_that_is_taken(call, tmp_path):
-    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "a.ptm"
+def test_the_selected_ptm_file_fits_the_board(call, tmp_path):
+    file, ptm = model("int8_deep_autoencoder", tmp_path), tmp_path / "a.ptm"
     board = ["--board", "netduinoplus2"]
-    compiled_for(call, file, *board, "-o", image)
-    assert call("run", image, *board)[0] == 0
-    found = compiled_for(call, file, *board, "--optimize", "speed", "-o", image, status=1)
+    compiled_for(call, file, *board, "-o", ptm)
+    assert call("run", ptm, *board)[0] == 0
+    found = compiled_for(call, file, *board, "--optimize", "speed", "-o", ptm, status=1)
     room = load_board("netduinoplus2").job.size
-    assert found["fit"]["lacks"] == f"model needs {image.stat().st_size:,} B of {room:,}"
-    assert "B of job" in call("run", image, *board)[2]
+    assert found["fit"]["lacks"] == f"model needs {ptm.stat().st_size:,} B of {room:,}"
+    assert "B of job" in call("run", ptm, *board)[2]
 
 
 def test_the_text_adds_up(call, tmp_path):
@@ -370,10 +370,10 @@ def test_the_text_adds_up(call, tmp_path):
     flash = out.partition("\nFlash\npart ")[2].partition("\n")[2].partition("\n\n")[0]
     numbers = {name.strip(): int(size.replace(",", "")) for name, size in
                (line.rsplit(maxsplit=1) for line in flash.splitlines())}
-    image = numbers.pop("image")
+    ptm = numbers.pop(".ptm file")
     code = numbers.pop("library, kernels")
-    assert numbers.pop("all") == image + code
-    assert sum(numbers.values()) == image == (tmp_path / "m.ptm").stat().st_size
+    assert numbers.pop("all") == ptm + code
+    assert sum(numbers.values()) == ptm == (tmp_path / "m.ptm").stat().st_size
     for step in ("Loading, and storing", "Comparing the outputs", "Measuring on"):
         assert step in out
     assert "\nRAM\n" in out and "slowest" in out and "estimates" in out
@@ -387,10 +387,10 @@ def test_methods_without_instructions_are_left_out(call, compiled, tmp_path):
     assert out.count("\nRAM\n") == 1 and not any(name in out for name in constant)
 
 
-@pytest.mark.parametrize("file", ["program", "image"])
-def test_run_and_profile_know_of_less_temp_memory(file, call, tmp_path, monkeypatch):
+@pytest.mark.parametrize("file", ["program", "ptm"])
+def test_run_and_profile_report_less_temp_memory(file, call, tmp_path, monkeypatch):
     """Less than kernels prefer."""
-    of_ptm = file == "image"
+    of_ptm = file == "ptm"
     less = RunConditions(False, True, of_ptm).mode()
     monkeypatch.setattr(size_cycles, "CYCLES_PER_INSTRUCTION", {
         "none": {"cortex-m4": {OTHERS: [1, 1, 1]}}, less: {"cortex-m4": {OTHERS: [3, 3, 3]}}})
@@ -424,10 +424,10 @@ def test_the_clock_is_that_of_the_board(compiled):
     assert method["time"]["ms"] is None and method["time"]["cycles"] > 0
 
 
-def test_without_a_firmware_it_says_how_to_measure(call, compiled, monkeypatch, tmp_path):
+def test_without_a_firmware_the_remedy_is_how_to_measure(call, compiled, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
-    entry, image = compiled("int8_ds_cnn")
-    assert image.exists() and entry["library"] is None
+    entry, ptm = compiled("int8_ds_cnn")
+    assert ptm.exists() and entry["library"] is None
     assert entry["methods"][0]["time"]["counted"] is False
     assert entry["prepared"]["taken"] == "all" and entry["flash"]["prepared"] > 0
     assert f"make firmware BOARD={BOARD}" in entry["message"]
@@ -435,13 +435,13 @@ def test_without_a_firmware_it_says_how_to_measure(call, compiled, monkeypatch, 
     assert out.count(f"make firmware BOARD={BOARD}") == 1
 
 
-def test_a_run_that_fails_is_said_and_the_image_is_written(compiled, monkeypatch):
+def test_a_failed_run_is_reported_and_the_ptm_file_is_written(compiled, monkeypatch):
     def fails(*arguments):
         raise fail(INTERNAL, "the board is on fire", BOARD)
 
     monkeypatch.setattr(summary.profiling, "profile", fails)
-    entry, image = compiled("int8_ds_cnn")
-    assert image.exists() and "the board is on fire" in entry["message"]
+    entry, ptm = compiled("int8_ds_cnn")
+    assert ptm.exists() and "the board is on fire" in entry["message"]
 
 
 @pytest.mark.parametrize("core", chips.CORES)

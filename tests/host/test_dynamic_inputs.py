@@ -25,7 +25,7 @@ def test_the_sizes_of_the_runs_differ():
     assert len({run.inputs[0].shape for run in FIXTURE.runs}) == len(FIXTURE.runs)
 
 
-def test_runtime_takes_arrays_of_any_sizes_within_the_bound():
+def test_runtime_accepts_arrays_of_any_sizes_within_the_bound():
     method = Runtime.get().load_program(FIXTURE.pte).load_method("forward")
     for run in FIXTURE.runs:
         assert_same(method.execute(run.inputs), run)
@@ -33,7 +33,7 @@ def test_runtime_takes_arrays_of_any_sizes_within_the_bound():
 
 @every_run
 @pytest.mark.parametrize("board", ["host", *BOARDS])
-def test_a_request_takes_them(board, run):
+def test_a_request_accepts_dynamic_inputs(board, run):
     first = FIXTURE.runs[0]
     request = Request(FIXTURE.pte, FIXTURE.name, first.inputs, further=[run.inputs])
     result = running.run(request, board)
@@ -48,7 +48,7 @@ def test_a_request_takes_them(board, run):
     ((6,), r"NotSupported"),
     ((2, 3, 1), r"NotSupported"),
 ])
-def test_what_is_above_the_bound_or_of_another_rank_is_not_supported(sizes, message):
+def test_sizes_above_the_bound_and_other_ranks_are_not_supported(sizes, message):
     method = Runtime.get().load_program(FIXTURE.pte).load_method("forward")
     with pytest.raises(Error, match=message):
         method.execute([np.zeros(sizes, np.float32)])

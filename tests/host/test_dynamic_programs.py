@@ -17,7 +17,7 @@ def load(name):
 
 @pytest.mark.parametrize("name", ["dynamic_two_dims", "dynamic_image", "symbolic_sizes",
                                   "map_over_some_rows", "cond_on_a_size"])
-def test_the_runtime_takes_all_sizes(name):
+def test_the_runtime_accepts_all_sizes(name):
     fixture, method = load(name)
     for run in fixture.runs:
         for found, wanted in zip(method.execute(run.inputs), run.expected, strict=True):

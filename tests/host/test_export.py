@@ -99,7 +99,7 @@ def operators(call, path):
 @pytest.mark.parametrize("text, is_one", {
     "net.py:model": True, "folder/net.py:model": True, "package.net:model": True, "model.pte": False,
     "net.py": False, "net.py:1": False, "net.py:": False}.items())
-def test_functions_are_told_from_files(text, is_one):
+def test_functions_and_files_are_distinguished(text, is_one):
     assert modules_module.is_function(text) == is_one
 
 
@@ -192,7 +192,7 @@ def test_files_of_other_frameworks_are_named(call, tmp_path, name, words):
 
 @pytest.mark.parametrize("start, words", {
     b"\0\0\0\0TFL3": "TensorFlow Lite", b"\x89HDF\r\n\x1a\n": "HDF5", b"GGUF": "GGUF"}.items())
-def test_files_of_other_frameworks_are_known_by_their_bytes(call, tmp_path, start, words):
+def test_files_of_other_frameworks_are_recognized_by_their_bytes(call, tmp_path, start, words):
     (tmp_path / "a.bin").write_bytes(start + bytes(99))
     result = call("export", tmp_path / "a.bin", "-o", tmp_path / "o.pte")
     assert_error(result, "InvalidProgram", "a.bin", words)
@@ -233,7 +233,7 @@ def test_every_core_has_its_usual_names():
      "specialized it to be a constant (8)", "no Dim"),
     (["8 not in range [9, 16]"], "8 not in range", "dynamic_shapes"),
     (["Could not guard on data-dependent expression u0"], "data-dependent", "torch.where")])
-def test_the_line_of_torchs_error_that_says_what_is_wrong(lines, words, remedy):
+def test_the_line_with_the_cause_in_an_error_of_torch(lines, words, remedy):
     error = RuntimeError("\n".join(lines))
     assert words in torch_errors.cause(error) and remedy in torch_errors.export_remedy(error)
     assert "torch.where" not in torch_errors.export_remedy(error) or remedy == "torch.where"
@@ -251,7 +251,7 @@ def test_sqnr_is_the_ratio_of_the_squares():
 
 @pytest.mark.parametrize("expected, found", [
     ([1, 2], [np.nan, np.inf]), ([1, 2], [1, np.nan]), ([np.inf, 2], [3, 2])])
-def test_what_is_not_finite_differs_without_limit(expected, found):
+def test_values_that_are_not_finite_differ_infinitely(expected, found):
     difference = Difference()
     difference.add(np.array(expected, float), np.array(found, float))
     difference.add(np.ones(2), np.ones(2))
@@ -290,7 +290,7 @@ def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_far, is_rough)
     assert "No difference by layer" in text  # there is none in this report
 
 
-def test_the_report_names_a_replaced_file_and_gives_advice(capsys):
+def test_the_report_names_a_replaced_file_and_advice(capsys):
     advice = [{"what": f"layer {i} is slow", "remedy": "shrink it"} for i in range(3)]
     report.show_text({**REPORT, "outputs": [], "replaced": True, "advice": advice})
     lines = capsys.readouterr().out.splitlines()
@@ -309,7 +309,7 @@ def test_the_advice_for_an_output_far_from_pytorch(capsys, dtype, words):
 
 
 @pytest.mark.parametrize("quantize, remedy", [(None, ""), ({}, ", or export it without --quantize")])
-def test_an_instruction_that_the_twin_refuses_is_named_by_its_layer(monkeypatch, quantize, remedy):
+def test_an_instruction_that_the_twin_rejects_is_reported_with_its_layer(monkeypatch, quantize, remedy):
     def refuse(program):
         raise errors.fail(errors.NOT_SUPPORTED, "instruction 3: aten::add.out: takes no such sizes")
 
@@ -357,13 +357,13 @@ def test_usage(call, network, tmp_path):
     assert_usage(call("export", pte), "Missing option '-o'")
 
 
-def test_samples_with_other_names_are_refused(call, network, tmp_path):
+def test_samples_with_other_names_are_rejected(call, network, tmp_path):
     np.savez(tmp_path / "in.npz", x=np.ones(3))
     result = call("export", f"{network}:model", "--quantize", tmp_path / "in.npz")
     assert_error(result, "InvalidArgument", "in.npz", "has x", "name the arrays in0, in1")
 
 
-def test_the_function_says_what_is_wrong():
+def test_the_function_reports_the_cause():
     with pytest.raises(Error, match="InvalidArgument.*none of cortex-m0plus.*"):
         picotorch.export.export(None, (), core="cortex-m5")
 
@@ -437,7 +437,7 @@ def test_views_of_constants_are_constants(call, torch, tmp_path):
     assert exported.report["outputs"][0]["sqnr"] > 100
 
 
-def test_what_would_make_the_program_large_is_computed_at_run_time(torch):
+def test_results_that_would_enlarge_the_program_are_computed_at_run_time(torch):
     class Wide(torch.nn.Module):
         def forward(self, x):
             return x + torch.arange(100_000).float().reshape(1000, 100).sum(0)
@@ -536,7 +536,7 @@ def test_int8_inputs_and_outputs(call, torch, network, images, tmp_path):
     assert [value["dtype"] for value in method["inputs"] + method["outputs"]] == ["Char", "Char"]
 
 
-def test_what_is_told(call, torch, network, images, tmp_path):
+def test_printed_report(call, torch, network, images, tmp_path):
     status, text, _ = call("export", f"{network}:convolutions", "--quantize", images, "-o",
                            tmp_path / "o.pte")
     assert status == 0
@@ -563,7 +563,7 @@ def test_float32_needs_no_tosa_tools(torch, network):
     assert "pip install --no-deps tosa-tools" in refused.stderr
 
 
-def test_recurrent_cells_and_attention_are_taken_apart(torch):
+def test_recurrent_cells_and_attention_are_decomposed(torch):
     class Cells(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -605,12 +605,12 @@ def test_functions_that_are_wrong(call, torch, network, tmp_path, function, word
     assert not (tmp_path / "o.pte").exists()
 
 
-def test_what_torch_cannot_export(call, torch, network, tmp_path):
+def test_models_that_torch_cannot_export(call, torch, network, tmp_path):
     result = call("export", f"{network}:branches", "-o", tmp_path / "o.pte")
     assert_error(result, "NotSupported", "torch.export cannot export it", "torch.where")
 
 
-def test_what_has_no_kernel_is_written_but_no_success(call, torch, network, tmp_path):
+def test_a_program_without_a_kernel_is_written_with_an_error(call, torch, network, tmp_path):
     result = call("export", f"{network}:bessel", "-o", tmp_path / "o.pte")
     assert result[0] == 1 and (tmp_path / "o.pte").exists()
     assert "without a kernel here: aten::special_bessel_j0.out" in result[1]
@@ -731,7 +731,7 @@ def test_a_layer_copies_its_new_state_to_a_buffer(torch, fuse_rnn):
 
 
 @pytest.mark.parametrize("function", ["max", "sort", "topk"])
-def test_forward_returns_what_a_function_with_named_results_gives(torch, function):
+def test_forward_returns_the_named_results_of_a_function(torch, function):
     class Named(torch.nn.Module):
         def forward(self, x):
             return getattr(torch, function)(x, 1)
@@ -740,7 +740,7 @@ def test_forward_returns_what_a_function_with_named_results_gives(torch, functio
     assert [output["largest"] for output in outputs] == [0, 0]
 
 
-def test_functions_of_matrices_are_taken_apart(torch):
+def test_functions_of_matrices_are_decomposed(torch):
     class Matrices(torch.nn.Module):
         def forward(self, a, b, tall):
             lower, upper = torch.linalg.cholesky(a), torch.linalg.cholesky(a, upper=True)
@@ -777,7 +777,7 @@ def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_what_is_joined_with_softmax_is_not_cut_off(torch, is_first):
+def test_values_that_softmax_uses_are_not_clamped(torch, is_first):
     """Its scale is fixed, for values up to 1; ExecuTorch's quantizer used it for all that cat joins."""
     class Joint(torch.nn.Module):
         def __init__(self):
@@ -812,7 +812,7 @@ def test_a_buffer_of_five_dims_stays_contiguous(torch):
 
 
 @pytest.mark.parametrize("is_int8", [False, True])
-def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tmp_path, is_int8):
+def test_only_quantized_layers_can_be_kept_in_float(call, torch, network, tmp_path, is_int8):
     np.savez(tmp_path / "in.npz", in0=np.eye(3, dtype=np.float32)[None])
     quantize = ["--quantize", tmp_path / "in.npz"] if is_int8 else []
     result = call("export", f"{network}:factor", "-o", tmp_path / "o.pte", *quantize)
@@ -820,7 +820,7 @@ def test_only_what_is_quantized_can_be_left_unquantized(call, torch, network, tm
     assert ("--quantize" in result[2]) == is_int8
 
 
-def test_samples_of_other_sizes_are_refused(call, torch, network, images):
+def test_samples_of_other_sizes_are_rejected(call, torch, network, images):
     result = call("export", f"{network}:model", "--quantize", images)
     assert_error(result, "InvalidArgument", "samples of [1, 784] are wanted")
 
@@ -830,7 +830,7 @@ def test_labels_go_with_samples(torch):
         picotorch.export.export(torch.nn.Linear(2, 3), torch.rand(1, 2), labels=[1])
 
 
-def test_the_function_gives_what_the_command_gives(call, torch, network, images, tmp_path):
+def test_function_and_command_write_the_same_program(call, torch, network, images, tmp_path):
     assert call("export", f"{network}:convolutions", "--quantize", images,
                 "-o", tmp_path / "o.pte")[0] == 0
     space = {}

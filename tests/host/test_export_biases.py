@@ -56,7 +56,7 @@ def lowered(module, samples, core):
 
 @pytest.mark.parametrize(("factor", "core"), [(1, "cortex-m4"), (1e-3, "cortex-m55")])
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_channel_gives_its_bias(name, factor, core):
+def test_a_constant_channel_has_its_bias(name, factor, core):
     """factor: of the inputs, whose scale is part of that of the bias."""
     torch.manual_seed(0)
     make, sizes = LAYERS[name]

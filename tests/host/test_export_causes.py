@@ -117,7 +117,7 @@ def of_layers(entry):
     return [text for text in entry["warnings"] if text.startswith("layers ")]
 
 
-def check_way_out(module, x, warnings):
+def check_remedy(module, x, warnings):
     kept = [name for text in warnings for name in re.findall(r"--keep-float (\S+?)(?:,|$| )", text)]
     assert kept, warnings
     after = report_of(module, x, keep_float=dict.fromkeys(kept))
@@ -133,7 +133,7 @@ def test_a_mask_is_the_cause_and_no_samples_help(name):
     for text in warnings:
         assert "mask or constants of about -" in text and "samples" not in text, text
     if warnings:
-        check_way_out(module, x, warnings)
+        check_remedy(module, x, warnings)
 
 
 def test_masks_are_found_to_be_causes():
@@ -142,11 +142,11 @@ def test_masks_are_found_to_be_causes():
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_cause_is_named_and_the_way_out_helps(name):
+def test_the_cause_is_named_and_the_remedy_helps(name):
     module, x, words = OTHERS[name]
     warnings = of_layers(report_of(module, x))
     assert warnings and all(words in text and "samples" not in text for text in warnings), warnings
-    check_way_out(module, x, warnings)
+    check_remedy(module, x, warnings)
 
 
 @pytest.mark.parametrize("count, is_same, words", [
@@ -163,7 +163,7 @@ def test_calibration_that_did_not_reach_the_values(count, is_same, words):
     assert "calibration reached only -0.0" in text and words in text and "--keep-float" not in text
 
 
-def test_a_cause_that_is_not_determined_is_said_to_be_so():
+def test_an_undetermined_cause_is_reported():
     layer = {"layer": "a", "value": "a", "operator": "o", "dtype": "int8", "sqnr": 1.0,
              "fake_sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}
     (one,) = report.layer_warnings([layer], lambda below, poor: {})

@@ -163,7 +163,7 @@ KINDS = ("module", "parameter", "buffer")
 @pytest.mark.parametrize("name", [
     "a\nb", "\n", "a\r", "a\tb", "a\0b", "a\x7f", "a\u2028b", "\ud800", 'a"b', "a\\b", "a\\", "class",
     "None", "\u00aa"])
-def test_a_name_that_code_cannot_contain_is_refused(torch, name, kind, quantize):
+def test_a_name_that_code_cannot_contain_is_rejected(torch, name, kind, quantize):
     """It ended in a SyntaxError in code that torch generated, or in another part's weights."""
     with pytest.raises(Error) as caught:
         picotorch.export.export(_named(torch, kind, name), torch.ones(2, 4), quantize=quantize)

@@ -442,7 +442,7 @@ def test_conv1d_is_int8_and_runs_on_a_board(call, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 4, 6])
-def test_conv1d_gives_the_integers_of_conv2d_where_the_scales_are_the_same(monkeypatch, seed):
+def test_conv1d_equals_conv2d_if_the_scales_are_equal(monkeypatch, seed):
     """Scales are those of the smallest and the largest value here. By default torch finds them in a
     histogram, which counts a value again for each view of it, and rounds when its range grows; views
     between sequences and images make it differ a little."""

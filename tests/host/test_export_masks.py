@@ -209,13 +209,13 @@ def check(module, samples, run=None, min_sqnr=MIN_SQNR):
 
 @pytest.mark.parametrize("scale", [0.2, 0.5, 1.5])
 @pytest.mark.parametrize("name", CONSTANTS)
-def test_constant_masks_take_out_later_tokens(name, scale):
+def test_constant_masks_remove_later_tokens(name, scale):
     check(CONSTANTS[name](), scores(scale))
 
 
 @pytest.mark.parametrize("scale", [0.2, 1.5])
 @pytest.mark.parametrize("name", INPUTS)
-def test_masks_that_are_inputs_take_out_later_tokens(name, scale):
+def test_masks_that_are_inputs_remove_later_tokens(name, scale):
     make, calibration, mask = INPUTS[name]
     samples = [(*inputs, calibration) for inputs in scores(scale)]
     # values of a single token exceed the averages, and calibration saw only averages
@@ -224,13 +224,13 @@ def test_masks_that_are_inputs_take_out_later_tokens(name, scale):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_masks_of_layers_take_out_later_tokens(name):
+def test_masks_of_layers_remove_later_tokens(name):
     torch.manual_seed(0)
     check(LAYERS[name](), [(torch.randn(1, TOKENS, SIZE),) for _ in range(12)])
 
 
 @pytest.mark.parametrize("name", PADDING)
-def test_padding_is_taken_out(name):
+def test_padding_is_removed(name):
     torch.manual_seed(0)
     padding = (torch.arange(TOKENS) >= FIRST)[None]
     samples = [(torch.randn(1, TOKENS, SIZE), padding if i % 2 == 0 else torch.zeros_like(padding))
@@ -250,7 +250,7 @@ def test_a_row_that_is_masked_whole_is_zero_as_in_pytorch():
 @pytest.mark.parametrize("name", ["is_causal", "bool", "float", "float_1e9", "masked_fill",
                                   "masked_fill_lowest", "where", "add", "add_100", "scaled_mask",
                                   "triu"])
-def test_masks_take_out_later_tokens_on_a_board(call, tmp_path, name):
+def test_masks_remove_later_tokens_on_a_board(call, tmp_path, name):
     program, run = check(CONSTANTS[name](), scores(0.2))
     (tmp_path / "m.pte").write_bytes(program)
     outputs = []

@@ -226,7 +226,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_what_a_choice_does_not_take_costs_no_precision(name):
+def test_an_element_that_where_does_not_select_costs_no_precision(name):
     """It gave all operands one scale, and the layer before them lost what it rounds away."""
     def forward(m, x):
         y = torch.sigmoid(m[0](x))

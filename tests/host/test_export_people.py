@@ -473,7 +473,7 @@ def flow_refuses(node, dialect_pass):
         raise RuntimeError(f"cannot lower {node}")
 
 
-def test_what_the_flow_refuses_computes_in_float(monkeypatch):
+def test_layers_that_the_quantizer_rejects_compute_in_float(monkeypatch):
     """The whole module was refused."""
     known = lower_int8.AtenToCortexMPass._DIALECT_SUBSTITUTIONS
     monkeypatch.setitem(known, lower_int8.exir_ops.edge.aten.mul.Tensor, flow_refuses)
@@ -660,7 +660,7 @@ FLOAT_LAYERS = {
 
 
 @pytest.mark.parametrize("name", FLOAT_LAYERS)
-def test_a_layer_without_an_int8_kernel_refuses_no_module(name):
+def test_a_layer_without_an_int8_kernel_rejects_no_module(name):
     torch.manual_seed(0)
     found = exported_module(*FLOAT_LAYERS[name]())
     assert found["checked"] == "executed" and found["int8"]["layers"] > 0
@@ -746,7 +746,7 @@ def test_layers_under_no_grad_are_int8(forward):
 @pytest.mark.parametrize("forward", [
     lambda m, x: torch.cond(x.sum() > 0, lambda y: m[0](y), lambda y: m[1](y), (x,)),
     lambda m, x: m[1](torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (m[0](x),)))])
-def test_branches_are_refused_in_words(forward):
+def test_branches_are_rejected_in_words(forward):
     """ExecuTorch's were: 'ProxyValue' object has no attribute 'graph'."""
     with pytest.raises(picotorch.Error, match="int8 programs have no branches and loops"):
         exported_module(Net(forward, nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8))

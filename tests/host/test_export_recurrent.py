@@ -112,7 +112,7 @@ def test_a_layer_is_an_instruction_with_the_bytes_of_its_steps(name):
         np.testing.assert_allclose(one, want.numpy(), rtol=0, atol=1e-6)
 
 
-def test_all_steps_take_one_instruction_and_little_memory():
+def test_all_steps_need_one_instruction_and_little_memory():
     torch.manual_seed(0)
     module = Net(last_output, nn.GRU(16, 32, batch_first=True))
     fused, steps = (picotorch.export.export(module, torch.randn(1, 49, 16), fuse_rnn=fuse)
@@ -143,7 +143,7 @@ def test_int8_weights_are_near_pytorch(name):
     assert layers and all(25 < one["sqnr"] < 70 for one in layers)
 
 
-def test_int8_weights_take_a_quarter():
+def test_int8_weights_need_a_quarter_of_the_bytes():
     torch.manual_seed(0)
     module = Net(last_output, nn.GRU(64, 64, batch_first=True))
     samples = [(torch.randn(1, 9, 64),) for _ in range(6)]

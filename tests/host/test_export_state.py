@@ -78,7 +78,7 @@ def test_the_initial_state_of_views(torch, initial):
     _check_state(torch, _stateful(torch, initial(torch), "self.h = self.h * 2"), torch.rand(1, 4))
 
 
-def test_an_initial_state_of_zeros_takes_no_bytes(torch):
+def test_an_initial_state_of_zeros_needs_no_bytes(torch):
     sizes = [len(picotorch.export.export(_stateful(torch, initial), torch.rand(1, 1)).buffer)
              for initial in (torch.zeros(1, 1), torch.zeros(1, 4096), torch.ones(1, 4096))]
     assert sizes[1] < sizes[0] + 64 and sizes[2] >= sizes[0] + 4096 * 4
@@ -123,7 +123,7 @@ def _hiding(torch, first, update, value, is_inner, attribute="h"):
 @pytest.mark.parametrize("name", _HIDDEN)
 @pytest.mark.parametrize("example", ["rand", "zeros"])
 @pytest.mark.parametrize("attribute", ["h", "_h"])
-def test_state_that_is_no_buffer_is_refused_by_name(torch, attribute, name, is_inner, example):
+def test_state_that_is_no_buffer_is_rejected_by_name(torch, attribute, name, is_inner, example):
     """Programs began each run with its first value."""
     first = _FIRST.get(name, lambda torch: torch.full((1, 4), 2.0))(torch)
     texts = [text.replace("self.h", f"self.{attribute}").replace("'h'", f"'{attribute}'")
@@ -137,7 +137,7 @@ def test_state_that_is_no_buffer_is_refused_by_name(torch, attribute, name, is_i
 
 
 @pytest.mark.parametrize("attribute", ["h", "_h"])
-def test_what_forward_makes_at_first_is_no_state(torch, attribute):
+def test_a_tensor_that_forward_creates_is_not_a_state(torch, attribute):
     """A mask that forward makes once; the module is as usable as before."""
     update = f"if self.{attribute} is None: self.{attribute} = torch.arange(4.0)"
     module = _hiding(torch, None, update, f"self.{attribute}", False, attribute)
@@ -209,7 +209,7 @@ def _in_numpy(torch):
 
 
 @pytest.mark.parametrize("make", [_in_slots, _in_a_closure, _in_an_iterator, _in_numpy])
-def test_state_that_is_no_attribute_is_refused(torch, make):
+def test_state_that_is_no_attribute_is_rejected(torch, make):
     """The program kept the first value in silence, or the export ended in torch's words."""
     class Keeping(torch.nn.Module):
         def __init__(self):

@@ -58,7 +58,7 @@ def test_a_symbolic_link_stays_one(tmp_path):
     ["compile", MODEL, "--output", "{}/out.ptm"],
     ["export", MODEL, "--output", "{}/out.pte"],
 ])
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(call, monkeypatch, tmp_path,
+def test_an_output_that_cannot_be_written_is_rejected_before_the_work(call, monkeypatch, tmp_path,
                                                                      command):
     def work(*_):
         raise AssertionError("the work started")
@@ -146,7 +146,7 @@ def hurry():
     ["flash", "{}", "--board", "RPI_PICO"], ["flash", "{}.pte", "--board", "RPI_PICO"],
     ["repl", "--romfs", "{}"], ["repl", "--board", "RPI_PICO", "--listen", "tcp:0", "--firmware", "{}"],
 ])
-def test_a_fifo_is_refused(call, fifo, hurry, command):
+def test_a_fifo_is_rejected(call, fifo, hurry, command):
     os.mkfifo(f"{fifo}.pte")
     words = [word.format(fifo) for word in command]
     if "-o" in words:

@@ -45,7 +45,7 @@ def report(*arguments):
     ["parity", MODEL, "--board", "host"],
     ["inspect", MODEL],
 ], ids=lambda arguments: arguments[0])
-def test_command_of_the_twin_imports_what_it_needs(arguments):
+def test_a_command_imports_only_its_modules(arguments):
     modules, threads = report(*arguments)
     assert "numpy" in modules and "picotorch.cli.main" in modules
     assert modules & FOREIGN == set()

@@ -63,7 +63,7 @@ def test_an_index_that_there_is_not_is_an_error():
 
 @pytest.mark.parametrize("target", [HOST, BOARD])
 @every_fixture
-def test_the_board_reads_what_the_twin_reads(name, target):
+def test_the_board_reads_the_same_files_as_the_twin(name, target):
     result = run_script("quantization.py", {"model": path(name).read_bytes()}, target)
     expected = []
     for scale, zero_point in sum(quantizations(meta(name)), []):
@@ -101,7 +101,7 @@ def floats_for(name):
 
 
 @every_fixture
-def test_floats_are_quantized_where_that_is_asked_for(call, tmp_path, name):
+def test_floats_are_quantized_on_request(call, tmp_path, name):
     given, written = tmp_path / "in.npz", tmp_path / "out.npz"
     np.savez(given, **floats_for(name))
     assert_error(call("run", path(name), "--inputs", given), "InvalidArgument",
@@ -175,7 +175,7 @@ def test_quantization_rounds_to_even_and_saturates():
 # ---- export
 
 
-def test_export_without_executorch_says_how_to_get_it(call, tmp_path, monkeypatch):
+def test_export_without_executorch_has_a_remedy(call, tmp_path, monkeypatch):
     imported = [name for name in sys.modules if name.startswith("executorch.")]
     for name in ["executorch", *imported]:
         monkeypatch.setitem(sys.modules, name, None)
@@ -193,7 +193,7 @@ def test_export_needs_a_file_to_write(call):
     "int8_ds_cnn", "int8_resnet8", "int8_convolutions", "int8_transposed_convolution", "int8_attention",
     "int8_activations", "int8_elementwise", "int8_linear_kernel_sum", "int8_pad",
     "quantize_per_tensor"])
-def test_exported_programs_give_the_same_outputs(call, tmp_path, name):
+def test_exported_programs_keep_their_outputs(call, tmp_path, name):
     written = tmp_path / "out.pte"
     status, out, _ = call("export", path(name), "--int8-io", "-o", written, "--json")
     entry = json.loads(out)
@@ -210,7 +210,7 @@ def test_exported_programs_give_the_same_outputs(call, tmp_path, name):
     "ds_cnn", "int8_resnet8", "int8_io_ds_cnn", "attention", "view_copies", "two_methods", "counter",
     "counter_initialized", "mutated_input", "unplanned_io", "constant_output", "same_output_twice",
     "inline_constants", "scalar_inputs", "empty_tensors"])
-def test_a_smaller_program_gives_the_same_outputs(call, tmp_path, name):
+def test_a_smaller_program_keeps_its_outputs(call, tmp_path, name):
     written, fixture = tmp_path / "out.pte", fixture_store.load(name)
     status, out, _ = call("export", path(name), "-o", written, "--json")
     entry = json.loads(out)
@@ -228,7 +228,7 @@ def test_a_smaller_program_gives_the_same_outputs(call, tmp_path, name):
 
 
 @needs_executorch
-def test_what_has_no_quantized_ends_is_refused(call, tmp_path):
+def test_a_program_without_quantized_ends_is_rejected(call, tmp_path):
     for name in ("ds_cnn", "int8_io_ds_cnn"):
         assert_error(call("export", path(name), "--int8-io", "-o", tmp_path / "out.pte"),
                      "InvalidArgument", "quantize operator")
@@ -346,7 +346,7 @@ def edit(*plans, quantized_ends=True):
     return program, entries, dict(made)
 
 
-def test_the_ends_are_taken_off_and_what_is_left_numbered_anew():
+def test_the_ends_are_removed_and_the_other_values_renumbered():
     plan = small_plan()
     program, (entry,), made = edit(plan)
     assert [one.instr_args.args for chain in plan.chains for one in chain.instructions] == [[0, 1, 1]]
@@ -384,17 +384,17 @@ def test_an_input_with_another_use_stays_float():
 
 @pytest.mark.parametrize("call, error", [
     (JumpFalseCall(0), "NotSupported .*control flow"), (DelegateCall([]), "NotSupported .*delegates")])
-def test_what_cannot_be_followed_is_refused(call, error):
+def test_an_unsupported_use_of_the_ends_is_rejected(call, error):
     with pytest.raises(Error, match=error):
         edit(small_plan(calls=[call]))
 
 
-def test_an_operator_that_is_not_known_is_refused():
+def test_an_unknown_operator_is_rejected():
     with pytest.raises(Error, match="OperatorMissing .*aten::nix.out"):
         edit(small_plan(operators=[QUANTIZE, "aten::nix.out", DEQUANTIZE]))
 
 
-def test_nothing_to_take_off_is_an_error():
+def test_a_program_without_ends_is_an_error():
     with pytest.raises(Error, match="InvalidArgument"):
         edit(small_plan(calls=[KernelCall(1, [0, 3, 3])]))
 

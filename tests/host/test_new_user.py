@@ -81,7 +81,7 @@ def test_a_command_of_a_page_succeeds(page, command, shell, tmp_path):
     assert shell(command)
 
 
-def test_what_needs_a_checkout_or_pytorch_says_so(python, tmp_path):
+def test_a_command_that_needs_a_checkout_or_pytorch_reports_it(python, tmp_path):
     shutil.copy(NET, tmp_path / "model.pte")
     (tmp_path / "net.py").write_text(shown_code.code(QUICKSTART, "python")[0])
     for page, command in COMMANDS:
@@ -96,7 +96,7 @@ def test_what_needs_a_checkout_or_pytorch_says_so(python, tmp_path):
 
 
 @pytest.mark.parametrize("block", range(len(shown_code.code(README, "python"))))
-def test_the_python_of_readme_computes_what_the_model_computes(block, python, tmp_path):
+def test_the_python_code_of_readme_has_the_outputs_of_the_model(block, python, tmp_path):
     x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
     y = shown_code.run_python(shown_code.code(README, "python")[block], python, tmp_path,
                               NET.read_bytes(), x)

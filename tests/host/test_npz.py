@@ -31,7 +31,7 @@ def packed(arrays, compression=zipfile.ZIP_DEFLATED):
     return file.getvalue()
 
 
-def told_smaller(data, size):
+def with_smaller_stated_size(data, size):
     """The file with a directory that says so few bytes of its only member."""
     data = bytearray(data)
     at = data.rfind(b"PK\1\2") + 24
@@ -76,7 +76,7 @@ def unpacked(tmp_path):
     return check
 
 
-def test_what_unpacks_to_more_than_the_inputs_is_refused(refused, large):
+def test_an_archive_larger_than_the_inputs_is_rejected(refused, large):
     assert len(large) < LARGE // 500
     words = f"unpacks to {LARGE + 128}B, {20 + 1024 + SPARE}B at most expected"
     for command in ("run", "profile", "parity"):
@@ -89,19 +89,19 @@ def test_many_arrays_count_together(refused):
     refused(packed(arrays), "unpacks to")
 
 
-def test_it_is_refused_before_it_is_unpacked(unpacked, large):
+def test_it_is_rejected_before_it_is_unpacked(unpacked, large):
     assert unpacked(large, "unpacks to") < LARGE // 8
 
 
 def test_no_more_is_unpacked_than_the_directory_says(unpacked, large):
-    assert unpacked(told_smaller(large, 148), "is not an .npz file") < LARGE // 8
+    assert unpacked(with_smaller_stated_size(large, 148), "is not an .npz file") < LARGE // 8
 
 
-def test_a_header_that_says_more_than_there_is_takes_no_memory(unpacked):
+def test_a_header_with_a_huge_size_allocates_no_memory(unpacked):
     assert unpacked(packed({"in0": header((LARGE,)) + bytes(20)}), "is not an .npz file") < LARGE // 8
 
 
-def test_packings_whose_unpacking_cannot_be_held_are_refused(refused):
+def test_archives_that_unpack_to_too_much_are_rejected(refused):
     for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         data = packed({"in0": np.zeros(5, np.float32)}, compression)
         refused(data, "is packed in another way than numpy.savez packs")

@@ -36,7 +36,7 @@ def large(tmp_path):
 
 @pytest.mark.parametrize("board", full_board_names())
 @pytest.mark.parametrize("command", ["run", "parity", "profile"])
-def test_a_board_gives_the_memories_that_it_has(call, command, board):
+def test_a_board_offers_its_memories(call, command, board):
     status, out, error = call(command, path("int8_ds_cnn"), "--board", board, "--json")
     assert status == 0, error
     if command == "run":
@@ -45,7 +45,7 @@ def test_a_board_gives_the_memories_that_it_has(call, command, board):
         assert entry["temp"]["size"] == arenas["temp"].size
 
 
-def test_what_is_prepared_may_take_all_of_a_board(call, large):
+def test_packed_weights_may_use_all_memory_of_a_board(call, large):
     """On the twin beside the board, too."""
     arguments = [large, "--board", "mps2-an386", "--pack-weights", "--json"]
     assert json.loads(call("run", *arguments)[1])["prepared"] > 150_000
@@ -53,7 +53,7 @@ def test_what_is_prepared_may_take_all_of_a_board(call, large):
 
 
 @pytest.mark.parametrize("command", ["run", "parity", "profile"])
-def test_a_board_that_has_no_more_is_not_told_to_take_more(call, large, command):
+def test_a_remedy_does_not_request_more_memory_than_the_board_has(call, large, command):
     result = call(command, large, "--board", "netduinoplus2", "--pack-weights")
     assert result[0] == 1
     assert result[2].endswith("8192B available; the board has no more, see picotorch boards\n")
@@ -84,7 +84,7 @@ def test_parity_with_a_tolerance(call, tmp_path, rtol, status):
     assert call("parity", model, "--board", "host", "--rtol", rtol)[0] == status
 
 
-def test_parity_says_where_there_is_nothing_to_compare_with(call, tmp_path):
+def test_parity_reports_a_missing_reference(call, tmp_path):
     model = tmp_path / "model.pte"
     model.write_bytes(fixture_store.load("add_1").pte)
     assert "expected outputs: none" in call("parity", model)[1]

@@ -105,7 +105,7 @@ def test_every_read_sees_the_same_bytes(seed):
 
 
 @pytest.mark.parametrize("seed", range(400))
-def test_what_was_read_within_can_be_read_at_the_end(seed):
+def test_a_buffer_that_was_read_within_can_be_read_at_the_end(seed):
     """One value becomes an output: the instruction that read it is gone, its bytes are still there."""
     places, inputs, steps, outputs = random_program(seed)
     ended = random.Random(seed).randrange(len(steps))
@@ -125,7 +125,7 @@ def test_what_was_read_within_can_be_read_at_the_end(seed):
     assert trace(new, inputs, steps, [value], executions=1)[-1] == before[number]
 
 
-def test_what_others_of_its_block_overwrite_is_refused():
+def test_a_value_that_others_of_its_block_overwrite_is_rejected():
     places = {0: (0, 16), 1: (16, 16), 2: (16, 16), 3: (0, 32), 4: (0, 32)}
     steps = [Step([0], [1]), Step([3]), Step([1]), Step([0], [2]), Step([4])]
     assert planned(places, [0], steps, [4])[1] == 32
@@ -161,7 +161,7 @@ def test_a_large_input_makes_way():
     assert planned({1: places[1], 2: places[2]}, [1], [Step([1], [2])], [2])[1] == 1536
 
 
-def test_a_view_stays_where_what_it_shows_is():
+def test_a_view_stays_with_its_source():
     places = {0: (0, 64), 1: (64, 64), 2: (80, 16), 3: (0, 16)}
     new, _ = planned(places, [0], [Step([0], [1]), Step([2], [3])], [3])
     assert new[2][0] - new[1][0] == 16
@@ -180,7 +180,7 @@ def test_scratch_lives_for_one_instruction():
     assert new[2] == new[4] and size == 384
 
 
-def test_what_outlives_an_execution_shares_with_nothing():
+def test_memory_that_outlives_an_execution_is_not_shared():
     places = {0: (0, 16), 1: (16, 16), 2: (32, 16), 3: (48, 16)}
     steps = [Step([0], [1]), Step([1, 3], [2]), Step([2], [3])]
     new, size = planned(places, [0], steps, [2], always=[3])

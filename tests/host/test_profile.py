@@ -61,7 +61,7 @@ def fixtures_that_run():
 
 
 @pytest.mark.parametrize("board", ["host", BOARD])
-def test_what_the_json_holds(call, board):
+def test_contents_of_the_json(call, board):
     entry = profile(call, "ds_cnn", "--board", board)
     assert (entry["method"], entry["board"], entry["pack_weights"]) == ("forward", board, False)
     assert entry["unit"] == ("ns" if board == "host" else "instructions")
@@ -87,7 +87,7 @@ def test_what_the_json_holds(call, board):
 
 @pytest.mark.parametrize("board", ["host", BOARD, "mps3-an547"])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "lstm", "mlp"])
-def test_what_takes_the_largest_share_takes_the_most_of_what_the_share_is_of(call, name, board):
+def test_the_operator_with_the_largest_share_has_the_most_cycles(call, name, board):
     """Cycles where they are estimated: an operator of long instructions may have few of them."""
     entry = profile(call, name, "--board", board)
     key = "ticks" if board == "host" else "cycles"
@@ -132,13 +132,13 @@ def test_a_method_without_instructions(call):
     assert entry["instructions"] == [] and entry["executions"] == profiling.EXECUTIONS
 
 
-def test_a_dynamic_program_says_which_sizes_count(call):
+def test_a_dynamic_program_reports_the_sizes_of_its_profile(call):
     status, out, _ = call("profile", path("dynamic_batch"), "--sizes", "0=3,3")
     assert status == 0 and "the largest sizes" in out
     assert "the largest sizes" not in call("profile", path("add_1"))[1]
 
 
-def test_another_method_and_prepared_weights(call):
+def test_another_method_and_packed_weights(call):
     run = fixture_store.load("two_methods").runs[1]
     assert profile(call, "two_methods", "--method", run.method)["method"] == run.method
     entry = profile(call, "int8_resnet8", "--board", BOARD, "--pack-weights")
@@ -146,7 +146,7 @@ def test_another_method_and_prepared_weights(call):
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
-def test_this_computer_restores_prepared_weights_once(core):
+def test_this_computer_unpacks_weights_once(core):
     """An image that restores its weights for each block of patches takes forty times as long."""
     fixture = fixture_store.load("int8_resnet8")
     times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0]["total"]
@@ -347,7 +347,7 @@ def test_the_etdump_has_its_identifier_and_size(call, tmp_path):
     assert data.count(b"Method::execute\0") == 1
 
 
-def test_the_debug_buffer_has_what_instructions_compute(call, tmp_path):
+def test_the_debug_buffer_has_the_results_of_instructions(call, tmp_path):
     written = tmp_path / "out.etdp", tmp_path / "out.bin"
     assert call("profile", path("mlp"), "--etdump", written[0], "--debug-buffer", written[1])[0] == 0
     loaded = Runtime.get().load_program(path("mlp"), enable_etdump=True, debug_buffer_size=1 << 20)
@@ -370,7 +370,7 @@ def test_the_inspector_sees_the_counts_of_a_board(call, tmp_path):
 
 @needs_executorch
 @pytest.mark.parametrize("name", ["add2_5", "control_flow", "two_methods", "mlp"])
-def test_the_events_are_named_as_those_of_executorch_runtime(tmp_path, name):
+def test_the_events_have_the_names_of_executorch_runtime(tmp_path, name):
     """Each through its own load_program(enable_etdump=True), with the same inputs, twice."""
     import torch
     from executorch.runtime import Runtime as ExecuTorchRuntime
@@ -389,7 +389,7 @@ def test_the_events_are_named_as_those_of_executorch_runtime(tmp_path, name):
     assert blocks[0] == blocks[1]
 
 
-def test_the_runtime_records_what_is_executed(tmp_path):
+def test_the_runtime_records_executed_instructions(tmp_path):
     loaded = Runtime.get().load_program(path("two_methods"), enable_etdump=True)
     runs = fixture_store.load("two_methods").runs
     for run in runs:

@@ -50,7 +50,7 @@ def typed(text, *arguments):
     return [line for line in lines[2:] if not line.startswith((">>>", "..."))]
 
 
-def test_dir_of_the_package_takes_heap_once():
+def test_dir_of_the_package_allocates_heap_once():
     """MicroPython tries each name that the firmware knows. The first time loads the parts."""
     text = """import gc, picotorch
 def used():
@@ -92,7 +92,7 @@ def test_text_of_any_language_arrives():
 
 
 @pytest.mark.parametrize("listen", ["pty", "tcp:0"])
-def test_it_says_what_to_type_and_ends_with_the_board_or_control_c(listen):
+def test_it_prints_what_to_type_and_ends_with_the_board_or_control_c(listen):
     with subprocess.Popen([*REPL, "--listen", listen], stdout=subprocess.PIPE, text=True,
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
                           ) as process:
@@ -119,7 +119,7 @@ def test_no_emulator_is_left_when_the_command_is_terminated():
         socket.create_connection(("localhost", int(port)), timeout=5)
 
 
-def test_an_emulator_that_ends_behind_its_first_answer_says_why():
+def test_an_emulator_that_ends_after_its_first_answer_reports_the_reason():
     """Its monitor may be there before it finds the port taken."""
     command = "printf '(qemu) '; echo taken >&2; exit 1"
     with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -137,7 +137,7 @@ def test_a_monitor_that_names_no_port_is_an_error():
             prompt._port(process)
 
 
-def test_a_port_that_is_taken_is_an_error():
+def test_a_port_in_use_is_an_error():
     with prompt.listening(BOARD, "tcp:0") as (port, _):
         taken = port.rsplit(":", 1)[1]
         done = subprocess.run([*REPL, "--listen", f"tcp:{taken}"], capture_output=True, text=True,

@@ -61,7 +61,7 @@ def tool(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("program", TOOLS)
-def test_the_file_named_is_flashed_or_refused(call, folder, tool, program, name):
+def test_the_file_named_is_flashed_or_rejected(call, folder, tool, program, name):
     board, suffix = TOOLS[program]
     file = Path(name + suffix)
     file.write_bytes(b"firmware")
@@ -154,7 +154,7 @@ def test_a_terminal_obeys_no_name_of_a_file_on_a_board(folder, capsys, name):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_plain_or_refused(language, name):
+def test_a_name_is_plain_or_rejected(language, name):
     plain = not set(name) - set("-+._@") - set(filter(str.isalnum, name))
     if plain:
         assert Path(LANGUAGES[language](name)) == Path(name)
@@ -209,7 +209,7 @@ def test_a_script_runs_by_its_name(call, folder, name):
     assert (status, out.strip()) == (0, "it ran")
 
 
-def test_models_in_flash_may_be_called_like_what_their_module_uses(tmp_path, monkeypatch):
+def test_models_in_flash_may_have_names_that_their_module_uses(tmp_path, monkeypatch):
     """The module with the names of models is executed with what a board gives it."""
     data = MODEL.read_bytes()
     found = ["crc32", "bytearray_at", "_at", "memoryview", "RuntimeError", "a"]
@@ -274,7 +274,7 @@ def test_a_drawing_shows_the_name(name):
     assert title.text == wanted and not len(title)
 
 
-def test_the_command_line_takes_any_name(call, folder):
+def test_the_command_line_accepts_any_name(call, folder):
     """As JSON, with the file named in place, and nothing beside it."""
     for name in NAMES:
         model = Path(name + ".pte")

@@ -166,7 +166,7 @@ def test_a_name_that_is_not_in_the_table_is_suggested(call):
     assert_usage(call("size", path(MODEL), "--chip", "??"), "picotorch boards --chips")
 
 
-def test_the_parts_add_up_to_what_is_compared(call):
+def test_the_sum_of_the_parts_is_compared(call):
     entry = found(call, "--chip", "NRF52840")
     (chip,) = entry["chips"]
     assert chip["fits"] and set(chip["ways"]) == {"c", "micropython"}
@@ -179,7 +179,7 @@ def test_the_parts_add_up_to_what_is_compared(call):
     assert chip["ways"]["c"]["ram"]["all"] < chip["ways"]["micropython"]["ram"]["all"]
 
 
-def test_what_lies_outside_of_planned_buffers_counts(call):
+def test_memory_outside_of_planned_buffers_counts(call):
     entry = json.loads(call("size", path("unplanned_io"), "--chip", "nrf52840", "--json")[1])
     fixture = fixture_store.load("unplanned_io")
     run = fixture.runs[0]
@@ -198,7 +198,7 @@ def test_figures_of_one_s_own(call):
     assert known["ways"]["c"]["flash"]["of"] == 16 << 20 and known["clock_hz"] == 133_000_000
 
 
-def test_what_is_not_said_is_not_compared(call):
+def test_missing_figures_are_not_compared(call):
     chip = one_chip(call, "--ram", "64K")
     assert chip["fits"] and chip["ways"]["c"]["flash"]["of"] is None and chip["time"]["ms"] is None
 
@@ -209,7 +209,7 @@ def test_fail_on_fit(call, ram, status):
     assert call("size", path(MODEL), "--ram", ram)[0] == 0
 
 
-def test_fail_on_fit_is_about_what_is_named(call):
+def test_fail_on_fit_checks_the_named_boards(call):
     assert_usage(call("size", path(MODEL), "--fail-on", "fit"), "--fail-on", "--chip")
 
 
@@ -223,7 +223,7 @@ def test_a_program_whose_backend_is_missing_does_not_fit_for_certain(call):
     assert status == 1 and entry["boards"][0]["fits"] is None and entry["chips"][0]["fits"] is None
 
 
-def test_what_is_lacking_is_said(call):
+def test_missing_memory_is_reported(call):
     out = call("size", path(MODEL), "--ram", "16K", "--flash", "64K")[1]
     assert re.search(r"this chip in C: RAM lacks [\d,]+ B; flash lacks [\d,]+ B", out)
     assert "DOES NOT FIT" in out
@@ -238,16 +238,16 @@ def test_a_part_has_to_lie_in_one_region():
         assert entry["fits"] or "no region of RAM has" in entry["lacks"]
 
 
-def test_an_image_can_be_asked_for(call, tmp_path):
-    image = tmp_path / "model.ptm"
-    assert call("compile", path(MODEL), "--keep-plan", "-o", image)[0] == 0
-    status, out, _ = call("size", image, "--chip", "nrf52840", "--json")
+def test_size_accepts_a_ptm_file(call, tmp_path):
+    ptm = tmp_path / "model.ptm"
+    assert call("compile", path(MODEL), "--keep-plan", "-o", ptm)[0] == 0
+    status, out, _ = call("size", ptm, "--chip", "nrf52840", "--json")
     (chip,) = json.loads(out)["chips"]
     assert status == 0 and chip["fits"] and chip["time"]["instructions"] > 1_000_000
-    assert chip["ways"]["c"]["flash"]["parts"]["program"] == image.stat().st_size
+    assert chip["ways"]["c"]["flash"]["parts"]["program"] == ptm.stat().st_size
 
 
-def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path):
+def test_without_a_firmware_the_remedy_is_how_to_get_times(call, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     chip = one_chip(call, "--chip", "rp2040")
     assert not chip["time"]["counted"] and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
@@ -259,7 +259,7 @@ def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path
     assert f">{path(MODEL).stat().st_size:,}" in row and row.endswith("not known")
 
 
-def test_a_firmware_without_its_objects_tells_the_time_but_not_the_flash(call, monkeypatch, tmp_path):
+def test_a_firmware_without_its_objects_has_times_but_no_flash(call, monkeypatch, tmp_path):
     """As while it is built, or where it was copied to."""
     built = emulator.firmware_path(boards.load_board(BOARD)).parent
     (tmp_path / built.name).mkdir()
@@ -304,7 +304,7 @@ def test_a_firmware_with_selected_kernels_is_not_larger_than_estimated(call, tmp
     assert 0.9 * estimated < flash_bytes(tmp_path / "fw.elf") <= estimated
 
 
-def test_variables_of_a_firmware_are_what_the_linker_placed():
+def test_variables_of_a_firmware_equal_its_linker_map():
     board = boards.load_board(BOARD)
     file = emulator.firmware_path(board)
     text = subprocess.check_output(["arm-none-eabi-size", "-A", file], text=True)
@@ -314,7 +314,7 @@ def test_variables_of_a_firmware_are_what_the_linker_placed():
 
 
 @pytest.mark.parametrize("core", cycles.CYCLES_PER_INSTRUCTION["none"])
-def test_cycles_of_an_execution_are_those_of_its_operators(core):
+def test_cycles_of_an_execution_are_the_sum_of_its_operators(core):
     convolution, linear, others = (cycles.factors(core, f"cortex_m::quantized_{name}.out")
                                    for name in ("conv2d", "linear", "of_no_model"))
     assert others == cycles.CYCLES_PER_INSTRUCTION["none"][core][cycles.OTHERS]
@@ -330,7 +330,7 @@ def test_cycles_of_an_execution_are_those_of_its_operators(core):
     assert empty["cycles"] == round(2000 * others[1]) and empty["ms"] is None
 
 
-def test_operators_with_prepared_constants_have_cycles_of_their_own():
+def test_operators_with_packed_constants_have_separate_cycles():
     with_them = cycles.RunConditions(is_packed=True)
     plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
                        for run in (cycles.PLAIN, with_them))
@@ -340,7 +340,7 @@ def test_operators_with_prepared_constants_have_cycles_of_their_own():
         assert cycles.factors(core, "aten::relu.out", with_them) == relu
 
 
-def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_takes():
+def test_a_convolution_without_its_variant_has_the_cycles_of_its_loops():
     lacks = [cycles.RunConditions(lacks=frozenset(forms)) for forms in (
         {"winograd"}, {"winograd", "im2row"}, {"im2row"}, {"pointwise"})]
     name, less = "cortex_m::quantized_conv2d.out", cycles.RunConditions(has_less_temp=True)
@@ -358,7 +358,7 @@ def test_a_convolution_without_its_form_has_the_cycles_of_the_loops_that_it_take
     ("int8_resnet8", ["odd channels", "3 wide", "3 wide", "", "3 wide", "1x1", "", "3 wide", "1x1"]),
 ])
 @pytest.mark.parametrize("is_ptm", [False, True])
-def test_kinds_of_convolutions_are_told_apart(name, kinds, is_ptm):
+def test_kinds_of_convolutions_are_distinguished(name, kinds, is_ptm):
     """Strides of 2 too, where an odd width leaves more than half of its columns."""
     model = fixture_store.load(name).pte
     meta = open_program(compile_ptm(model).data if is_ptm else model).method_meta("forward")
@@ -396,7 +396,7 @@ def test_milliseconds_are_cycles_at_the_clock(call):
         pytest.approx(board["time"]["ms"], rel=0.01)] * 2  # the same clock and core
 
 
-def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
+def test_temp_memory_is_the_preferred_size_if_it_fits(call):
     need = found(call, "--chip", "stm32f407", "--chip", "rp2040", model="int8_resnet8")
     for chip in need["chips"]:
         used, preferred = (chip["temp"][name] for name in ("used", "preferred"))
@@ -414,7 +414,7 @@ def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
     assert small["temp"]["taken"] == need["temp"] and not small["fits"]
 
 
-def test_a_chip_with_room_for_the_least_temp_memory_alone_fits(call):
+def test_a_chip_with_room_for_the_minimum_temp_memory_fits(call):
     model, chips = "int8_resnet8", ["--chip", "stm32f407", "--chip", "nrf52840"]
     need = found(call, *chips[:2], "--ram", "192K", model=model)
     in_c = need["chips"][0]["ways"]["c"]["ram"]
@@ -434,7 +434,7 @@ def test_a_chip_with_room_for_the_least_temp_memory_alone_fits(call):
     assert chip["fits"] and chip["temp"]["taken"] == need["temp"]
 
 
-def test_a_way_that_fits_with_the_least_temp_memory_alone_is_named(call):
+def test_a_deployment_that_fits_with_the_minimum_temp_memory_is_named(call):
     """C has room for more, which RAM and ms are with."""
     model, chip = "int8_resnet8", ["--chip", "stm32f407"]
     need = found(call, *chip, model=model)
@@ -450,7 +450,7 @@ def test_a_way_that_fits_with_the_least_temp_memory_alone_is_named(call):
             assert way["lacks"].endswith("; with the minimum of temp memory there is room") == is_room
 
 
-def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory):
+def test_a_board_with_room_for_the_minimum_temp_memory_fits(call, set_memory):
     set_memory("temp", 2047)
     (board,) = found(call, "--board", BOARD, model="int8_resnet8")["boards"]
     assert board["fits"] and board["memories"]["temp"] == {"needed": 0, "size": 2047}
@@ -459,14 +459,14 @@ def test_a_board_with_room_for_the_least_temp_memory_alone_fits(call, set_memory
     assert "With the minimum, since the default does not fit: mps2-an386" in out
 
 
-def test_the_least_temp_memory_is_that_without_which_nothing_loads(call):
+def test_less_than_the_minimum_temp_memory_does_not_load(call):
     for model, has_to in (("int8_resnet8", False), ("antialias", True)):
         need = found(call, "--chip", "stm32f407", model=model)
         assert need["min_temp"] == (need["temp"] if has_to else 0)
         assert need["temp"] > 0
 
 
-def test_one_board_alone_is_measured_with_the_least_temp_memory(call):
+def test_a_single_board_is_measured_with_the_minimum_temp_memory(call):
     for options in (["--chip", "stm32f407"], ["--board", "mps2-an386"]):
         need = found(call, *options, model="int8_resnet8")
         (entry,) = [*need["chips"], *need["boards"]]
@@ -492,7 +492,7 @@ def test_packing_that_gains_nothing_is_named(call):
             assert ("cortex-m3 gain nothing by" in out) != gains
 
 
-def test_temp_memory_is_shown_with_what_it_gains(call):
+def test_temp_memory_is_shown_with_its_gain(call):
     out = call("size", path("int8_resnet8"), "--chip", "stm32f407", "--board", "mps2-an386")[1]
     names, *rows, _ = out[out.index("Temp memory:"):].splitlines()[1:]
     assert names.split() == ["bytes", "instructions", "ms"] * 2
@@ -513,7 +513,7 @@ def test_temp_memory_is_shown_with_what_it_gains(call):
 
 @pytest.mark.parametrize(("text", "pool"), [("64K", 65536), ("64KiB", 65536), ("0.5M", 524288),
                                             ("0x8000", 32768), ("70000", 70000)])
-def test_bytes_are_taken_as_people_write_them(call, text, pool):
+def test_bytes_accept_usual_units(call, text, pool):
     status, out, _ = call("run", path("add_1"), "--pool-size", text, "--temp-size", text,
                           "--planned-size", f"0={text}", "--json")
     entry = json.loads(out)
@@ -524,13 +524,13 @@ def test_bytes_are_taken_as_people_write_them(call, text, pool):
 
 @pytest.mark.parametrize("text", ["K", "64X", "1.3", "-1", "64 000", "1e5", "9" * 99, "nan", "0x",
                                   "64G"])
-def test_what_is_no_number_of_bytes_is_refused(call, text):
+def test_an_invalid_number_of_bytes_is_rejected(call, text):
     assert_usage(call("run", path("add_1"), f"--pool-size={text}"), "--pool-size", "64K")
     assert_usage(call("size", path("add_1"), f"--ram={text}"), "--ram")
 
 
 @pytest.mark.parametrize("text", ["", "fast", "0", "0MHz", "-5MHz", "1.5Hz", "1e", "1e999"])
-def test_what_is_no_clock_is_refused(call, text):
+def test_an_invalid_clock_is_rejected(call, text):
     assert_usage(call("size", path("add_1"), "--ram", "1M", f"--clock={text}"), "--clock")
 
 
@@ -548,7 +548,7 @@ def test_clocks(call, text, hertz):
     ("--clock", "168000MHz", "such as 168MHz"), ("--clock", "1e11", "such as 168MHz"),
     ("--ram", "256", "write 256K or 256M"), ("--flash", "512", "write 512K or 512M"),
     ("--ram", "0x100", "write 256K"), ("--ram", "8192M", "is more than")])
-def test_a_number_that_lacks_its_unit_is_refused_with_what_to_write(call, option, text, remedy):
+def test_a_number_without_unit_is_rejected_with_a_remedy(call, option, text, remedy):
     more = () if option == "--ram" else ("--ram", "1M")
     assert_usage(call("size", path("add_1"), *more, option, text), option, remedy)
 
@@ -562,7 +562,7 @@ def test_times(text, seconds):
 
 @pytest.mark.parametrize("text", ["0", "0ms", "-1", "25h", "1e9", "nan", "inf", "5 minutes", "s",
                                   "999999"])
-def test_what_is_no_time_is_refused(call, text):
+def test_an_invalid_time_is_rejected(call, text):
     assert_usage(call("run", path("add_1"), "--port", "auto", f"--timeout={text}"), "--timeout")
 
 
@@ -596,19 +596,19 @@ def test_flash_of_an_elf_file(tmp_path):
 
 
 @pytest.mark.thorough
-def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
+def test_a_ptm_file_for_another_core_fits_nowhere(call, tmp_path):
     """Neither where a firmware is built, nor where none is."""
-    image = tmp_path / "kws.ptm"
-    image.write_bytes(compile_ptm(path(MODEL).read_bytes(), (), "cortex-m4").data)
+    ptm = tmp_path / "kws.ptm"
+    ptm.write_bytes(compile_ptm(path(MODEL).read_bytes(), (), "cortex-m4").data)
     places = ["--board", "mps2-an385", "--board", "lm3s6965evb", "--board", BOARD, "--chip",
               "stm32f103", "--chip", "stm32f407"]
-    entry = json.loads(call("size", image, *places, "--json")[1])
+    entry = json.loads(call("size", ptm, *places, "--json")[1])
     assert [board["fits"] for board in entry["boards"]] == [False, False, True]
     assert [chip["fits"] for chip in entry["chips"]] == [False, True]
-    out = call("size", image, *places)[1]
+    out = call("size", ptm, *places)[1]
     for name in ("mps2-an385", "lm3s6965evb", "stm32f103 in C"):
         assert f"{name}: is a .ptm file for another core; compile it for this one, or with --opt" in out
-    assert call("size", image, "--board", "lm3s6965evb", "--fail-on", "fit")[0] == 1
+    assert call("size", ptm, "--board", "lm3s6965evb", "--fail-on", "fit")[0] == 1
     plain = tmp_path / "plain.ptm"
     plain.write_bytes(compile_ptm(path(MODEL).read_bytes()).data)
     entry = json.loads(call("size", plain, "--board", "mps2-an385", "--json")[1])
@@ -650,7 +650,7 @@ def some_firmware(request, monkeypatch, tmp_path):
 
 
 def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
-    """Not a chip, not a board, not an image: not if only the known parts are smaller."""
+    """Not a chip, not a board, not a .ptm file: not if only the known parts are smaller."""
     names = [board for board in boards.board_names() if board != "host"]
     chips = ("rp2040", "stm32f407", "nrf52840", "stm32f103")
     entry = found(call, *[word for name in names for word in ("--board", name)],
@@ -673,7 +673,7 @@ def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
         assert fits is not None or ("not known" in out and not re.search(r"\bfits\b", out)), out
 
 
-def test_an_image_does_not_fit_by_a_figure_that_is_unknown(call, some_firmware, tmp_path):
+def test_a_ptm_file_does_not_fit_by_a_figure_that_is_unknown(call, some_firmware, tmp_path):
     for target in (("--board", "lm3s6965evb"), ("--chip", "stm32f103"), ("--chip", "rp2040")):
         status, out, _ = call("compile", path("add_5"), *target, "-o", tmp_path / "a.ptm",
                               "--optimize", "size", "--json")
@@ -693,7 +693,7 @@ NETWORKS = ["mlp", "ds_cnn", "lstm", "int8_ds_cnn", "int8_resnet8", "int8_attent
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("core", COUNTED_ON)
-def test_an_estimate_by_sizes_is_within_its_factor_of_what_a_board_counts(core):
+def test_an_estimate_by_sizes_is_within_its_factor_of_a_count(core):
     """One network in ten may be further off."""
     off = {}
     for name in NETWORKS:

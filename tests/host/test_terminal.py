@@ -77,7 +77,7 @@ def test_colours_are_for_terminals_that_want_them():
     assert b"\x1b" not in ended(*SIZE).stdout
 
 
-def test_what_does_not_fit_is_red():
+def test_a_deployment_that_does_not_fit_is_red():
     large = MODEL.parents[2] / "benchmark" / "int8_mobilenet_v1_025" / "m3.pte"
     said = on_terminal("size", large, "--board", "lm3s6965evb", NO_COLOR="")
     assert b"\x1b[31mDOES NOT FIT" in said
@@ -100,7 +100,7 @@ def test_completion(call, shell):
     ("picotorch pro", "profile"), ("picotorch run --boa", "--board"),
     ("picotorch run --board mps2-an38", "mps2-an386"), ("picotorch size --board mps3", "mps3-an547"),
 ])
-def test_what_is_completed(words, completed):
+def test_shell_completions(words, completed):
     done = ended(_PICOTORCH_COMPLETE="bash_complete", COMP_WORDS=words,
                  COMP_CWORD=str(words.count(" ")))
     assert f"plain,{completed}" in done.stdout.decode().splitlines()

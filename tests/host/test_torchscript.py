@@ -215,7 +215,7 @@ def confined():
         pytest.skip("this computer has no Landlock")
 
 
-def test_what_only_computes_is_exported(confined, export, tmp_path):
+def test_a_torchscript_file_that_only_computes_is_exported(confined, export, tmp_path):
     status, out, error = export("print('printed', flush=True)")
     assert status == 0 and (error == "") == (not confined_module.gaps())
     assert "reading TorchScript ... " in out and "printed" not in out
@@ -223,7 +223,7 @@ def test_what_only_computes_is_exported(confined, export, tmp_path):
     assert (tmp_path / "o.pte").read_bytes() == fixture_store.load("add_1").pte
 
 
-def test_a_file_that_writes_is_refused(confined, export, tmp_path):
+def test_a_file_that_writes_is_rejected(confined, export, tmp_path):
     made = tmp_path / "made"
     result = export(f"open({str(made)!r}, 'w')")
     assert_error(result, "InvalidProgram", "torch.jit.load: [Errno 13] Permission denied")
@@ -237,13 +237,13 @@ def test_unconfined_it_writes(export, tmp_path):
 
 @pytest.mark.parametrize("answer", [
     "", "not JSON", "[]", '{"program": 1, "entry": {}}', '{"error": "x", "message": 1}'])
-def test_what_is_no_answer_is_an_error(confined, export, answer):
+def test_an_invalid_answer_is_an_error(confined, export, answer):
     """The file writes where the process answers, and ends it."""
     result = export(f"answer({answer!r}); os._exit(0)")
     assert_error(result, "Internal", "the process that exports it ended without a result")
 
 
-def test_what_it_tells_cannot_command_a_terminal(confined, export):
+def test_its_messages_have_no_control_characters(confined, export):
     text = json.dumps({"tell": "\33[2Jcleared"})
     status, out, _ = export(f"answer({text!r})")
     assert status == 0 and "?[2Jcleared" in out and "\33" not in out
@@ -294,7 +294,7 @@ NO_FILTER = "Its code can still reach Unix sockets by path, UDP and netlink"
     ("Landlock", False, ["there is no Landlock (Linux 5.13)", "a seccomp filter alone"]),
     ("Landlock seccomp", False, ["there is neither Landlock (Linux 5.13) nor a seccomp filter"]),
 ])
-def test_what_a_kernel_lacks_is_printed(exported, tmp_path, missing, runs, texts):
+def test_the_reason_of_a_kernel_is_printed(exported, tmp_path, missing, runs, texts):
     def call(what_the_file_does, *options):
         words = ["-m", "picotorch", *map(str, exported(what_the_file_does, *options))]
         done = subprocess.run([sys.executable, "-c", WITHOUT, missing, sys.executable, *words],
@@ -354,7 +354,7 @@ def test_traced_resnet18(call, torch, modules, tmp_path):
     assert difference <= 1e-5 * np.abs(wanted).max()
 
 
-def test_the_program_is_of_the_shapes_given(call, script, tmp_path):
+def test_the_program_has_the_shapes_of_the_example(call, script, tmp_path):
     out = tmp_path / "o.pte"
     status, text, _ = call("export", script("Numbers"), "--shape", "2,3:int32", "--shape", ":int64",
                            "--shape", "2,3", "-o", out, "--json")
@@ -372,7 +372,7 @@ def test_the_program_is_of_the_shapes_given(call, script, tmp_path):
     "While": ["a loop whose number of rounds its values decide", "while x.sum() < 10.0"],
     "Print": ["a print in line", "take it out"],
 }.items())
-def test_what_a_program_cannot_hold(call, script, tmp_path, name, words):
+def test_calls_that_a_program_cannot_contain(call, script, tmp_path, name, words):
     result = call("export", script(name), "--shape", "4", "-o", tmp_path / "o.pte")
     assert_error(result, "NotSupported", "(0x10)", *words)
     assert not (tmp_path / "o.pte").exists()

@@ -5,7 +5,7 @@ import pytest
 from picotorch import Error
 from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
-from support import fixture_store, taken_apart
+from support import file_parts, fixture_store
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()
             if not fixture.refused and not fixture.backends}
@@ -19,9 +19,9 @@ def one_call_of_each_operator(part):
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_another_number_of_arguments_is_refused(name):
+def test_another_number_of_arguments_is_rejected(name):
     fixture = FIXTURES[name]
-    part = taken_apart.program(fixture.pte)
+    part = file_parts.program(fixture.pte)
     for place in one_call_of_each_operator(part):
         arguments = part.get((*place, "args"))
         method = part.get(place[:2])["name"].decode()

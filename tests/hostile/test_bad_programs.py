@@ -532,7 +532,7 @@ def table_that_contains_itself():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_is_refused_by_name_and_at_once(name):
+def test_is_rejected_by_name_and_at_once(name):
     make, expected = CASES[name]
     data = make()
     start = time.process_time()
@@ -550,7 +550,7 @@ def test_the_programs_that_the_bad_ones_are_made_from_are_good():
 @pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("board", SWEPT_BOARDS)
-def test_a_board_says_the_same(board):
+def test_a_board_reports_the_same(board):
     sections = {f"model{i}": make() for i, (make, _) in enumerate(CASES.values())}
     wanted = run_script("damaged.py", Job(sections), HOST)
     assert run_script("damaged.py", Job(sections), board).lines == wanted.lines

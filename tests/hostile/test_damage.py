@@ -37,7 +37,7 @@ def test_the_compiler_has_sanitizers():
                          [(kind, name)
                           for kind, names in (("truncations", TRUNCATED), ("flips", FLIPPED))
                           for name in names if SWEEP or name in SOME])
-def test_a_damaged_program_works_or_is_refused(kind, name):
+def test_a_damaged_program_works_or_is_rejected(kind, name):
     command = [sys.executable, Path(damage.__file__), kind, name]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
                            env=sanitized.environment() or os.environ)
@@ -59,7 +59,7 @@ def test_a_truncated_program_never_loads():
 @pytest.mark.reliability
 @pytest.mark.parametrize("board", SWEPT_BOARDS)
 @pytest.mark.parametrize("name", ["add_1", "linear_5"])
-def test_a_board_says_the_same_of_damaged_programs(name, board):
+def test_a_board_reports_the_same_for_damaged_programs(name, board):
     data = fixture_store.load(name).pte
     programs = [*list(damage.flips(data))[::STEP], *list(damage.truncations(data))[::STEP]]
     for part in (programs[::2], programs[1::2]):  # the heap has room for the names of as many

@@ -79,7 +79,7 @@ def test_a_board_starts_no_program(confined, firmware, made):
     assert not made.exists()
 
 
-def test_an_emulator_without_sandbox_is_used_and_said(without_sandbox, firmware, made, capsys):
+def test_an_emulator_without_sandbox_is_used_and_reported(without_sandbox, firmware, made, capsys):
     assert emulator.run(BOARD, firmware, {}).status == 9
     assert made.exists()
     told = capsys.readouterr().err

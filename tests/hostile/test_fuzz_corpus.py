@@ -32,7 +32,7 @@ def replay(target, path):
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("target", CAMPAIGN)
-def test_what_campaigns_came_to(target):
+def test_results_of_campaigns(target):
     """All that tools/fuzz.py --record has done with a target: its corpus may be empty."""
     runs = CAMPAIGN[target].values()
     executions = sum(run["executions"] for run in runs)
@@ -45,7 +45,7 @@ def test_what_campaigns_came_to(target):
 @pytest.mark.thorough
 @pytest.mark.reliability
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
-def test_kept_inputs_work_or_are_refused(archive):
+def test_kept_inputs_work_or_are_rejected(archive):
     report, ended = replay(archive.stem, archive)
     counts = collections.Counter(report["counts"])
     figures.record("fuzz", archive.stem, inputs=counts.total(),
@@ -58,7 +58,7 @@ def test_kept_inputs_work_or_are_refused(archive):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_board_says_the_same_of_kept_programs(board):
+def test_a_board_reports_the_same_for_kept_programs(board):
     programs = [data for _, data in inputs(CORPUS / "file.tgz") if data[4:8] == FILE_IDENTIFIER]
     chosen = programs[BOARDS.index(board) :: len(programs) // AT_ONCE]
     job = Job({f"model{i}": data for i, data in enumerate(chosen)})
@@ -69,7 +69,7 @@ def test_a_board_says_the_same_of_kept_programs(board):
             if line != other and "heap unlocked" not in line] == []
 
 
-def test_a_replay_tells_of_what_is_no_named_error(tmp_path):
+def test_a_replay_reports_a_result_without_named_error(tmp_path):
     (tmp_path / "exploding.py").write_text(
         "SECONDS = 1\n\n\ndef one_input(data):\n    raise KeyError(data)\n")
     path = tmp_path / "input"

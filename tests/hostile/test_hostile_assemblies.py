@@ -20,14 +20,14 @@ BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("part", range(PARTS))
-def test_random_programs_are_refused_or_run(part):
+def test_random_programs_are_rejected_or_run(part):
     outcomes = hostile_runs.outcomes("hostile_programs.py", "assembled", "programs", part, PROGRAMS)
     assert outcomes["ok"] > 0 and sum(outcomes.values()) == PROGRAMS
 
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("part", range(VIEW_PARTS))
-def test_random_views_are_refused_or_run(part):
+def test_random_views_are_rejected_or_run(part):
     outcomes = hostile_runs.outcomes("hostile_views.py", "views", "programs", part, 4 * PROGRAMS)
     assert outcomes["ok"] > 0 and sum(outcomes.values()) == 4 * PROGRAMS
 
@@ -46,7 +46,7 @@ def sections():
     return Job(found)
 
 
-def test_a_board_says_the_same():
+def test_a_board_reports_the_same():
     wanted = run_script("damaged.py", sections(), HOST).lines
     assert len(wanted) == BOARD_PROGRAMS
     assert run_script("damaged.py", sections(), BOARD).lines == wanted

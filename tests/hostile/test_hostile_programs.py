@@ -162,7 +162,7 @@ def sections():
     return Job({f"model{i}": data for i, data in enumerate(PROGRAMS.values())})
 
 
-def test_each_works_or_is_refused_with_sanitizers(monkeypatch):
+def test_each_works_or_is_rejected_with_sanitizers(monkeypatch):
     monkeypatch.setenv("PYTHONMALLOC", "malloc")
     ended = sanitized.run("-c", SCRIPT)
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -170,7 +170,7 @@ def test_each_works_or_is_refused_with_sanitizers(monkeypatch):
 
 
 @pytest.mark.parametrize("board", SCRIPT_BOARDS)
-def test_a_board_says_the_same(board):
+def test_a_board_reports_the_same(board):
     wanted = run_script("damaged.py", sections(), HOST).lines
     assert len(wanted) == len(PROGRAMS)
     assert run_script("damaged.py", sections(), board).lines == wanted

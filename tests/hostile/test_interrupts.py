@@ -205,7 +205,7 @@ def interrupt(bench, call, place, turn):
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("phase", PHASES)
-def test_an_interrupt_anywhere_leaves_what_can_be_used(counter, phase):
+def test_a_method_is_usable_after_an_interrupt_anywhere(counter, phase):
     """At the first and the last time that the call comes by each place; of loads, which are long, at
     one of these."""
     tried = 0

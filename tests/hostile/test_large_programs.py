@@ -7,9 +7,9 @@ import pytest
 from picotorch import BufferDataLoader, Program
 from picotorch.inspect.inspecting import inspect
 from support import exercise, fixture_store
+from support.file_parts import Parts
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, external_tensor, plan, program, tensor
-from support.taken_apart import Parts
 
 PARTS = 1500
 SECONDS = 3  # of a processor; by the square it was 10 to 60
@@ -46,7 +46,7 @@ def named_data():
 
 
 @pytest.mark.parametrize("make", [attributes, outputs, methods, lists, named_data])
-def test_it_takes_time_by_its_size(make):
+def test_time_grows_with_the_size(make):
     data = make()
     outcomes = exercise.Outcomes()
     start = time.process_time()

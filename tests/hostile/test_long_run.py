@@ -47,7 +47,7 @@ def test_many_inferences_on_the_twin(part):
 
 
 @pytest.mark.reliability
-def test_the_first_inferences_on_a_board_are_those_of_the_twin():
+def test_the_first_inferences_on_a_board_equal_the_twin():
     lines = run(0, BOARD, ON_BOARD)
     assert sum(line[0].isdigit() for line in lines) == ON_BOARD // EVERY
     assert lines == run(0, HOST, ON_BOARD)

@@ -56,7 +56,7 @@ def run_group(group):
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("group", malformed.GROUPS)
-def test_each_is_refused_by_name_or_accepted_by_contract(group):
+def test_each_is_rejected_by_name_or_accepted_by_contract(group):
     report = run_group(group)
     wrong = [result for result in report.results
              if result[2] not in malformed.KINDS[result[0]].outcomes]
@@ -93,8 +93,8 @@ def counts():
                                for kind in malformed.KINDS for file in malformed.files(kind))
 
 
-def test_what_they_are_made_from_runs():
-    """So it is the one change that is refused; also of what is taken apart and put together."""
+def test_the_undamaged_program_runs():
+    """Show that the single change is rejected, not the rewriting of the file."""
     of_calls = malformed.of_group("calls")
     names = {name for kind, name in counts() if kind not in of_calls}
     names.remove("none_input")  # None stands for values that the caller sets
@@ -159,7 +159,7 @@ def job(files):
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("board", SWEPT_BOARDS)
-def test_a_board_says_the_same(board):
+def test_a_board_reports_the_same(board):
     files = chosen(OF_A_KIND[board == MANY_ON])
     assert len(files) >= 200
     assert {file.kind for file in files} == {

@@ -173,7 +173,7 @@ def half_addmm(temp):
 
 
 @pytest.mark.parametrize("size", [None, *range(0, 12, 4), 9, 10, 11])
-def test_temp_memory_that_only_an_execution_asks_for(size):
+def test_temp_memory_that_only_an_execution_requests(size):
     region = aligned(128)
     region[:] = b"\xA5" * 128
     temp = None if size is None else MemoryAllocator(region[64 : 64 + size], "temp memory")
@@ -191,7 +191,7 @@ def test_temp_memory_that_only_an_execution_asks_for(size):
     method.unload()
 
 
-def test_temp_memory_that_an_execution_asks_for_and_has():
+def test_temp_memory_that_an_execution_requests_and_gets():
     method = half_addmm(MemoryAllocator(aligned(12), "temp memory"))
     method.execute()
     assert list(np.array(method.get_output(0).data, np.uint16).view(np.float16)) == [5] * 6

@@ -36,7 +36,7 @@ one.run()
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_the_sanitizers_see(wrong):
+def test_sanitizers_report_faults(wrong):
     script, name = WRONG[wrong]
     ended = sanitized.run("-c", PRELUDE + script)
     assert name in ended.stderr, ended.stderr[-2000:]

@@ -114,7 +114,7 @@ def test_more_boards_read_the_program_no_more_often(monkeypatch):
     assert work(size, data, BOARDS) < 1.2 * work(size, data, BOARDS[:1])
 
 
-def test_size_takes_the_place_of_so_many_backends_only(call, tmp_path):
+def test_size_reserves_a_bounded_number_of_backends(call, tmp_path):
     """Each is looked for among all that are registered."""
     delegates = [{"id": f"B{i}", "processed": {"location": 0, "index": 0}, "compile_specs": []}
                  for i in range(65)]

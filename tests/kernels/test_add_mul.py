@@ -79,7 +79,7 @@ def test_products_equal_numpy():
         np.testing.assert_array_equal(call(MUL, *a), product_of(*a), err_msg=str(a[1::2]))
 
 
-def test_products_refuse_a_zero_point_beyond_int32():
+def test_products_reject_a_zero_point_beyond_int32():
     a = mul_arguments(np.random.default_rng(4))
     for place in (1, 3):
         with pytest.raises(KernelError, match="out of its range"):

@@ -55,6 +55,6 @@ def here(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_give_the_same_bytes(program, here, kind):
+def test_all_have_the_same_bytes(program, here, kind):
     processor = "max" if kind == "dot" else "cortex-a72"
     assert checksum("qemu-aarch64", "-cpu", processor, program, str(KINDS[kind])) == here

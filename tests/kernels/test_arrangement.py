@@ -43,7 +43,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_cut_on_one_side_is_reflected_on_the_other():
+def test_elements_cropped_on_one_side_are_reflected_on_the_other():
     x = np.arange(5, dtype=np.float32)[None]
     found = call("aten::reflection_pad1d.out", x, [-3, 3], np.zeros((1, 5), np.float32))
     assert found.tolist() == [[3, 4, 3, 2, 1]]
@@ -52,7 +52,7 @@ def test_what_is_cut_on_one_side_is_reflected_on_the_other():
 
 
 @pytest.mark.parametrize("operator, x, arguments, reason", REFUSED)
-def test_refusals(operator, x, arguments, reason):
+def test_rejections(operator, x, arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}.out", x, *arguments, np.zeros_like(x))
     assert error.value.stage == "check"

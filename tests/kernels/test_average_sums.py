@@ -48,7 +48,7 @@ def by_floats(x, kernel, stride, padding, ceil, zero, multiplier, shift, *_):
 
 
 @pytest.mark.parametrize("kernels", [WINDOWS, LARGE])
-def test_the_twin_gives_what_floats_give(kernels):
+def test_the_twin_equals_float_arithmetic(kernels):
     for a in cases(kernels):
         np.testing.assert_array_equal(call(OPERATOR, *a), by_floats(*a), err_msg=str(a[1:8]))
 

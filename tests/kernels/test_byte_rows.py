@@ -49,7 +49,7 @@ def tables():
 
 
 @pytest.mark.parametrize("calls", [clamps, tables])
-def test_the_twin_gives_what_numpy_gives(calls):
+def test_the_twin_equals_a_numpy_oracle(calls):
     for operator, arguments, expected in calls():
         result = call(operator, *arguments)
         np.testing.assert_array_equal(result, expected, err_msg=str(arguments[1:-1]))
@@ -62,7 +62,7 @@ def test_boards_equal_the_twin(board, calls):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_value_takes_few_instructions(board):
+def test_a_value_needs_few_instructions(board):
     """At most as many as a loop over bytes needs; a call of a function for each takes a hundred."""
     x = np.arange(4096).astype(np.int8)
     maximum = {"mps3-an547": 1, "mps2-an386": 8, "mps2-an500": 8, "mps2-an505": 8}.get(board, 20)

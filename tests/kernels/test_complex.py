@@ -140,7 +140,7 @@ SIZES = "the output's sizes differ from those computed from the inputs"
     ("bmm.out", (out(2, 3, 4), out(3, 4, 3), out(2, 3, 3)), "InvalidArgument",
      "the operands' sizes do not fit together"),
 ])
-def test_is_refused(operator, arguments, name, reason):
+def test_is_rejected(operator, arguments, name, reason):
     with pytest.raises(KernelError) as error:
         call(f"aten::{operator}", *arguments)
     assert (error.value.name, error.value.stage, error.value.reason) == (name, "check", reason)
@@ -177,7 +177,7 @@ def board_cases():
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_give_what_the_twin_gives(board):
+def test_board_results_equal_the_twin(board):
     cases = list(board_cases())
     assert sum(case.on_twin().error is not None for case in cases) == 2
     assert_same(board, cases)

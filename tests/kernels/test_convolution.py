@@ -224,7 +224,7 @@ def test_volumes_of_halves_are_rounded_once(dtype):
     ({"transposed": True, "output_padding": [1, 0, 0], "w": VOLUME["w"].reshape(2, 4, 3, 3, 3)},
      "InvalidArgument", "output padding"),
 ])
-def test_volumes_refuse(changes, name, reason):
+def test_volumes_reject(changes, name, reason):
     call(OPERATOR, *VOLUME.values())
     with pytest.raises(KernelError) as refusal:
         call(OPERATOR, *{**VOLUME, **changes}.values())
@@ -232,7 +232,7 @@ def test_volumes_refuse(changes, name, reason):
     assert reason in refusal.value.reason
 
 
-def test_volumes_ask_for_a_slice_of_temp_memory():
+def test_volumes_request_a_slice_of_temp_memory():
     """One of the output, in float32 two of halves; none where the kernel is flat."""
     def scratch(**changes):
         one = Call(OPERATOR, {**VOLUME, **changes}.values())
@@ -305,7 +305,7 @@ RANGE = "out of range"
         ({"padding": [1, 0]}, "InvalidArgument", "sizes"),
     ],
 )
-def test_refusals(changes, name, reason):
+def test_rejections(changes, name, reason):
     call(OPERATOR, *GOOD.values())
     with pytest.raises(KernelError) as refusal:
         call(OPERATOR, *{**GOOD, **changes}.values())
@@ -332,7 +332,7 @@ def backward(*mask, **changed):
     return call(BACKWARD, *backward_arguments(*mask, **changed))
 
 
-def test_a_gradient_that_is_not_asked_for_is_not_written():
+def test_a_gradient_that_is_not_requested_is_not_written():
     """Its output gets no sizes either, if it is dynamic."""
     arguments = backward_arguments([False, True, False])
     one = Call(BACKWARD, arguments)
@@ -342,7 +342,7 @@ def test_a_gradient_that_is_not_asked_for_is_not_written():
 
 
 @pytest.mark.parametrize("name", ["to_x", "to_w", "to_bias"])
-def test_a_gradient_that_is_not_asked_for_may_be_none(name):
+def test_a_gradient_that_is_not_requested_may_be_none(name):
     names = ["to_x", "to_w", "to_bias"]
     given = backward([one != name for one in names], **{name: None})
     left = [one for one in names if one != name]
@@ -376,7 +376,7 @@ def test_gradients_where_there_are_no_outputs():
     ({"to_bias": np.zeros(2, np.float32)}, "the output's sizes differ from those computed"),
     ({"groups": 3}, "the groups do not divide the channels"),
 ])
-def test_gradients_refuse(changed, words):
+def test_gradients_reject(changed, words):
     with pytest.raises(KernelError) as error:
         backward(**changed)
     assert (error.value.name, error.value.stage) == ("InvalidArgument", "check")
@@ -391,7 +391,7 @@ def test_there_are_no_gradients_of_integers():
         backward(**whole)
 
 
-def test_one_output_for_two_gradients_of_other_sizes_is_refused():
+def test_one_output_for_two_gradients_of_other_sizes_is_rejected():
     """A dynamic tensor in place of both would have the sizes of the second as the first is written."""
     n, number = 40, {"val": ("Int", {"int_val": 1})}
     lists = [{"val": ("IntList", {"items": [item]})} for item in (4, 5)]

@@ -82,7 +82,7 @@ X, Y = numbered((2, 3)), np.zeros((2, 3), np.float32)
     ("aten::expand_copy.out", [X, [2**32 + 2, 3], False, Y], "a size is out of range", None),
     ("aten::expand_copy.out", [X, [1] * 17, False, Y], "more than 16", "NotSupported"),
 ])
-def test_copies_refuse(operator, arguments, reason, name):
+def test_copies_reject(operator, arguments, reason, name):
     refuses(operator, arguments, reason, name or "InvalidArgument")
 
 
@@ -109,7 +109,7 @@ def test_flatten_channels_last_of_one_pixel():
     ("aten::squeeze_copy.dim_out", [X, 2, Y], "out of range", None),
     ("aten::squeeze_copy.dims_out", [X, [0, -2], Y], "named twice", None),
 ])
-def test_views_refuse(operator, arguments, reason, name):
+def test_views_reject(operator, arguments, reason, name):
     refuses(operator, arguments, reason, name or "InvalidArgument")
 
 
@@ -174,7 +174,7 @@ COLUMN = np.zeros((2, 1), np.float32)
     ("stack.out", [[X], 0, Y], "sizes differ from those", None),
     ("stack.out", [[numbered((1,) * 16)], 0, Y], "more than 16", "NotSupported"),
 ])
-def test_parts_refuse(operator, arguments, reason, name):
+def test_parts_reject(operator, arguments, reason, name):
     refuses(f"aten::{operator}", arguments, reason, name or "InvalidArgument")
 
 
@@ -209,5 +209,5 @@ def test_parts_refuse(operator, arguments, reason, name):
     ("as_strided_copy.out", [X, [2**31 - 1] * 16, [2**31 - 1] * 16, 0, Y], "beyond", None),
     ("as_strided_copy.out", [X, [2, 3], [-3, 1], 3, Y], "a size is out of range", None),
 ])
-def test_rearranging_refuses(operator, arguments, reason, name):
+def test_rearranging_rejects(operator, arguments, reason, name):
     refuses(f"aten::{operator}", arguments, reason, name or "InvalidArgument")

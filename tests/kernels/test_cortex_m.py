@@ -159,12 +159,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("operator", VALID)
-def test_the_calls_that_refusals_start_from_are_accepted(operator):
+def test_the_calls_that_rejections_start_from_are_accepted(operator):
     call(f"cortex_m::{operator}.out", *VALID[operator])
 
 
 @pytest.mark.parametrize(("operator", "place", "value", "reason"), REFUSED)
-def test_refuses(operator, place, value, reason):
+def test_rejects(operator, place, value, reason):
     arguments = list(VALID[operator])
     arguments[place] = value
     with pytest.raises(KernelError) as error:
@@ -174,7 +174,7 @@ def test_refuses(operator, place, value, reason):
     assert reason in error.value.reason
 
 
-def test_nhwc_operators_refuse_another_dim_order():
+def test_nhwc_operators_reject_another_dim_order():
     arguments = list(VALID["quantized_max_pool2d"])
     with pytest.raises(KernelError, match="of an NHWC tensor must be contiguous"):
         call("cortex_m::quantized_max_pool2d_nhwc.out", *arguments)

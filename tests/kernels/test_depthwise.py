@@ -221,7 +221,7 @@ def test_boards_equal_the_twin_for_any_windows(board):
     assert_same(board, [Case(OPERATOR, *a) for a in any_windows(np.random.default_rng(4))])
 
 
-def test_m55_takes_few_instructions_for_any_window():
+def test_m55_needs_few_instructions_for_any_window():
     """At most four for a product, whatever the window; the plain form takes eight and more."""
     rng = np.random.default_rng(6)
     for kernel, stride, dilation, channels, multiplier in (

@@ -63,7 +63,7 @@ X, OUT = random(3, 4), np.zeros((3, 3), np.float32)
     ((X.astype(int), X.astype(int), 2.0, None, OUT.astype(int)), "does not support this dtype"),
     ((X.astype(np.float64), X, 2.0, None, OUT), "dtype must be the input's"),
 ])
-def test_refusals(arguments, reason):
+def test_rejections(arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call("aten::_cdist_forward.out", *arguments)
     assert error.value.stage == "check"

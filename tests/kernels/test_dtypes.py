@@ -124,7 +124,7 @@ def test_rounding_to_bfloat16():
     assert to_bfloat16(1.0).shape == () and np.isnan(from_bfloat16(0x7FC0))
 
 
-def test_floats_for_bfloat16_are_refused():
+def test_floats_for_bfloat16_are_rejected():
     with pytest.raises(Error, match="uint16 expected, float32 given.*to_bfloat16"):
         relu(15).execute([X])
 

@@ -22,12 +22,12 @@ def test_every_operator_has_an_example():
 
 
 @pytest.mark.parametrize("operator", operators())
-def test_every_operator_takes_dynamic_outputs(operator):
+def test_every_operator_supports_dynamic_outputs(operator):
     call(operator, *EXAMPLES[operator])
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_every_operator_takes_dynamic_outputs_on_boards(board):
+def test_every_operator_supports_dynamic_outputs_on_boards(board):
     cases = [Case(operator, *arguments, spare=spare) for operator, arguments in EXAMPLES.items()
              for spare in (SPARE, 0)]
     assert not any(case.on_twin().error for case in cases)

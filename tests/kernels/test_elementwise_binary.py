@@ -80,7 +80,7 @@ def test_computes_in_the_promoted_dtype(operator, dtypes):
 
 @pytest.mark.parametrize("operator", PREDICATES)
 @pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
-def test_predicates_give_bool(operator, dtypes):
+def test_predicates_return_bool(operator, dtypes):
     for seed, shapes in enumerate(SHAPES):
         x, y = operands(seed, shapes, dtypes)
         dtype = result_dtype(x, y)
@@ -143,7 +143,7 @@ def test_floor_division_at_infinity_and_zero():
                                   np.array([0, -1, -1, -np.inf, np.nan, np.nan, -np.inf, -1]))
 
 
-def test_integer_division_by_zero_is_refused_before_anything_is_written():
+def test_integer_division_by_zero_is_rejected_before_anything_is_written():
     x, y = np.arange(3, dtype="int32"), np.array([1, 0, 2], "int32")
     with pytest.raises(KernelError, match="by zero"):  # 256 cast to uint8
         run("floor_divide.out", x.astype("uint8"), np.array(256), "uint8")
@@ -271,7 +271,7 @@ def test_results_are_cast_to_a_wider_output():
     np.testing.assert_array_equal(run("div.out", x, y, "float64"), [2, 1])
 
 
-def test_refusals():
+def test_rejections():
     x, i = np.ones(3, "float32"), np.ones(3, "int32")
     assert refusal("add.out", x, np.ones(4, "float32"), 1, x) == (
         "InvalidArgument", "the sizes of the operands do not broadcast")

@@ -79,7 +79,7 @@ def test_function(name, dtype):
 
 @pytest.mark.parametrize("name", ["exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt",
                                   "sin", "cos", "tanh", "sigmoid", "erf"])
-def test_functions_of_floats_take_integers_as_float32(name):
+def test_functions_of_floats_convert_integers_to_float32(name):
     operator = f"aten::{name}.out"
     for dtype in INTEGRAL:
         x = operand(1, (30,), dtype)
@@ -165,7 +165,7 @@ def test_channels_last():
         np.testing.assert_array_equal(call("aten::relu.out", a(x), b(np.zeros_like(x))), expected)
 
 
-def test_refusals():
+def test_rejections():
     x = np.ones(3, "float32")
     assert refusal("abs.out", x, np.ones(4, "float32"))[0] == "InvalidArgument"
     assert refusal("abs.out", x, np.ones(3, "int64")) == CAST
@@ -205,6 +205,6 @@ def test_glu(dim):
     ((np.zeros((2, 2), int), 1, np.zeros((2, 1), int)), "does not support this dtype"),
     ((np.zeros((2, 2), np.float32), 2, np.zeros((2, 1), np.float32)), "dim is out of range"),
 ])
-def test_glu_refuses(arguments, reason):
+def test_glu_rejects(arguments, reason):
     with pytest.raises(KernelError, match=reason):
         call("aten::glu.out", *arguments)

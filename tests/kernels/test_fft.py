@@ -141,7 +141,7 @@ SIZES = "the output's sizes differ from those computed from the inputs"
     ("polar", (REAL.astype("int32"), REAL, Z), "InvalidArgument",
      "the dtypes must be a complex one and that of its parts"),
 ])
-def test_is_refused(operator, arguments, name, reason):
+def test_is_rejected(operator, arguments, name, reason):
     arguments = [np.asarray(a) if isinstance(a, np.generic) else a for a in arguments]
     with pytest.raises(KernelError) as error:
         call(f"aten::{operator}.out", *arguments)

@@ -74,7 +74,7 @@ X = np.zeros(3, np.float32)
     ("arange.start_out", [0, 3.0, 0, X], "does not lead", None),
     ("arange.start_out", [-2**63, 2**63 - 1, 1, X], "does not lead", None),
 ])
-def test_refusals(operator, arguments, reason, name):
+def test_rejections(operator, arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}", *arguments)
     assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")

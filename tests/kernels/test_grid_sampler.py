@@ -107,7 +107,7 @@ IMAGE, GRID, OUT = (np.zeros(sizes, np.float32) for sizes in ((1, 2, 3, 3), (1, 
     ((IMAGE.astype(np.float64), GRID, 0, 0, False, OUT), "grid must be"),
     ((IMAGE.astype(int), GRID, 0, 0, False, OUT), "does not support this dtype"),
 ])
-def test_refusals(arguments, reason):
+def test_rejections(arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call("aten::grid_sampler_2d.out", *arguments)
     assert error.value.stage == "check"

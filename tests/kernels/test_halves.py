@@ -161,7 +161,7 @@ def test_between_each_other():
 # ---- operators
 
 
-def test_which_operators_take_them():
+def test_operators_that_support_halves():
     """The table of operators and dtypes: these two sets."""
     for operator, dtype in itertools.product(EXAMPLES, HALVES):
         if not has_floats(operator):
@@ -275,7 +275,7 @@ X = np.ones((2, 3), np.float32)
      "InvalidArgument", "cast"),
     ("aten::clone.out", [X.astype(np.float16), None, Tensor(np.zeros((2, 3), np.uint16), dtype=15)],
      "InvalidArgument", "dtype")])
-def test_refusals(operator, arguments, name, reason):
+def test_rejections(operator, arguments, name, reason):
     with pytest.raises(KernelError) as refusal:
         call(operator, *arguments)
     assert (refusal.value.stage, refusal.value.name) == ("check", name)

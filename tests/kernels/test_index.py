@@ -24,7 +24,7 @@ def test_zero_dims():
     assert call("aten::gather.out", x, -1, np.zeros((), np.int64), False, out) == 7
 
 
-def test_gather_takes_no_dims_for_one():
+def test_gather_treats_0d_as_1d():
     x = np.array(7, np.float32)
     row = np.array([5, 6], np.float32)
     found = call("aten::gather.out", x, 0, np.zeros(3, np.int64), False, np.zeros(3, np.float32))
@@ -77,7 +77,7 @@ def test_indices_out_of_range(operator, bad):
     ("gather", [W, 0, np.zeros((2, 2), np.int64), False, OUT.astype(np.int8)], "dtype must", None),
     ("gather", [W, 0, np.zeros((1, 2), np.int64), False, OUT], "sizes differ from those", None),
 ])
-def test_refusals(operator, arguments, reason, name):
+def test_rejections(operator, arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}.out", *arguments)
     assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")
@@ -99,7 +99,7 @@ SQUARE = Tensor(np.zeros((2, 2), np.int64), (1, 0))
     ([W, [FIRST], OUT.astype(np.int8)], "dtype must be", None),
     ([W, [FIRST, FIRST], OUT], "sizes differ from those", None),
 ])
-def test_index_tensor_refuses(arguments, reason, name):
+def test_index_tensor_rejects(arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:
         call("aten::index.Tensor_out", *arguments)
     assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")

@@ -129,7 +129,7 @@ def test_singular_matrices_are_errors_where_the_caller_wants_it(operation, words
 @pytest.mark.parametrize("a, info", [
     ([[4, 2, 6], [2, 1, 7], [6, 7, 9]], 2), ([[0]], 1), ([[-1]], 1), ([[NAN]], 1),
     ([[1, 0, 0], [0, 1, 0], [0, 0, -2]], 3)])
-def test_what_is_not_positive_definite_has_an_info(a, info, upper):
+def test_a_matrix_that_is_not_positive_definite_has_an_info(a, info, upper):
     found, given = cholesky(np.float32(a), upper)
     assert given == info
     other = np.tril(found, -1) if upper else np.triu(found, 1)
@@ -337,7 +337,7 @@ def test_eigenvalues_come_from_one_triangle():
     np.testing.assert_allclose(eigh(a.T.copy(), "U")[0], [-1, 3], 1e-6)
 
 
-def test_the_others_give_a_nan_for_a_nan():
+def test_the_others_return_a_nan_for_a_nan():
     a = random(8, 8)
     a[3, 3] = NAN
     found, info = inverse(a)

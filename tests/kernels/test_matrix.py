@@ -96,7 +96,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("operator, arguments, name, reason", REFUSALS)
-def test_refusals(operator, arguments, name, reason):
+def test_rejections(operator, arguments, name, reason):
     arguments = [np.array(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in arguments]
     with pytest.raises(KernelError) as refusal:
         call(f"aten::{operator}.out", *arguments)
@@ -104,7 +104,7 @@ def test_refusals(operator, arguments, name, reason):
     assert reason in refusal.value.reason
 
 
-def test_huge_matrices_without_elements_take_no_time():
+def test_huge_matrices_without_elements_need_no_time():
     n = 2**27
     tall, wide, nothing = (np.zeros(s, np.float32) for s in [(n, 0), (0, n), (0, 0)])
     assert call("aten::mm.out", tall, nothing, tall.copy()).shape == tall.shape
@@ -115,7 +115,7 @@ def test_huge_matrices_without_elements_take_no_time():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_addmm_leaves_out_what_is_multiplied_by_zero(dtype):
+def test_addmm_omits_a_term_with_factor_zero(dtype):
     numbers, none = np.full((2, 2), 3, dtype), np.full((2, 2), np.nan, dtype)
     out = blank((2, 2), dtype)
     assert (call("aten::addmm.out", numbers, none, none.copy(), 2, 0, out) == 6).all()

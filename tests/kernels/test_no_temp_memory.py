@@ -57,7 +57,7 @@ def with_less(case, size):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("share", range(SHARES))
-def test_the_twin_gives_the_same_bytes(share):
+def test_the_twin_has_the_same_bytes(share):
     asking = 0
     for case in itertools.islice(all_cases(), share, None, SHARES):
         usual = case.on_twin()
@@ -69,7 +69,7 @@ def test_the_twin_gives_the_same_bytes(share):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_give_the_same_bytes(board):
+def test_boards_have_the_same_bytes(board):
     """Guard bytes behind the temp memory are checked, too. Each call has one of the sizes, another one
     on each board: the calls of an operator have all of them."""
     sizes, first = list(SIZES.values()), BOARDS.index(board)
@@ -90,7 +90,7 @@ def test_models_run(name, bare):
             assert same_bits(result.outputs[0], model.expected[0])
 
 
-def test_it_does_not_take_many_times_as_long():
+def test_the_time_stays_within_a_small_factor():
     model = benchmark_store.load("int8_ds_cnn")
     requests = [Request(model.pte(M4), "ds_cnn", model.inputs, temp_size=size, bare=True)
                 for size in (0, 3780)]
@@ -98,7 +98,7 @@ def test_it_does_not_take_many_times_as_long():
     assert used < minimum < 4.2 * used
 
 
-def test_an_image_without_its_plain_weights_needs_its_temp_memory():
+def test_a_ptm_file_without_its_plain_weights_needs_its_temp_memory():
     model = benchmark_store.load("int8_ds_cnn").pte(M4)
     program = open_program(ptm_writer.compile_ptm(model, (), "cortex-m4").data)
     meta = program.method_meta("forward")

@@ -137,7 +137,7 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
         (GROUP, GROUP_GOOD, {"rstd": Tensor(ones(2, 2), (1, 0))}, UNSUPPORTED, "contiguous"),
     ],
 )
-def test_refusals(operator, good, changes, name, reason):
+def test_rejections(operator, good, changes, name, reason):
     call(operator, *good.values())
     with pytest.raises(KernelError) as refusal:
         call(operator, *{**good, **changes}.values())

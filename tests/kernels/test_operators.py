@@ -68,7 +68,7 @@ def test_the_built_registry_is_the_list():
     assert built == {name: (one.number, one.signature) for name, one in KNOWN.items()}
 
 
-def test_the_numbers_given_first_are_for_ever():
+def test_operator_numbers_never_change():
     """Pools had these numbers before operators.lock was there."""
     lines = (LIST.parent / "operators.lock").read_text().splitlines()[2:]
     digest = hashlib.sha256("\n".join(lines[:274]).encode()).hexdigest()
@@ -120,7 +120,7 @@ def add(folder, text):
         file.write(text)
 
 
-def test_what_is_committed_is_what_the_list_says(folder):
+def test_committed_files_match_the_list(folder):
     assert generate(folder, "--check") == (0, "")
 
 
@@ -141,7 +141,7 @@ def test_no_number_is_left_out(folder, number):
     assert_refused(folder, "zzz::last.out", f"next number is {len(KNOWN)}")
 
 
-def test_a_number_is_given_once(folder):
+def test_a_number_is_assigned_once(folder):
     add(folder, line(len(KNOWN)) + line(len(KNOWN), "zzz::later.out"))
     assert_refused(folder, "zzz::later.out", f"next number is {len(KNOWN) + 1}")
 
@@ -156,7 +156,7 @@ def test_an_operator_keeps_its_number(folder):
     assert_refused(folder, "aten::abs.out has number 10 for ever")
 
 
-def test_the_number_of_a_removed_operator_is_not_given_again(folder):
+def test_the_number_of_a_removed_operator_is_not_reused(folder):
     change(folder / "operators.def", KNOWN["aten::abs.out"].line + "\n", "")
     assert generate(folder)[0] == 0
     assert "\n10 aten::abs.out\n" in (folder / "operators.lock").read_text()
@@ -209,7 +209,7 @@ def test_no_two_arguments_have_the_same_constant(folder):
     assert_refused(folder, "ABS_SELF is an argument of aten::_abs.out and of aten::abs.out")
 
 
-def test_what_is_generated_is_held_against_the_list(folder):
+def test_generated_files_are_compared_with_the_list(folder):
     change(folder.parent / "generated/operator_arguments.h", "TOPK_DIM, ", "")
     status, out = generate(folder, "--check")
     assert status == 1 and "operator_arguments.h is not" in out

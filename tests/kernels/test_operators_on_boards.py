@@ -29,7 +29,7 @@ def test_dialect_cases(board):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_refusals(board):
+def test_rejections(board):
     cases = list(refused_cases())
     assert all(case.on_twin().error for case in cases)
     assert_same(board, cases)
@@ -45,14 +45,14 @@ def test_random_calls(name, board):
 
 
 @pytest.mark.parametrize("name", ["conv2d", "linear"])
-def test_random_calls_prepare(name):
+def test_random_calls_pack_weights(name):
     results = [case.on_twin("mps2-an386") for case in random_operators.cases(name) if case.prepare]
     prepared = [result for result in results if result.weights]
     assert len(prepared) > 0.2 * len(results)
 
 
 @pytest.mark.parametrize("name", random_operators.NAMES)
-def test_random_calls_are_accepted_and_say_something(name):
+def test_random_calls_are_accepted_and_have_varied_results(name):
     results = [case.on_twin() for case in random_operators.cases(name)]
     accepted = [r for r in results if not r.error]
     assert len(accepted) > 0.7 * len(results)
@@ -61,7 +61,7 @@ def test_random_calls_are_accepted_and_say_something(name):
 
 
 @pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "linear"])
-def test_random_calls_give_what_integers_give(name):
+def test_random_calls_equal_integer_arithmetic(name):
     for case in random_operators.cases(name):
         arguments = [a.array if isinstance(a, Tensor) else a for a in case.arguments
                      if not (isinstance(a, Tensor) and a.scratch)]

@@ -14,7 +14,7 @@ def test_every_operator_of_executorch_has_a_kernel():
     assert len(EXECUTORCH) == 240
 
 
-def test_what_is_probed():
+def test_probed_dtypes():
     assert refusal("aten::add.out", "bfloat16") is None
     assert refusal("aten::exp.out", "int8") is None  # to float32
     assert "dtype" in refusal("aten::gelu.out", "int8")

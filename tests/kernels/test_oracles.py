@@ -31,7 +31,7 @@ def test_every_operator_has_an_oracle():
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("operator", sorted(ORACLES))
-def test_gives_what_numpy_gives(operator):
+def test_equals_numpy(operator):
     calls, runs, wrong = 0, Call.runs, 1
     examples = EXAMPLES * MORE.get(operator, 1) * TIMES
 
@@ -71,7 +71,7 @@ def bits(array):
 
 @pytest.mark.reliability
 @pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an386", "mps3-an547"])
-def test_boards_give_what_the_twin_gives(board):
+def test_board_results_equal_the_twin(board):
     cases = [case(operator, seed) for operator in sorted(ORACLES) for seed in range(4)]
     wrong = [one for one, result in zip(cases, call_on_board(board, cases), strict=True)
              if not same(result, one.on_twin())]

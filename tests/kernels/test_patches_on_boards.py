@@ -20,7 +20,7 @@ def constant(values):
     return Tensor(values.astype(np.int32), constant=True)
 
 
-def assert_same_prepared(board, cases):
+def assert_same_packed(board, cases):
     """The same as the twin makes, and with packed weights, too."""
     assert_same(board, cases)
     assert_same(board, [Case(CONVOLUTION, *case.arguments, prepare=True) for case in cases])
@@ -56,7 +56,7 @@ def test_any_depth_number_of_pixels_and_channels(board):
     for pixels in range(1, 20):
         cases.append(convolution(int8(rng, 1, 9, pixels, 1), int8(rng, 50, 1, 1, 9),
                                  rng.integers(-999, 999, 50), INT32_MAX, -7))
-    assert_same_prepared(board, cases)
+    assert_same_packed(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -69,7 +69,7 @@ def test_padding(board):
             x, w = int8(rng, 1, channels, 5, 4), int8(rng, 6, kernel, kernel, channels)
             cases += [convolution(x, w, rng.integers(-999, 999, 6), 1 << 30, -10, offset, 3, 1,
                                   4 * -(-depth // 4) * 4) for offset in (-127, -5, 128)]
-    assert_same_prepared(board, cases)
+    assert_same_packed(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -86,11 +86,11 @@ def test_greatest_products(board):
                     w[2, ..., depth // 2:] = -w[2, ..., depth // 2:].clip(-127)
                     cases.append(convolution(x, w, None, INT32_MAX, -16, offset, 0))
                     cases.append(convolution(x[..., :1], w[:, ::-1], None, INT32_MAX, -16, offset, 0))
-    assert_same_prepared(board, cases)
+    assert_same_packed(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_two_least_weights_beside_each_other(board):
+def test_two_minimum_weights_beside_each_other(board):
     rng = np.random.default_rng(3)
     cases = []
     for channels in ((0,), (5,), (99,), (0, 1, 2), (3, 40, 41, 97)):
@@ -102,11 +102,11 @@ def test_two_least_weights_beside_each_other(board):
             cases.append(convolution(x, w, rng.integers(-999, 999, 100), 1 << 30, -9))
             cases.append(convolution(x[:, :4], w.reshape(100, 3, 3, 4), None, 1 << 30, -9,
                                      out_offset=7, padding=1, scratch=144))
-    assert_same_prepared(board, cases)
+    assert_same_packed(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_channels_prepared_in_temp_memory(board):
+def test_channels_packed_in_temp_memory(board):
     """Temp memory for all channels of layers of many pixels, for some, and for none; channels with two
     least weights beside each other between them."""
     rng = np.random.default_rng(7)
@@ -144,7 +144,7 @@ def test_sums_beside_halves(board):
             cases.append(convolution(x, int8(rng, 300, 1, 1, 2), bias, multipliers, -right, 5,
                                      out_offset))
     zero = convolution(x, int8(rng, 9, 1, 1, 2), rng.integers(-99, 99, 9), 0, -8, 5)
-    assert_same_prepared(board, [*cases, zero])
+    assert_same_packed(board, [*cases, zero])
 
 
 @pytest.mark.parametrize("board", BOARDS)

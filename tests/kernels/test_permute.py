@@ -76,7 +76,7 @@ EACH, NO_DIM = "names each dim once", "no such dim"
         ("t_copy.out", (M, T.astype(np.int32)), "dtype"),
     ],
 )
-def test_refusals(operator, arguments, reason):
+def test_rejections(operator, arguments, reason):
     with pytest.raises(KernelError) as refusal:
         call(f"aten::{operator}", *arguments)
     assert (refusal.value.stage, refusal.value.name) == ("check", "InvalidArgument")

@@ -123,7 +123,7 @@ HALF = np.zeros((1, 1, 2, 2), np.float32)
     ({7: np.zeros((1, 1, 2, 2), np.float64)}, "dtype must be the input's"),
     ({7: np.zeros((1, 1, 3, 2), np.float32)}, "sizes differ from those"),
 ])
-def test_avg_pool2d_refuses(change, reason):
+def test_avg_pool2d_rejects(change, reason):
     arguments = [IMAGE, [2, 2], [2, 2], [0, 0], False, True, None, HALF]
     for i, value in change.items():
         arguments[i] = value
@@ -142,7 +142,7 @@ def test_avg_pool2d_refuses(change, reason):
     ({7: np.zeros((1, 1, 2, 1), np.int64)}, "sizes differ from those"),
     ({0: np.zeros((1, 1, 1, 4), np.float32), 3: [2, 0], 4: [4, 1]}, "padding alone"),
 ])
-def test_max_pool2d_refuses(change, reason):
+def test_max_pool2d_rejects(change, reason):
     arguments = [IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False, HALF, np.zeros((1, 1, 2, 2), np.int64)]
     for i, value in change.items():
         arguments[i] = value
@@ -161,7 +161,7 @@ def test_max_pool2d_refuses(change, reason):
     ([IMAGE, [2, 3], HALF], "sizes differ from those"),
     ([IMAGE, [2, 2], np.zeros((1, 1, 2, 2), np.float64)], "dtype must be the input's"),
 ])
-def test_adaptive_avg_pool2d_refuses(arguments, reason):
+def test_adaptive_avg_pool2d_rejects(arguments, reason):
     with pytest.raises(KernelError, match=reason):
         call(ADAPTIVE, *arguments)
 
@@ -169,7 +169,7 @@ def test_adaptive_avg_pool2d_refuses(arguments, reason):
 HUGE = 2**13
 
 
-def test_huge_images_of_no_channels_take_no_time():
+def test_huge_images_without_channels_need_no_time():
     x = np.zeros((2, 0, HUGE, HUGE), np.float32)
     assert call(AVG, x, [1], [], [0], False, False, None, x.copy()).shape == x.shape
     assert call(ADAPTIVE, x[..., :2, :2], [HUGE, HUGE], x.copy()).shape == x.shape
@@ -216,7 +216,7 @@ def test_no_image_has_no_gradient():
 
 
 @pytest.mark.parametrize("index", [-1, 16, 2**40])
-def test_an_index_beyond_the_image_is_refused(index):
+def test_an_index_beyond_the_image_is_rejected(index):
     with pytest.raises(KernelError, match="InvalidArgument in run: an index is out of range"):
         backward(indices=np.array([5, 7, 13, index]).reshape(1, 1, 2, 2))
 
@@ -231,7 +231,7 @@ def test_an_index_beyond_the_image_is_refused(index):
     ({"out": np.zeros((1, 1, 4, 5), np.float32)}, "sizes differ from those"),
     ({"kernel": [5]}, "larger than the input"),
 ])
-def test_the_gradient_refuses(change, reason):
+def test_the_gradient_rejects(change, reason):
     with pytest.raises(KernelError, match=reason) as error:
         backward(**change)
     assert error.value.stage == "check"
@@ -296,7 +296,7 @@ def test_no_volumes():
     ({7: PLACES.astype(np.int32)}, "indices must be int64"),
     ({7: PLACES[:, :, :1]}, "sizes differ from those"),
 ])
-def test_max_pool3d_refuses(change, reason):
+def test_max_pool3d_rejects(change, reason):
     arguments = [VOLUME, [2] * 3, [2] * 3, [0] * 3, [1] * 3, False, EIGHTH, PLACES]
     call(MAX3D, *arguments)
     for i, value in change.items():
@@ -311,7 +311,7 @@ def test_max_pool3d_refuses(change, reason):
     ({6: 0}, "divisor_override"),
     ({7: EIGHTH[..., :1]}, "sizes differ from those"),
 ])
-def test_avg_pool3d_refuses(change, reason):
+def test_avg_pool3d_rejects(change, reason):
     arguments = [VOLUME, [2] * 3, [2] * 3, [0] * 3, False, True, None, EIGHTH]
     call(AVG3D, *arguments)
     for i, value in change.items():
@@ -328,7 +328,7 @@ def test_avg_pool3d_refuses(change, reason):
     ([IMAGE, [2, 2], HALF, HALF], "indices must be int64"),
     ([IMAGE, [2, 2], HALF, PLACES[:, :, 0, :1]], "sizes differ from those"),
 ])
-def test_adaptive_max_pool2d_refuses(arguments, reason):
+def test_adaptive_max_pool2d_rejects(arguments, reason):
     with pytest.raises(KernelError, match=reason):
         call("aten::adaptive_max_pool2d.out", *arguments)
 

@@ -74,13 +74,13 @@ def test_result(case):
 
 
 @pytest.mark.parametrize("case", flat(WRONG_TYPES), ids=str)
-def test_numbers_of_other_types_are_refused(case):
+def test_numbers_of_other_types_are_rejected(case):
     with pytest.raises(KernelError, match=r"^InvalidType in run"):
         compute(*case)
 
 
 @pytest.mark.parametrize("case", flat(INVALID), ids=str)
-def test_what_has_no_result_is_refused(case):
+def test_a_call_without_a_result_is_rejected(case):
     with pytest.raises(KernelError, match=r"^InvalidArgument in run"):
         compute(*case)
 
@@ -94,7 +94,7 @@ def test_division_of_ints_is_cut(name, a, b, wanted):
 @pytest.mark.parametrize(("name", "a", "b", "error"), [
     ("floordiv.int", 7, 0, "InvalidArgument"), ("mod.int", 7, 0, "InvalidArgument"),
     ("floordiv.int", LOWEST, -1, "InvalidArgument"), ("floordiv.int", 7.0, 2, "InvalidType")])
-def test_division_of_ints_that_is_refused(name, a, b, error):
+def test_division_of_ints_that_is_rejected(name, a, b, error):
     with pytest.raises(KernelError, match=error):
         compute(name, a, b)
 
@@ -159,7 +159,7 @@ def test_a_slice_is_copied():
 
 
 @pytest.mark.parametrize("index", [3, -1, 2**31 - 1, 2**31, 2**62])
-def test_an_index_outside_is_refused(index):
+def test_an_index_outside_is_rejected(index):
     with pytest.raises(KernelError, match="InvalidArgument"):
         copy_index(np.zeros((3, 2, 4), np.float32), X[:, 1], index)
 
@@ -168,7 +168,7 @@ def test_an_index_outside_is_refused(index):
                                 np.zeros((3, 2, 4), np.int32), np.zeros((3, 1, 2, 4), np.float32),
                                 Tensor(np.zeros((3, 2, 4), np.float32), (1, 0, 2)),
                                 Tensor(np.zeros((3, 2, 4), np.float32), (0, 2, 1))])
-def test_what_is_no_slice_is_refused(to):
+def test_a_tensor_that_is_not_a_slice_is_rejected(to):
     with pytest.raises(KernelError, match="InvalidArgument"):
         copy_index(to, X[:, 1], 0)
 
@@ -181,7 +181,7 @@ def test_a_view_has_the_elements_of_its_source(sizes, wanted):
 
 @pytest.mark.parametrize("sizes", [[6, 5], [-1, -1], [24, 0], [-1, 0], [2**31, 2**33], [-2, 12],
                                    [24, 1, 1]])
-def test_a_view_that_cannot_be_is_refused(sizes):
+def test_a_view_that_cannot_be_is_rejected(sizes):
     view = Tensor(np.zeros((6, 4), np.float32), alias=X)
     with pytest.raises(KernelError, match="InvalidArgument"):
         call("executorch_prim::et_view.default", X, sizes, view)

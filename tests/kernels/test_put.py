@@ -19,7 +19,7 @@ def test_a_tensor_can_be_its_own_mask():
     np.testing.assert_array_equal(call("aten::index_put_", x, [x], np.array(False), False), [False] * 3)
 
 
-def test_scatter_takes_no_dims_for_one():
+def test_scatter_treats_0d_as_1d():
     x, row, zero = np.array(5, np.float32), np.array([5, 6], np.float32), np.zeros((), np.int64)
     one = np.array([3], np.float32)
     assert call("aten::scatter.src_out", x, 0, zero[None], one, x.copy()) == 3
@@ -68,7 +68,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("operator, arguments, reason, stage", REFUSED)
-def test_refusals(operator, arguments, reason, stage):
+def test_rejections(operator, arguments, reason, stage):
     one = Call(f"aten::{operator}", arguments)
     before = {number: memory.copy() for number, memory in one.memories.items()}
     with pytest.raises(KernelError, match=reason) as error:

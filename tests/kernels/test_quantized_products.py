@@ -19,7 +19,7 @@ def unpack(weight, name):
 
 
 @pytest.mark.parametrize("index", [-1, 5, 2**40])
-def test_embedding_refuses_an_index_outside_before_it_writes(index):
+def test_embedding_rejects_an_index_outside_before_it_writes(index):
     weight, scales = np.zeros((5, 4), "int8"), np.ones(5, "float32")
     with pytest.raises(KernelError) as error:
         call(PREFIX + "embedding_byte.out", weight, scales, None, -128, 127,
@@ -117,7 +117,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("operator", "arguments", "reason"), REFUSED)
-def test_refuses(operator, arguments, reason):
+def test_rejects(operator, arguments, reason):
     with pytest.raises(KernelError) as error:
         call(operator, *arguments)
     assert (error.value.stage, error.value.reason) == ("check", reason)

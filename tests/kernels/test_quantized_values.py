@@ -159,12 +159,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("operator", "arguments", "reason"), REFUSED)
-def test_refuses(operator, arguments, reason):
+def test_rejects(operator, arguments, reason):
     with pytest.raises(KernelError) as error:
         call(operator, *arguments)
     assert (error.value.stage, error.value.reason) == ("check", reason)
 
 
-def test_refuses_other_sizes():
+def test_rejects_other_sizes():
     with pytest.raises(KernelError):
         call(TO + "tensor.out", F, 1.0, 0, -128, 127, 1, np.zeros((3, 2), "int8"))

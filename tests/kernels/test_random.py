@@ -23,12 +23,12 @@ def test_the_first_bits():
     assert [hex(one) for one in random_bits(3)] == ["0x92ca2f0e", "0x3cd6e3f3", "0x1b147dcc"]
 
 
-def test_rand_gives_the_numbers_of_seed_0():
+def test_rand_draws_the_numbers_of_seed_0():
     np.testing.assert_array_equal(rand((4, 5)), uniform(20).reshape(4, 5))
     np.testing.assert_array_equal(rand((3,), np.float64), uniform(3))
 
 
-def test_randn_gives_box_and_mullers():
+def test_randn_equals_box_muller():
     np.testing.assert_allclose(rand((1000,), operator=RANDN), normal(1000), 1e-4, 1e-5)
 
 
@@ -105,7 +105,7 @@ def test_dropout_in_any_dim_order():
     (DROPOUT, [np.zeros(2, np.int32), 0.5, True, np.zeros(2, np.int32), np.zeros(2, bool)],
      "NotSupported in check: a dropout in training takes floats only"),
 ])
-def test_refusals(operator, arguments, words):
+def test_rejections(operator, arguments, words):
     with pytest.raises(KernelError, match=words):
         call(operator, *arguments)
 
@@ -152,7 +152,7 @@ def test_a_seed_begins_its_sequence(method, seed):
         np.testing.assert_array_equal(draw(method), uniform(6, seed))
 
 
-def test_a_method_that_is_not_loaded_takes_no_seed(method):
+def test_a_method_that_is_not_loaded_rejects_a_seed(method):
     method._method.unload()
     with pytest.raises(Error, match="not loaded"):
         method.manual_seed(1)

@@ -157,7 +157,7 @@ def refused(operator, arguments, outs=None, **changes):
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("int8", [False, True])
-def test_weights_that_do_not_fit_are_refused(operator, int8):
+def test_weights_that_do_not_fit_are_rejected(operator, int8):
     arguments = random_layer(np.random.default_rng(4), operator, 3, 2, 5, 4, int8=int8, states=True)
     w_ih, w_hh, bias = arguments[1], arguments[2], arguments[3]
     for place, wrong in ((1, w_ih[:, :4]), (1, w_ih[:-1]), (1, w_ih[0]), (1, w_ih[:-GATES[operator]]),
@@ -175,7 +175,7 @@ def test_weights_that_do_not_fit_are_refused(operator, int8):
 
 
 @pytest.mark.parametrize("operator", GATES)
-def test_dtypes_and_dim_orders_are_refused(operator):
+def test_dtypes_and_dim_orders_are_rejected(operator):
     arguments = random_layer(np.random.default_rng(5), operator, 3, 2, 5, 4, states=True)
     for place in (0, 1, 2, 3, 4, STATES):
         for dtype in (np.float64, np.float16, np.int8):

@@ -93,21 +93,21 @@ PLACES = np.zeros(2, np.int64)
     ("argmax.out", [X, 1, False, ROW], "InvalidArgument", "indices must be int64"),
     ("argmin.out", [X.astype(np.uint16), 1, False, PLACES], "NotSupported", "not compared"),
 ])
-def test_refusals(operator, arguments, name, reason):
+def test_rejections(operator, arguments, name, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}", *arguments)
     assert (error.value.name, error.value.stage) == (name, "check")
 
 
 @pytest.mark.parametrize("operator", ["sum.IntList_out", "prod.int_out"])
-def test_reducing_fractions_to_bool_asks_which_are_not_zero(operator):
+def test_reducing_fractions_to_bool_tests_for_zero(operator):
     x = np.array([[0.25, -0.5], [0, 0.5], [0, 0]], np.float32)
     dims = [1] if operator.startswith("sum") else 1
     result = call(f"aten::{operator}", x, dims, False, 11, np.zeros(3, bool))
     assert result.tolist() == [True, operator.startswith("sum"), False]
 
 
-def test_reducing_no_elements_of_a_huge_shape_takes_no_time():
+def test_reducing_no_elements_of_a_huge_shape_needs_no_time():
     x = Tensor(np.zeros((2**9, 2**8, 2**10, 0), np.float32), (3, 1, 0, 2))
     assert call("aten::sum.IntList_out", x, [], False, None, np.ones((), np.float32)) == 0
     assert np.isnan(call("aten::mean.out", x, None, False, None, np.ones((), np.float32)))

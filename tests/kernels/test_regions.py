@@ -35,7 +35,7 @@ def test_boxes_without_an_area_overlap_none():
     (BOXES[:, :3], np.float32([1, 2, 3]), np.zeros(3, np.int64), "4 numbers", "check"),
     (BOXES, np.float32([1, 2, 3]), np.zeros(3, np.int32), "int64 of 1 dim", "check"),
     (np.float64(BOXES), np.zeros(3), np.zeros(3, np.int64), "float32 only", "check")])
-def test_boxes_are_refused(boxes, scores, out, words, stage):
+def test_boxes_are_rejected(boxes, scores, out, words, stage):
     with pytest.raises(KernelError, match=words) as error:
         call(NMS, boxes, scores, 1.0, out)
     assert error.value.stage == stage
@@ -69,6 +69,6 @@ def test_the_samples_of_a_bin_follow_from_its_size():
     (IMAGE, REGION, (1.0, 0, 1, 1, True), "the pooled sizes"),
     (IMAGE[0], REGION, (1.0, 1, 1, 1, True), "4 dims"),
     (np.float64(IMAGE), REGION, (1.0, 1, 1, 1, True), "float32 only")])
-def test_regions_are_refused(image, regions, numbers, words):
+def test_regions_are_rejected(image, regions, numbers, words):
     with pytest.raises(KernelError, match=words):
         pooled(image, regions, *numbers)

@@ -49,7 +49,7 @@ def test_the_median_of_nothing_is_nan():
              np.zeros(2, np.int64))
 
 
-def test_an_offset_beyond_the_matrix_takes_all_of_it():
+def test_an_offset_beyond_the_matrix_includes_all_of_it():
     found = call("aten::tril_indices.out", 2, 2, 2**40, np.zeros((2, 4), np.int64))
     assert found.tolist() == [[0, 0, 1, 1], [0, 1, 0, 1]]
 
@@ -114,7 +114,7 @@ def test_bags_that_are_none(indices, offsets, words):
     (1, np.ones(2, np.float32), "per_sample_weights must be one for each index, of a sum"),
     (0, np.ones(3, np.float32), "per_sample_weights must be one for each index, of a sum"),
     (0, np.ones(2), "per_sample_weights must be one for each index, of a sum")])
-def test_bags_are_refused(mode, factors, words):
+def test_bags_are_rejected(mode, factors, words):
     with pytest.raises(KernelError, match=words):
         bags([0, 1], [0], mode, factors=factors)
 
@@ -140,7 +140,7 @@ def test_elements_at_the_ends_of_a_histogram_count(x, low, high, expected):
     ([1], 4, -np.inf, 0, "the range is not finite"), ([1], 4, NAN, 0.5, "the range is not finite"),
     ([1], 4, -1e308, 1e308, "the range is not finite"), ([1], 4, 1, 0, "min is above max"),
     ([1], 0, 0, 1, "bins must be above 0"), ([1], -1, 0, 1, "bins must be above 0")])
-def test_histograms_are_refused(x, bins, low, high, words):
+def test_histograms_are_rejected(x, bins, low, high, words):
     with pytest.raises(KernelError, match=words):
         call(HISTC, np.float32(x), bins, low, high, np.zeros(max(bins, 0), np.float32))
 
@@ -157,7 +157,7 @@ def test_a_histogram_over_its_own_numbers_stays_inside():
     ([2, NAN, 1, 2, NAN, 1], 1, 2), ([2, 1, NAN, *[1] * 13], 1, 15),
     ([NAN, *[3, 1] * 8], 1, 16), ([NAN] * 17, NAN, 0)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_least_of_the_most_frequent(x, value, index, dtype):
+def test_the_smallest_of_the_most_frequent(x, value, index, dtype):
     """No NaN equals another. Of equal elements the last is named. Of up to 16 elements the results are
     those of PyTorch 2.13."""
     values, indices = call("aten::mode.values", np.array(x, dtype), 0, False, np.zeros((), dtype),
@@ -166,7 +166,7 @@ def test_the_least_of_the_most_frequent(x, value, index, dtype):
     assert np.signbit(values) == np.signbit(value) and indices == index
 
 
-def test_a_nan_stays_the_greatest_and_the_least():
+def test_a_nan_stays_the_maximum_and_the_minimum():
     x = np.float32([1, NAN, 5, NAN, -2])
     for name in ("cummax", "cummin"):
         values, indices = call(f"aten::{name}.out", x, 0, np.zeros_like(x), np.zeros(5, np.int64))
@@ -195,7 +195,7 @@ def test_slices_along_a_dim_have_an_inverse_and_counts_in_any_case():
     (ROWS, 2, [np.zeros((2, 2), np.int32), (3,), (2,)], "dim"),
     (np.zeros((2, 0), np.int32), 0, [np.zeros((1, 0), np.int32), (2,), (1,)], "another size"),
     (np.array(1, np.int32), 0, [np.zeros(1, np.int32), (1,), (1,)], "another rank")])
-def test_slices_are_refused(x, dim, outputs, words):
+def test_slices_are_rejected(x, dim, outputs, words):
     out, *sizes = outputs
     with pytest.raises(KernelError, match=words):
         call(CONSECUTIVE, x, False, False, dim, out, *(np.zeros(one, np.int64) for one in sizes))
@@ -225,7 +225,7 @@ def test_weights_are_added_in_the_order_of_the_elements():
     (COUNTED, np.float32([1, 2]), 0, np.zeros(4, np.float32), "the sizes of weights", "check"),
     (np.float32(COUNTED), None, 0, np.zeros(4, np.int64), "integers only", "check"),
     (COUNTED[None], None, 0, np.zeros(4, np.int64), "must have 1 dim", "check")])
-def test_counts_are_refused(x, weights, minimum, out, words, stage):
+def test_counts_are_rejected(x, weights, minimum, out, words, stage):
     with pytest.raises(KernelError, match=words) as caught:
         call(BINCOUNT, x, weights, minimum, out)
     assert caught.value.stage == stage
@@ -243,7 +243,7 @@ def test_logcumsumexp_of_infinite_numbers():
     np.testing.assert_array_equal(found, [-np.inf, 1, np.inf, np.inf, np.inf, NAN, NAN])
 
 
-def test_an_output_that_lies_over_its_numbers_keeps_what_was_found():
+def test_an_output_that_overlaps_its_input_keeps_the_results():
     """The order was found before: elements that change are not compared again."""
     x = np.float32([2, 1, 2, 1])
     outputs = [np.zeros(2, np.float32), np.zeros(0, np.int64), np.zeros(2, np.int64)]

@@ -83,7 +83,7 @@ def test_dim_orders_may_differ():
                                       np.where(mask, x, y))
 
 
-def test_refusals():
+def test_rejections():
     x, i, mask = np.ones(3, "float32"), np.ones(3, "int32"), np.ones(3, bool)
     no_mask = ("InvalidArgument", "the mask is not a bool tensor")
     assert refusal("where.self_out", x, x, x, x) == no_mask

@@ -75,7 +75,7 @@ def refusal(operator, *arguments):
     return error.value.name, error.value.reason
 
 
-def test_refusals():
+def test_rejections():
     x = np.ones((1, 2, 3, 4), "float32")
     for operator in OPERATORS:
         for dim in (4, -5, 2**40, -2**63):

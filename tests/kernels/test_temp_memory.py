@@ -64,7 +64,7 @@ def in_dtypes(arguments):
 
 @pytest.mark.parametrize("size", [lambda asked: asked - 1, lambda asked: 0],
                          ids=["one byte less", "none"])
-def test_a_run_takes_no_more_than_there_is(size):
+def test_a_run_uses_no_more_than_its_temp_memory(size):
     ended = set()
     for operator, arguments in calls():
         for own in in_dtypes(arguments):

@@ -98,7 +98,7 @@ def test_large_int8_convolutions(monkeypatch, kernel, stride, channels):
                 *scales, -128, 127, Tensor(np.zeros(0, np.uint8), scratch=True), n.image(2, 70, *out))
 
 
-def test_a_thread_computes_while_another_one_is_asked(monkeypatch):
+def test_threads_compute_at_the_same_time(monkeypatch):
     """The thread that executes is asked before the instruction, and before each part that it takes:
     before the first it waits for the outputs of another one."""
     monkeypatch.setattr(Context, "threads", 2)
@@ -150,7 +150,7 @@ def test_other_threads_end_with_an_error(monkeypatch):
     assert 0 < np.count_nonzero(made.result(out)) < out.size / 2
 
 
-def test_rows_that_take_long_are_not_shared(monkeypatch):
+def test_rows_with_much_work_are_not_shared(monkeypatch):
     """An interrupt would wait for them: one thread is asked in the middle of a row."""
     monkeypatch.setattr(Context, "threads", 2)
     n, asked = Numbers(1), []

@@ -38,7 +38,7 @@ def test_equal_elements(row, largest, is_sorted, indices, dtype):
 
 @pytest.mark.parametrize("n, k", [(300, 300), (300, 150), (1000, 500)])
 @pytest.mark.parametrize("largest", [False, True])
-def test_what_is_parted_too_often_is_kept_in_a_heap(n, k, largest):
+def test_after_too_many_partitions_a_heap_is_used(n, k, largest):
     row, by_heap = np.array(hard_to_select(n, k)) // 2 * (-1 if largest else 1), []
     assert named(row, k, largest) == topk_indices(row.tolist(), k, largest, counts=by_heap)
     assert by_heap == ["select", "sort"]
@@ -71,7 +71,7 @@ PLACES = np.zeros((2, 1), np.int64)
     ((X, 2, 1, True, True, VALUES, PLACES), "sizes differ from those"),
     ((X.astype(bool), 1, 1, True, True, VALUES.astype(bool), PLACES), "not compared"),
 ])
-def test_refusals(arguments, reason):
+def test_rejections(arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call("aten::topk.values", *arguments)
     assert error.value.stage == "check"

@@ -247,7 +247,7 @@ def test_equal_sizes_are_copied():
     ({5: np.zeros((1, 1, 2, 2), np.float64)}, "dtype must be the input's"),
     ({5: np.zeros((1, 1, 2, 3), np.float32)}, "sizes differ from those"),
 ])
-def test_antialiased_refuses(change, reason):
+def test_antialiased_rejects(change, reason):
     arguments = [np.zeros((1, 1, 3, 3), np.float32), [2, 2], False, None, None,
                  np.zeros((1, 1, 2, 2), np.float32)]
     for i, value in change.items():
@@ -257,7 +257,7 @@ def test_antialiased_refuses(change, reason):
     assert error.value.stage == "check"
 
 
-def test_bilinear_refuses_bools():
+def test_bilinear_rejects_bools():
     x = np.ones((1, 1, 2, 2), bool)
     with pytest.raises(KernelError, match="does not support this dtype"):
         call("aten::upsample_bilinear2d.vec_out", x, [2, 2], False, None, x)
@@ -278,7 +278,7 @@ IMAGE, OUT = np.ones((1, 2, 3, 3), np.float32), np.ones((1, 2, 6, 6), np.float32
     ((IMAGE, [6, 6], None, OUT.astype(np.int8)), "dtype must be the input's"),
     ((IMAGE, [6, 5], None, OUT), "sizes differ from those"),
 ])
-def test_refusals(arguments, reason):
+def test_rejections(arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call("aten::upsample_nearest2d.vec_out", *arguments)
     assert error.value.stage == "check"

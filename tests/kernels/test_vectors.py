@@ -112,5 +112,5 @@ def test_any_number_of_floats(vectors, count):
                 1, np.zeros(count, np.float32))
 
 
-def test_vectors_that_the_processor_lacks_are_not_taken():
+def test_vectors_that_the_processor_lacks_are_not_used():
     assert lib.pt_use_vectors(99) == WIDEST

@@ -222,7 +222,7 @@ def test_any_scratch(options, kind):
 
 
 @pytest.mark.parametrize("board", [M4, "mps2-an505"])
-def test_rows_of_four_take_no_blocks_of_three(board):
+def test_rows_of_four_use_no_blocks_of_three(board):
     """Two blocks would make six outputs of each row: 10 to 20 % more cycles than without the scratch,
     where pixels are words."""
     d = Draw(11)
@@ -244,7 +244,7 @@ def preferred_scratch(case, board):
     return max(context.preferred_scratch(), context.scratch_needed())
 
 
-def test_scratch_that_is_wished_for_is_enough():
+def test_preferred_scratch_is_enough():
     d = Draw(6)
     for size, channels, stride, kernel in (((32, 32), 16, 1, 3), ((8, 8), 64, 1, 3), ((5, 40), 4, 1, 3),
                                            ((32, 32), 16, 2, 3), ((96, 96), 3, 2, 3),
@@ -264,7 +264,7 @@ def test_scratch_that_is_wished_for_is_enough():
 @pytest.mark.parametrize("size, channels, outputs, kernel", [
     ((8, 8), 64, 64, 3), ((16, 16), 32, 32, 3), ((16, 16), 16, 16, 3), ((25, 5), 64, 64, 1),
     ((7, 6), 8, 100, 3), ((12, 12), 3, 200, 3), ((4, 4), 64, 4, 3), ((8, 4), 64, 20, 3)])
-def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kernel):
+def test_cores_without_variants_have_preferred_scratch_too(board, size, channels, outputs, kernel):
     case = Draw(7).case(size, channels, outputs, (kernel, kernel),
                         padding=(kernel // 2, kernel // 2))
     preferred = preferred_scratch(case, board)
@@ -280,7 +280,7 @@ def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kerne
     ((4, 1), 256, 64, 1, 1), ((6, 1), 256, 64, 1, 1), ((4, 4), 256, 64, 1, 1), ((4, 4), 64, 32, 1, 1),
     ((8, 4), 64, 64, 1, 1), ((49, 10), 3, 32, 3, 2), ((32, 32), 3, 32, 3, 1), ((32, 32), 3, 16, 3, 2),
     ((32, 32), 1, 64, 3, 2), ((9, 9), 32, 64, 3, 2), ((20, 20), 32, 64, 2, 2)])
-def test_prepared_weights_are_no_slower_with_more_scratch(size, channels, outputs, kernel, stride):
+def test_packed_weights_are_not_slower_with_more_scratch(size, channels, outputs, kernel, stride):
     case = Draw(9).case(size, channels, outputs, (kernel, kernel), bias=False, stride=(stride, stride),
                         padding=(kernel // 2, kernel // 2))
     cases = [Case(case.operator, *case.arguments, prepare=prepare, given=given)
@@ -291,7 +291,7 @@ def test_prepared_weights_are_no_slower_with_more_scratch(size, channels, output
 
 
 @pytest.mark.parametrize("channels, outputs, kernel", [(64, 32, 3), (128, 64, 1), (32, 4, 3)])
-def test_prepared_weights_take_no_more_than_they_wish_for(channels, outputs, kernel):
+def test_packed_weights_use_at_most_the_preferred_scratch(channels, outputs, kernel):
     """On ARMv6-M, where they are what other convolutions make in the temp memory: also beside a scratch
     tensor of the program."""
     board = "mps2-an385-m0plus"
@@ -329,14 +329,14 @@ def executed(file, **options):
     return result.instructions["execute"]
 
 
-def test_an_image_takes_them_with_what_is_prepared_alone():
+def test_a_ptm_file_uses_variants_with_packed_weights_only():
     model = benchmark_store.load("int8_resnet8").pte(M4)
-    image = ptm_writer.compile_ptm(model, (), "cortex-m4").data
-    fast, slow = executed(image), executed(image, temp_size=2048)
+    ptm = ptm_writer.compile_ptm(model, (), "cortex-m4").data
+    fast, slow = executed(ptm), executed(ptm, temp_size=2048)
     assert fast < executed(model) and fast < 0.88 * slow
 
 
-def test_an_image_with_some_prepared_calls_wishes_for_the_others():
+def test_a_ptm_file_with_some_packed_calls_has_preferred_scratch_for_the_others():
     core = "cortex-m0plus"
     model = benchmark_store.load("int8_resnet8").pte("mps2-an385-m0plus")
     full = ptm_writer.compile_ptm(model, (), core)

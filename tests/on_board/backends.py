@@ -1,7 +1,7 @@
-"""The backends of the fixtures whose name begins with delegate_, in Python.
+"""Define the backends of the fixtures whose name begins with delegate_, in Python.
 
 IntegerBackend and ExecutorBackend.execute need no heap. The others compute floats in Python, which
-under MicroPython takes some: their methods run with the heap open.
+allocates under MicroPython: their methods run with the heap unlocked.
 """
 
 import _picotorch

@@ -1,8 +1,8 @@
-"""Loads and executes programs that may be damaged.
+"""Load and execute programs that may be damaged.
 
-Sections: model0, model1 ...; data<number>_0 ..., the .ptd files of one; backends: names, with commas,
-of backends that read what they are given. Prints an Error of each, or ok; writes the file
-instructions: how many each took, u32.
+Sections: model0, model1 ...; data<number>_0 ..., the .ptd files of a model; backends: names, separated
+by commas, of backends that read all their arguments. Prints the Error of each model, or ok. Writes the
+file instructions: the instructions of each model, u32.
 """
 
 ARENA = 65536  # bytes of a planned buffer at most

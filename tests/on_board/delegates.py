@@ -1,6 +1,6 @@
-"""Delegates whose backend fails, asks for too much or does what it must not; heap locked.
+"""Call delegates whose backend fails, requests too much or breaks the contract; heap locked.
 
-Sections: the programs of tests/runtime/test_delegates.py, by name. Prints what every call ended with.
+Sections: the programs of tests/runtime/test_delegates.py, by name. Prints the outcome of every call.
 """
 
 from picotorch import Backend, register_backend, unregister_backend
@@ -9,7 +9,7 @@ from picotorch.errors import DELEGATE_INVALID_COMPATIBILITY, DELEGATE_INVALID_HA
 INTS = memoryview(bytearray(bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0])))
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
@@ -112,13 +112,13 @@ def raise_unmade(a, b=None, c=None):
     raise UNMADE
 
 
-def ask_for_less_than_nothing(context, processed, compile_specs):
+def allocate_negative_size(context, processed, compile_specs):
     context.ask_temp(-1)
 
 
 def registration(program):
     method = Method(MemoryManager(MemoryAllocator(take("pool", 64)), HierarchicalAllocator([])))
-    tell("not registered", lambda: method.load(program))
+    report("not registered", lambda: method.load(program))
     register_backend("Doubling", doubling)
     for label, call in (
         ("registered twice", lambda: register_backend("Doubling", doubling)),
@@ -164,16 +164,16 @@ class Bench:
 
 def failures_of_init(program):
     bench = Bench(program)
-    tell("load", bench.load)
+    report("load", bench.load)
     bench.runs()
     print("pool", bench.pool.used, bench.method)
-    tell("unload", bench.method.unload)
+    report("unload", bench.method.unload)
     print("destroyed", doubling.destroyed)
     doubling.forget()
     for failing in (raise_error, raise_invalid_handle, raise_value_error, raise_memory_error,
-                    raise_mute, raise_unmade, ask_for_less_than_nothing):
+                    raise_mute, raise_unmade, allocate_negative_size):
         doubling.at_init = failing
-        tell("init that fails", bench.load)
+        report("init that fails", bench.load)
         assert doubling.destroyed == 0
         bench.is_clean()
 
@@ -182,17 +182,17 @@ def failures_of_init(program):
             raise_error(context)
 
     doubling.at_init = second
-    tell("second init that fails", bench.load)
+    report("second init that fails", bench.load)
     print("destroyed", doubling.destroyed)
     bench.is_clean()
     for available in (False, None, UNDECIDED):
         doubling.available = available
-        tell("not available", bench.load)
+        report("not available", bench.load)
         doubling.available = True
         bench.is_clean()
 
 
-def what_init_is_given(program):
+def arguments_of_init(program):
     bench = Bench(program)
     view, kept = memoryview(bytearray(1)), [None]
 
@@ -212,8 +212,8 @@ def what_init_is_given(program):
         assert processed.size() == 0
 
     doubling.at_init = look
-    tell("load", bench.load)
-    tell("data that was freed", kept[0].data)
+    report("load", bench.load)
+    report("data that was freed", kept[0].data)
 
     def use_freed(context, processed, compile_specs):
         processed.free()
@@ -228,12 +228,12 @@ def what_init_is_given(program):
     def no_named_data(context, processed, compile_specs):
         context.get_named_data_map().get_data("weight", view)
 
-    tell("unload", bench.method.unload)
+    report("unload", bench.method.unload)
     doubling.forget()
     for label, at_init in (("data freed in init", use_freed), ("data written", write),
                            ("named data that is not there", no_named_data)):
         doubling.at_init = at_init
-        tell(label, bench.load)
+        report(label, bench.load)
         bench.is_clean()
 
 
@@ -255,19 +255,19 @@ def memory_of_init(program):
     ):
         size[0], size[1] = n, alignment
         doubling.at_init = allocate
-        tell(label, small.load)
+        report(label, small.load)
         print("pool", small.pool.used)
         if small.method.is_loaded():
             small.runs()
-            tell("unload", small.method.unload)
+            report("unload", small.method.unload)
             doubling.forget()
         else:
             small.is_clean()
     size[0], size[1] = 100, 8
     doubling.at_init = allocate
-    tell("in a larger pool", bench.load)
+    report("in a larger pool", bench.load)
     print("pool", bench.pool.used)
-    tell("unload", bench.method.unload)
+    report("unload", bench.method.unload)
     doubling.forget()
 
 
@@ -286,31 +286,31 @@ def temp_memory(program):
         for n in (56, 57):
             size[0] = n
             doubling.at_init, doubling.at_execute = None, allocate
-            tell("load", target.load)
-            tell("%d bytes of temp memory" % n, target.method.execute)
-            tell("unload", target.method.unload)
+            report("load", target.load)
+            report("%d bytes of temp memory" % n, target.method.execute)
+            report("unload", target.method.unload)
             doubling.at_init, size[0] = ask, n + 8
-            tell("asked for at load", target.load)
+            report("asked for at load", target.load)
             if target.method.is_loaded():
                 print("temp", target.method.memory_report()["temp"])
-                tell("unload", target.method.unload)
+                report("unload", target.method.unload)
             doubling.forget()
 
 
 def failures_of_execute(program):
     bench = Bench(program)
     method = bench.method
-    tell("load", bench.load)
+    report("load", bench.load)
     for failing in (raise_error, raise_invalid_handle, raise_value_error, raise_memory_error):
         doubling.at_execute = failing
-        tell("execute that fails", method.execute)
+        report("execute that fails", method.execute)
         doubling.at_execute = None
         bench.runs()
     for label, call in (("execute", method.execute), ("step", method.step), ("unload", method.unload),
                         ("reset_execution", method.reset_execution),
                         ("load", lambda: method.load(program))):
         doubling.at_execute = lambda context, handle, args: call()  # noqa: B023
-        tell("within execute: " + label, method.execute)
+        report("within execute: " + label, method.execute)
         doubling.at_execute = None
         bench.runs()
 
@@ -323,19 +323,19 @@ def failures_of_execute(program):
     doubling.at_execute = in_vain
     bench.runs()
     doubling.at_execute = raise_error
-    tell("step that fails", method.step)
+    report("step that fails", method.step)
     doubling.at_execute = None
     for _ in range(3):
         assert locked(method.step) is None
-    tell("step at the end", method.step)
-    tell("unload", method.unload)
+    report("step at the end", method.step)
+    report("unload", method.unload)
     doubling.forget()
 
 
 def load_within_init(program):
     bench = Bench(program)
     doubling.at_init = lambda context, processed, compile_specs: bench.load()
-    tell("load within init", bench.load)
+    report("load within init", bench.load)
     bench.is_clean()
 
 
@@ -349,7 +349,7 @@ def load_within_is_available(program):
         second.load()
 
     doubling.at_is_available = load_second
-    tell("load within is_available", first.load)
+    report("load within is_available", first.load)
     assert first.pool.used == 0 and not second.method.is_loaded()
     first.is_clean()
 
@@ -362,11 +362,11 @@ def memory_after_init(program):
         kept[0] = context.get_runtime_allocator()
 
     doubling.at_init = keep
-    tell("load", bench.load)
-    tell("memory after init", lambda: kept[0].allocate(8))
+    report("load", bench.load)
+    report("memory after init", lambda: kept[0].allocate(8))
     doubling.at_execute = lambda context, handle, args: kept[0].allocate(8)
-    tell("memory of the pool in execute", bench.method.execute)
-    tell("unload", bench.method.unload)
+    report("memory of the pool in execute", bench.method.execute)
+    report("unload", bench.method.unload)
     bench.is_clean()
 
 
@@ -385,22 +385,22 @@ def arguments(program):
         except IndexError:
             print("no sixth")
 
-    tell("load", bench.load)
+    report("load", bench.load)
     doubling.at_execute = keep
     print("execute ->", unlocked(bench.method.execute) or "ok")
     doubling.at_execute = None
     print("kept", len(kept[0]), len(kept[1].data))
     bench.runs()
-    tell("unload", bench.method.unload)
+    report("unload", bench.method.unload)
     doubling.forget()
 
 
 def failures_of_destroy(program):
     bench = Bench(program)
     for failing in (raise_error, raise_value_error):
-        tell("load", bench.load)
+        report("load", bench.load)
         doubling.at_destroy = failing
-        tell("unload", bench.method.unload)
+        report("unload", bench.method.unload)
         print("destroyed", doubling.destroyed)
         bench.is_clean()
 
@@ -408,10 +408,10 @@ def failures_of_destroy(program):
 def limits(program):
     for limit in ({"max_delegates": 1}, {"max_arguments": 4}, {"max_delegates": 2, "max_arguments": 5}):
         bench = Bench(program, **limit)
-        tell("limits", bench.load)
+        report("limits", bench.load)
         if bench.method.is_loaded():
             bench.runs()
-            tell("unload", bench.method.unload)
+            report("unload", bench.method.unload)
         doubling.forget()
 
 
@@ -419,7 +419,7 @@ def broken_programs(_):
     for name in sorted(sections):
         if name.startswith("x_"):
             bench = Bench(open_program(name))
-            tell(name[2:], bench.load)
+            report(name[2:], bench.load)
             assert bench.pool.used == 0
             doubling.forget()
 
@@ -427,7 +427,7 @@ def broken_programs(_):
 two = open_program("two")
 for label, case in (
     ("registration", registration), ("failures of init", failures_of_init),
-    ("what init is given", what_init_is_given), ("memory of init", memory_of_init),
+    ("what init is given", arguments_of_init), ("memory of init", memory_of_init),
     ("temp memory", temp_memory), ("failures of execute", failures_of_execute),
     ("load within init", load_within_init),
     ("load within is_available", load_within_is_available),

@@ -1,8 +1,8 @@
-"""Loads a program with .ptd files, one after the other, and executes it.
+"""Load a program with .ptd files, one after the other, and execute it.
 
-Sections: model; data0, data1 ... Prints of each the Error of the data map, of load, or the bytes of
-output 0. The last file is good: a copy of it in writable memory is changed between two executions, and
-the output changes with it, since its data is used where it lies.
+Sections: model; data0, data1 ... Prints for each file the Error of the data map or of load, or the
+bytes of output 0. The last file is valid. A copy of it in writable memory changes between two
+executions, and the output changes, because a program reads external data in place.
 """
 
 

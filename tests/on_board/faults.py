@@ -1,8 +1,9 @@
-"""Every call in every state, and what each fault leaves behind, heap locked.
+"""Make every call in every state, and check the state after each fault, with the heap locked.
 
-Sections: faulty, the program of tests/support/faulty.py; relu, a program of four floats; lists, one
-whose outputs are lists. Prints what every call ended with. After each the method of the faulty program
-is loaded again in the same memories and has to be right, and its pool to be as it was.
+Sections: faulty, the program of tests/support/faulty.py; relu, a program of four floats; lists, a
+program whose outputs are lists. Prints the outcome of every call. After each call the method of the
+faulty program is loaded again in the same memories: its outputs must be correct, and its pool
+unchanged.
 """
 
 from picotorch import Backend, register_backend
@@ -306,7 +307,7 @@ def report(label, bench, result):
     bench.check_recovers()
 
 
-def what_is_kept():
+def kept_state():
     """Outputs and attributes of a method that is unloaded, used as they are and as inputs."""
     m = relu()
     m.set_input(four, 0)
@@ -341,4 +342,4 @@ def what_is_kept():
 calls_in_states()
 calls_of_backends()
 faults()
-what_is_kept()
+kept_state()

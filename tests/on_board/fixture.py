@@ -1,8 +1,8 @@
-"""Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
+"""Load every method of a fixture and execute its runs in order, with the heap locked.
 
-Behind loaded.py. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, the stack that it took (0 on the twin), every
-output that is not a tensor, and the sizes of those that are dynamic.
+Follows loaded.py. Writes the files pool_<method> (after load), pool_<method>_after (after the runs) and
+out<run>_<i>. Prints the outcome of every load and run, the stack that it used (0 on the twin), every
+output that is not a tensor, and the sizes of dynamic outputs.
 """
 
 

@@ -1,9 +1,9 @@
 """Use tensors in place: constants in the program, unplanned inputs and outputs.
 
 Sections: model, with constants; in0; unplanned: a model with unplanned input and output; in1; settings:
-index and nbytes of a constant of model. Writes constant_before, constant_after (its bytes were set to
-zero in the program after load), input_before, input_after (the input's bytes were set to zero after
-set_input), and input_there: the memory that was given to the output.
+index and nbytes of a constant of model. Writes constant_before, constant_after (its bytes in the
+program are set to zero after load), input_before, input_after (the input's bytes are set to zero after
+set_input), and input_there: the memory of the output.
 """
 
 

@@ -1,10 +1,10 @@
-"""KeyboardInterrupt at many times of each call of a method, heap locked: it is as usable as before.
+"""Raise KeyboardInterrupt at many times of each call, heap locked: the method stays usable.
 
-Sections: faulty, the program of tests/support/faulty.py; relu, of four floats; loop, one that does
-not end; long, one of a single instruction that takes some hundred million machine instructions; turns:
-how many interrupts of each call there are about, at times that lie evenly between its start and its
-end; of a failing load, whose clean-up is short, ten times as many. Prints of each call how many ended
-it.
+Sections: faulty, the program of tests/support/faulty.py; relu, a program of four floats; loop, an
+endless program; long, a single instruction of some hundred million machine instructions; turns: the
+approximate number of interrupts of each call, at equal intervals from its start to its end. A failing
+load, whose clean-up is short, gets ten times as many. Prints the number of interrupts that ended each
+call.
 """
 
 from array import array

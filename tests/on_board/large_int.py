@@ -1,5 +1,5 @@
-"""An output of more than 30 bits, which needs the heap. Section: large, the program. Prints what
-get_output ended with while the heap was locked, and then what it gave."""
+"""Read an output of more than 30 bits, which needs the heap. Section: large, the program. Print the
+outcome of get_output with the heap locked, and then the value."""
 
 method = Method(MemoryManager(MemoryAllocator(take("pool", 512))))
 method.load(Program.load(BufferDataLoader(sections["large"])))

@@ -1,9 +1,9 @@
-"""A fixture, and its methods in memories of their own: what fixture.py and memory_failures.py share.
+"""Define a fixture whose methods have separate memories, for fixture.py and memory_failures.py.
 
-Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
-(method of each run), input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:),
-and unlocked: of load and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of
-the other inputs, and sizes<run>_<i> for those that are dynamic.
+Sections: model; data0, data1 ... (.ptd files); settings: methods (names separated by commas), run0,
+run1 ... (the method of each run), input<run>_<i> for inputs that are not tensors (int:3, bool:1,
+float:2.5, none:), and unlocked: load or run, if a backend needs a heap there; in<run>_<i>, the bytes of
+the other inputs, and sizes<run>_<i>, the sizes of dynamic inputs.
 """
 
 settings = job.settings(sections["settings"]) if "settings" in sections else {}

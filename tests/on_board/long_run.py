@@ -1,10 +1,9 @@
-"""Many inferences of a model with state, and what goes wrong in between, from a schedule that a seed
-decides; heap locked, but where programs are loaded. Nothing grows.
+"""Run many inferences of a model with state, with random faults between them. The heap is locked
+except while programs are loaded. No memory use grows.
 
-Sections: model, of an input and an output of floats; broken, a part of it; faulty, the program of
-tests/support/faulty.py; inputs, bytes of some inputs one after the other; settings: seed, count
-(inferences), every. Prints the checksum of all outputs after each `every` inferences, and how often
-each event came.
+Sections: model, with an input and an output of floats; broken, a part of the model; faulty, the program
+of tests/support/faulty.py; inputs, the bytes of some inputs; settings: seed, count (inferences), every.
+Prints the checksum of all outputs after each `every` inferences, and the number of each event.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""A Method in more memories than it was made for. Prints what each load ended with.
+"""Load a Method in more memories than it was created for. Print the outcome of each load.
 
 Section: model, a program of nine unplanned inputs of four floats; the output is relu of the last.
 """

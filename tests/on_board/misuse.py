@@ -1,6 +1,6 @@
-"""Memories and buffers that would end in undefined behaviour or a wrong result, heap locked.
+"""Pass memories and buffers that would cause undefined behaviour or wrong results; heap locked.
 
-Sections: the programs of tests/runtime/test_misuse.py, by name. Prints what every call ended with.
+Sections: the programs of tests/runtime/test_misuse.py, by name. Prints the outcome of every call.
 """
 
 from array import array
@@ -8,12 +8,12 @@ from array import array
 from picotorch import EventTracer, FlatTensorDataMap
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
-def tell_load(label, method, program):
-    tell(label, lambda: method.load(program))
+def report_load(label, method, program):
+    report(label, lambda: method.load(program))
 
 
 def open_program(name):
@@ -55,13 +55,13 @@ def memories_that_overlap(program):
     for label, of, pool, planned, temp in cases:
         temp = MemoryAllocator(temp, "temp memory") if temp else None
         method = Method(MemoryManager(MemoryAllocator(pool), HierarchicalAllocator(planned), temp))
-        tell_load(label, method, of)
+        report_load(label, method, of)
 
 
 def memories_of_no_use(program):
     pool = MemoryAllocator(take("pool", 1024))
     method = Method(MemoryManager(pool, HierarchicalAllocator([array("i", [0] * 8)])))
-    tell_load("planned buffer of ints", method, program)
+    report_load("planned buffer of ints", method, program)
     for buffer in (None, 5):
         try:
             HierarchicalAllocator([buffer])
@@ -92,14 +92,14 @@ def planned_buffers_that_overlap(program):
     for label, planned in cases:
         method = Method(MemoryManager(MemoryAllocator(take("pool", 512)),
                                       HierarchicalAllocator(planned)))
-        tell_load(label, method, program)
+        report_load(label, method, program)
 
 
 def one_allocator_for_two(program):
     """The method pool is the temp memory, too."""
     pool = MemoryAllocator(take("pool", 1024))
     planned = HierarchicalAllocator([take("planned", 32)])
-    tell_load("pool as temp memory", Method(MemoryManager(pool, planned, pool)), program)
+    report_load("pool as temp memory", Method(MemoryManager(pool, planned, pool)), program)
     print("used", pool.used)
 
 
@@ -109,7 +109,7 @@ def arrays_as_memories(program):
                         ("pool of 16 ints", array("i", [0] * 16))]:
         method = Method(MemoryManager(MemoryAllocator(pool),
                                       HierarchicalAllocator([take("planned", 32)])))
-        tell_load(label, method, program)
+        report_load(label, method, program)
 
 
 def a_method_that_is_gone(program):
@@ -120,10 +120,10 @@ def a_method_that_is_gone(program):
     second = Loaded(program, pool)
     collect()
     x = take("planned", 16)
-    tell("reset the pool", lambda: pool.reset(used))
+    report("reset the pool", lambda: pool.reset(used))
     second.method.set_input(x, 0)
-    tell("execute the second", second.method.execute)
-    tell("unload the second", second.method.unload)
+    report("execute the second", second.method.execute)
+    report("unload the second", second.method.unload)
     print("used", pool.used == used)
 
 
@@ -132,12 +132,12 @@ def bytes_that_are_not_there(program):
     pool = MemoryAllocator(take("pool", 1024))
     method = Loaded(program, pool).method
     used = pool.used
-    tell("allocate what is negative", lambda: pool.allocate(-used))
-    tell("allocate at a multiple of 0", lambda: pool.allocate(4, 0))
-    tell("allocate at a multiple of -8", lambda: pool.allocate(4, -8))
-    tell("allocate at a multiple of 3", lambda: pool.allocate(4, 3))
-    tell("reset to more than is used", lambda: pool.reset(used + 8))
-    tell("reset to less than nothing", lambda: pool.reset(-8))
+    report("allocate what is negative", lambda: pool.allocate(-used))
+    report("allocate at a multiple of 0", lambda: pool.allocate(4, 0))
+    report("allocate at a multiple of -8", lambda: pool.allocate(4, -8))
+    report("allocate at a multiple of 3", lambda: pool.allocate(4, 3))
+    report("reset to more than is used", lambda: pool.reset(used + 8))
+    report("reset to less than nothing", lambda: pool.reset(-8))
     print("used", pool.used == used)
     method.unload()
 
@@ -146,9 +146,9 @@ def order_of_unloads(program):
     """Two methods in one pool."""
     pool = MemoryAllocator(take("pool", 1024))
     first, second = Loaded(program, pool).method, Loaded(program, pool).method
-    tell("unload the first", first.unload)
-    tell("unload the second", second.unload)
-    tell("unload the first", first.unload)
+    report("unload the first", first.unload)
+    report("unload the second", second.unload)
+    report("unload the first", first.unload)
     print("used", pool.used)
 
 
@@ -158,16 +158,16 @@ def inputs_in_place(program, written):
     m, w = Loaded(program), Loaded(written)
     out, x = take("planned", 16), take("planned", 16)
     pool, planned = m.pool.buffer[:16], w.planned[0][:16]
-    tell("constant input", lambda: m.method.set_input(constant, 0))
-    tell("input in the pool", lambda: m.method.set_input(pool, 0))
-    tell("output in the pool", lambda: m.method.set_output_data_ptr(pool, 0))
-    tell("output", lambda: m.method.set_output_data_ptr(out, 0))
-    tell("execute", m.method.execute)
-    tell("constant input that is written", lambda: w.method.set_input(constant, 0))
-    tell("input that is written, in planned memory", lambda: w.method.set_input(planned, 0))
-    tell("execute", w.method.execute)
-    tell("input that is written", lambda: w.method.set_input(x, 0))
-    tell("execute", w.method.execute)
+    report("constant input", lambda: m.method.set_input(constant, 0))
+    report("input in the pool", lambda: m.method.set_input(pool, 0))
+    report("output in the pool", lambda: m.method.set_output_data_ptr(pool, 0))
+    report("output", lambda: m.method.set_output_data_ptr(out, 0))
+    report("execute", m.method.execute)
+    report("constant input that is written", lambda: w.method.set_input(constant, 0))
+    report("input that is written, in planned memory", lambda: w.method.set_input(planned, 0))
+    report("execute", w.method.execute)
+    report("input that is written", lambda: w.method.set_input(x, 0))
+    report("execute", w.method.execute)
 
 
 def input_beyond_the_program(data):
@@ -178,8 +178,8 @@ def input_beyond_the_program(data):
     program = Program.load(BufferDataLoader(memory[:size]))
     m = Loaded(program, MemoryAllocator(memory[size:])).method
     inside, beyond = memory[size - 16 : size], memory[size - 8 : size + 8]
-    tell("input in the program", lambda: m.set_input(inside, 0))
-    tell("input in program and pool", lambda: m.set_input(beyond, 0))
+    report("input in the program", lambda: m.set_input(inside, 0))
+    report("input in program and pool", lambda: m.set_input(beyond, 0))
 
 
 def memories_in_place(program):
@@ -194,29 +194,29 @@ def memories_in_place(program):
     set_input, set_output = m.method.set_input, m.method.set_output_data_ptr
     apart, late, short, shifted = both[:16], both[8:24], x[:12], take("planned", 24, 4)[:16]
     in_temp = temp[:16]
-    tell("input of 12 bytes", lambda: set_input(short, 0))
-    tell("output of 12 bytes", lambda: set_output(short, 0))
-    tell("input at a multiple of 4", lambda: set_input(shifted, 0))
-    tell("output at a multiple of 4", lambda: set_output(shifted, 0))
-    tell("output that cannot be written", lambda: set_output(constant, 0))
-    tell("input in temp memory", lambda: set_input(in_temp, 0))
-    tell("output in temp memory", lambda: set_output(in_temp, 0))
-    tell("input among the events", lambda: set_input(events, 0))
-    tell("output among the events", lambda: set_output(events, 0))
-    tell("execute without either", m.method.execute)
-    tell("input", lambda: set_input(apart, 0))
-    tell("output that begins in the input", lambda: set_output(late, 0))
-    tell("execute", m.method.execute)
-    tell("output that is the input", lambda: set_output(apart, 0))
-    tell("execute", m.method.execute)
-    tell("step", m.method.step)
-    tell("input elsewhere", lambda: set_input(x, 0))
-    tell("execute", m.method.execute)
-    tell("what was the output as input", lambda: set_input(apart, 0))
-    tell("what was the input as output", lambda: set_output(x, 0))
-    tell("execute", m.method.execute)
-    tell("output of its own", lambda: set_output(out, 0))
-    tell("execute", m.method.execute)
+    report("input of 12 bytes", lambda: set_input(short, 0))
+    report("output of 12 bytes", lambda: set_output(short, 0))
+    report("input at a multiple of 4", lambda: set_input(shifted, 0))
+    report("output at a multiple of 4", lambda: set_output(shifted, 0))
+    report("output that cannot be written", lambda: set_output(constant, 0))
+    report("input in temp memory", lambda: set_input(in_temp, 0))
+    report("output in temp memory", lambda: set_output(in_temp, 0))
+    report("input among the events", lambda: set_input(events, 0))
+    report("output among the events", lambda: set_output(events, 0))
+    report("execute without either", m.method.execute)
+    report("input", lambda: set_input(apart, 0))
+    report("output that begins in the input", lambda: set_output(late, 0))
+    report("execute", m.method.execute)
+    report("output that is the input", lambda: set_output(apart, 0))
+    report("execute", m.method.execute)
+    report("step", m.method.step)
+    report("input elsewhere", lambda: set_input(x, 0))
+    report("execute", m.method.execute)
+    report("what was the output as input", lambda: set_input(apart, 0))
+    report("what was the input as output", lambda: set_output(x, 0))
+    report("execute", m.method.execute)
+    report("output of its own", lambda: set_output(out, 0))
+    report("execute", m.method.execute)
 
 
 def inputs_over_each_other(program):
@@ -226,9 +226,9 @@ def inputs_over_each_other(program):
     m.set_input(x, 0)
     m.set_input(x, 1)
     m.set_output_data_ptr(out, 0)
-    tell("execute", m.execute)
+    report("execute", m.execute)
     m.set_output_data_ptr(x, 0)
-    tell("execute into both inputs", m.execute)
+    report("execute into both inputs", m.execute)
 
 
 def tracers(program):
@@ -236,7 +236,7 @@ def tracers(program):
     m = Loaded(program, load=False)
     for label, buffer in [("in the pool", m.pool.buffer[16:80]), ("in planned memory", m.planned[0])]:
         m.tracer = EventTracer(buffer)
-        tell("events " + label, lambda: m.method.load(program, event_tracer=m.tracer))
+        report("events " + label, lambda: m.method.load(program, event_tracer=m.tracer))
     print("used", m.pool.used)
 
 
@@ -244,9 +244,9 @@ def jumps_and_moves(moved, jump):
     """Both take an unplanned input; move_in_place moves a tensor to it."""
     constant = sections["relu"][:16]
     m, j = Loaded(moved).method, Loaded(jump).method
-    tell("constant input that is moved to", lambda: m.set_input(constant, 0))
-    tell("constant input beside a jump", lambda: j.set_input(constant, 0))
-    tell("execute", j.execute)
+    report("constant input that is moved to", lambda: m.set_input(constant, 0))
+    report("constant input beside a jump", lambda: j.set_input(constant, 0))
+    report("execute", j.execute)
 
 
 def elements_of_another_type(program):
@@ -255,9 +255,9 @@ def elements_of_another_type(program):
     longs = array("q", [1])
     unsigned = array("I", [1, 2])
     ints = array("i", [1, -2])
-    tell("int64", lambda: m.set_input(longs, 0))
-    tell("uint32", lambda: m.set_input(unsigned, 0))
-    tell("int32", lambda: m.set_input(ints, 0))
+    report("int64", lambda: m.set_input(longs, 0))
+    report("uint32", lambda: m.set_input(unsigned, 0))
+    report("int32", lambda: m.set_input(ints, 0))
 
 
 def many_inputs(program):
@@ -266,9 +266,9 @@ def many_inputs(program):
     x = take("planned", 16)
     for i in range(39):
         m.set_input(x, i)
-    tell("execute without the last input", m.execute)
-    tell("the last input", lambda: m.set_input(x, 39))
-    tell("execute", m.execute)
+    report("execute without the last input", m.execute)
+    report("the last input", lambda: m.set_input(x, 39))
+    report("execute", m.execute)
 
 
 def large_ints(program):
@@ -280,22 +280,22 @@ def large_ints(program):
         result[0] = m.get_output(0)
 
     clamped, large, larger = (1 << 30) - 1, 1 << 40, (1 << 64) + (1 << 40)
-    tell("2**29", lambda: m.set_input(536870912, 0))
-    tell("what 2**40 is clamped to", lambda: m.set_input(clamped, 1))
-    tell("2**64 more", lambda: m.set_input(larger, 1))
-    tell("2**40", lambda: m.set_input(large, 1))
-    tell("output of 2**29", output)
+    report("2**29", lambda: m.set_input(536870912, 0))
+    report("what 2**40 is clamped to", lambda: m.set_input(clamped, 1))
+    report("2**64 more", lambda: m.set_input(larger, 1))
+    report("2**40", lambda: m.set_input(large, 1))
+    report("output of 2**29", output)
     print(result[0], m.get_output(1))
 
 
 def an_index(m, meta, x, i):
     print("index", i)
-    tell("set_input", lambda: m.set_input(x, i))
-    tell("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
-    tell("get_output", lambda: m.get_output(i))
-    tell("planned buffer", lambda: meta.memory_planned_buffer_size(i))
-    tell("input", lambda: meta.input_tensor_meta(i))
-    tell("operator", lambda: meta.operator_name(i))
+    report("set_input", lambda: m.set_input(x, i))
+    report("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
+    report("get_output", lambda: m.get_output(i))
+    report("planned buffer", lambda: meta.memory_planned_buffer_size(i))
+    report("input", lambda: meta.input_tensor_meta(i))
+    report("operator", lambda: meta.operator_name(i))
 
 
 def indices_of_any_size(program):
@@ -312,13 +312,13 @@ def a_dim_order(order):
 
 def a_truth(program, prepare):
     method = Loaded(program, load=False).method
-    tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
+    report("prepare as a truth", lambda: method.load(program, "forward", prepare))
 
 
 def a_string_of_no_text(program):
     """no_text gives a string of bytes that are not UTF-8."""
     m = Loaded(program).method
-    tell("output", lambda: m.get_output(0))
+    report("output", lambda: m.get_output(0))
     print("unlocked", unlocked(lambda: m.get_output(0)))
 
 
@@ -329,8 +329,8 @@ def objects_of_other_kinds(program):
         objects = array("O", [0] * 64)  # as CPython's has not
     except ValueError:
         objects = None
-    tell("an input of a TensorInfo", lambda: m.set_input(info, 0))
-    tell("an input of a class", lambda: m.set_input(Tensor, 0))
+    report("an input of a TensorInfo", lambda: m.set_input(info, 0))
+    report("an input of a class", lambda: m.set_input(Tensor, 0))
     print("a pool of objects ->", unlocked(lambda: MemoryAllocator(objects)))
     print("a tensor of objects ->", unlocked(lambda: from_blob(objects, (4,), "Float")))
     for order in ((0, 2), (0, -1), (0, 300), (0,)):
@@ -345,13 +345,13 @@ def files_that_are_not_open(method):
     """Made by hand, not by load."""
     loader = BufferDataLoader(sections["relu"])
     program, data_map = Program(loader), FlatTensorDataMap(loader)
-    tell("methods of a program that is not open", program.num_methods)
-    tell("method of a program that is not open", lambda: program.plan("forward"))
-    tell("load of a program that is not open", lambda: method.load(program))
-    tell("keys of a data file that is not open", data_map.library.num_keys)
-    tell("load with a data file that is not open",
+    report("methods of a program that is not open", program.num_methods)
+    report("method of a program that is not open", lambda: program.plan("forward"))
+    report("load of a program that is not open", lambda: method.load(program))
+    report("keys of a data file that is not open", data_map.library.num_keys)
+    report("load with a data file that is not open",
          lambda: method.load(relu, "forward", False, data_map))
-    tell("load afterwards", lambda: method.load(relu))
+    report("load afterwards", lambda: method.load(relu))
 
 
 relu = open_program("relu")

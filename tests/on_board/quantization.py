@@ -3,15 +3,15 @@
 meta = Program.load(BufferDataLoader(sections["model"])).method_meta("forward")
 
 
-def tell(quantization):
+def report(quantization):
     scale, zero_point = quantization
     packed = struct.pack("<f", scale)
     print("%08x %d" % (struct.unpack("<I", packed)[0], zero_point))
 
 
 for i in range(meta.num_inputs()):
-    tell(meta.input_quantization(i))
+    report(meta.input_quantization(i))
 for i in range(meta.num_outputs()):
-    tell(meta.output_quantization(i))
+    report(meta.output_quantization(i))
 meta = Program.load(BufferDataLoader(sections["model"])).method_meta("input0_zp")
 print(meta.output_quantization(0))

@@ -1,13 +1,13 @@
-"""Memories that are bytearrays, and are resized: before load, and behind a loaded method.
+"""Use bytearrays as memories and resize them: before load, and while a method is loaded.
 
-Sections: relu, relu_unplanned and two of tests/runtime/test_misuse.py. MicroPython moves an array that
-grows, and frees its old bytes. Prints what every call ended with.
+Sections: relu, relu_unplanned and two programs of tests/runtime/test_misuse.py. MicroPython moves an
+array that grows, and frees its old bytes. Prints the outcome of every call.
 """
 
 from picotorch import Backend, EventTracer, register_backend
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
@@ -42,22 +42,22 @@ class Loaded:
 
 def grow(label, loaded, memory):
     """A memory of a loaded method; whatever is called then."""
-    tell(label, loaded.load)
-    tell("run", loaded.run)
+    report(label, loaded.load)
+    report("run", loaded.run)
     try:
         memory.extend(bytes(4096))
     except BufferError:
         print("cannot be resized")
     method = loaded.method
-    tell("execute", method.execute)
-    tell("set_input", loaded.set)
-    tell("get_output", lambda: method.get_output(0))
-    tell("reset_state", method.reset_state)
-    tell("unload", method.unload)
+    report("execute", method.execute)
+    report("set_input", loaded.set)
+    report("get_output", lambda: method.get_output(0))
+    report("reset_state", method.reset_state)
+    report("unload", method.unload)
     if memory is not loaded.events:
-        tell("load again", loaded.load)
+        report("load again", loaded.load)
     if loaded.planned and memory is not loaded.events:
-        tell("run", loaded.run)
+        report("run", loaded.run)
 
 
 def grow_a_program():
@@ -136,8 +136,8 @@ def grow_in_a_backend(program):
                   unlocked(loaded.load) or unlocked(loaded.run) or "ok")
             growing.check_others()
             loaded.method.unload()
-            tell("load again", loaded.load)
-            tell("run", loaded.run)
+            report("load again", loaded.load)
+            report("run", loaded.run)
 
 
 def main():
@@ -162,10 +162,10 @@ def main():
         loaded = Loaded(planned)
         memory = loaded.pool if name == "pool" else loaded.temp
         memory[:] = memory[:8]
-        tell("smaller " + name, loaded.load)
+        report("smaller " + name, loaded.load)
     loaded = Loaded(planned)
     loaded.planned[0][:] = bytes(16)
-    tell("smaller planned buffer", loaded.load)
+    report("smaller planned buffer", loaded.load)
 
 
 main()

@@ -1,8 +1,8 @@
-"""Two methods side by side in memories of their own: executed alone, then step by step in turn.
+"""Execute two methods in separate memories: each alone, then step by step in turn.
 
-Sections: model0 and model1 (left out where both methods are of one program); settings: method0,
-method1; in<method>_<i>, the bytes of the inputs. Writes alone<method>_<i>, mixed<method>_<i> and
-shared<method>_<i>, the outputs; prints what the loads and unloads in one pool end with.
+Sections: model0 and model1 (missing if both methods are of one program); settings: method0, method1;
+in<method>_<i>, the bytes of the inputs. Writes the outputs alone<method>_<i>, mixed<method>_<i> and
+shared<method>_<i>; prints the outcome of loads and unloads in one pool.
 """
 
 settings = job.settings(sections["settings"])

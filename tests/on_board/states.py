@@ -1,12 +1,12 @@
-"""Calls that come at the wrong time or with the wrong thing, on committed programs, heap locked.
+"""Make calls in the wrong state or with wrong arguments, on committed programs; heap locked.
 
-Sections: the programs, by name. Prints what every call ended with.
+Sections: the programs, by name. Prints the outcome of every call.
 """
 
 from array import array
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
@@ -43,23 +43,23 @@ def order_of_calls(program):
     m = Loaded(program, load=False).method
     x, y = floats(1, 2, 3, 4, 5), floats(10, 20, 30, 40, 50)
     print("repr", m)
-    tell("execute before load", m.execute)
-    tell("step before load", m.step)
-    tell("set_input before load", lambda: m.set_input(x, 0))
-    tell("get_output before load", lambda: m.get_output(0))
-    tell("get_outputs before load", lambda: m.get_outputs())
-    tell("inputs_size before load", lambda: m.inputs_size())
-    tell("reset before load", m.reset_execution)
-    tell("unload before load", m.unload)
-    tell("load of another name", lambda: m.load(program, "backward"))
-    tell("load", lambda: m.load(program, "forward"))
-    tell("load again", lambda: m.load(program, "forward"))
-    tell("execute without inputs", m.execute)
-    tell("step without inputs", m.step)
-    tell("set_input", lambda: m.set_input(x, 0))
-    tell("execute without input 1", m.execute)
-    tell("set_input", lambda: m.set_input(y, 1))
-    tell("execute", m.execute)
+    report("execute before load", m.execute)
+    report("step before load", m.step)
+    report("set_input before load", lambda: m.set_input(x, 0))
+    report("get_output before load", lambda: m.get_output(0))
+    report("get_outputs before load", lambda: m.get_outputs())
+    report("inputs_size before load", lambda: m.inputs_size())
+    report("reset before load", m.reset_execution)
+    report("unload before load", m.unload)
+    report("load of another name", lambda: m.load(program, "backward"))
+    report("load", lambda: m.load(program, "forward"))
+    report("load again", lambda: m.load(program, "forward"))
+    report("execute without inputs", m.execute)
+    report("step without inputs", m.step)
+    report("set_input", lambda: m.set_input(x, 0))
+    report("execute without input 1", m.execute)
+    report("set_input", lambda: m.set_input(y, 1))
+    report("execute", m.execute)
     print("output", words(m.get_output(0).data))
 
 
@@ -69,17 +69,17 @@ def inputs_that_do_not_fit(program):
     ints, typed = array("i", [1, 2, 3, 4, 5]), array("f", [6, 7, 8, 9, 10])
     short, too_few = x[:16], [x]
     both = [x, typed]
-    tell("input -1", lambda: m.set_input(x, -1))
-    tell("input 2", lambda: m.set_input(x, 2))
-    tell("too short", lambda: m.set_input(short, 0))
-    tell("empty", lambda: m.set_input(b"", 0))
-    tell("ints", lambda: m.set_input(ints, 0))
-    tell("a number", lambda: m.set_input(5, 0))
-    tell("None", lambda: m.set_input(None, 0))
-    tell("too few", lambda: m.set_inputs(too_few))
-    tell("still without inputs", m.execute)
-    tell("both", lambda: m.set_inputs(both))
-    tell("execute", m.execute)
+    report("input -1", lambda: m.set_input(x, -1))
+    report("input 2", lambda: m.set_input(x, 2))
+    report("too short", lambda: m.set_input(short, 0))
+    report("empty", lambda: m.set_input(b"", 0))
+    report("ints", lambda: m.set_input(ints, 0))
+    report("a number", lambda: m.set_input(5, 0))
+    report("None", lambda: m.set_input(None, 0))
+    report("too few", lambda: m.set_inputs(too_few))
+    report("still without inputs", m.execute)
+    report("both", lambda: m.set_inputs(both))
+    report("execute", m.execute)
     print("output", words(m.get_output(0).data))
 
 
@@ -87,15 +87,15 @@ def outputs_that_there_are_not(program, two_outputs):
     m = Loaded(program).method
     five = floats(0, 0, 0, 0, 0)
     one, three = [None], [None] * 3
-    tell("output -1", lambda: m.get_output(-1))
-    tell("output 1", lambda: m.get_output(1))
-    tell("a list of three", lambda: m.get_outputs(three))
-    tell("a list of one", lambda: m.get_outputs(one))
-    tell("set_output_data_ptr of a planned one", lambda: m.set_output_data_ptr(five, 0))
-    tell("set_output_data_ptr of none", lambda: m.set_output_data_ptr(five, 1))
+    report("output -1", lambda: m.get_output(-1))
+    report("output 1", lambda: m.get_output(1))
+    report("a list of three", lambda: m.get_outputs(three))
+    report("a list of one", lambda: m.get_outputs(one))
+    report("set_output_data_ptr of a planned one", lambda: m.set_output_data_ptr(five, 0))
+    report("set_output_data_ptr of none", lambda: m.set_output_data_ptr(five, 1))
     few = Loaded(two_outputs, max_outputs=1).method
-    tell("the first of two", lambda: few.get_output(0))
-    tell("the second, which was not made", lambda: few.get_output(1))
+    report("the first of two", lambda: few.get_output(0))
+    report("the second, which was not made", lambda: few.get_output(1))
 
 
 def steps(program):
@@ -104,20 +104,20 @@ def steps(program):
     x, y = floats(1, 2, 3, 4, 5, 6), floats(6, 5, 4, 3, 2, 1)
     m.set_input(x, 0)
     for i in range(5):
-        tell("step %d" % i, m.step)
+        report("step %d" % i, m.step)
     stepped = words(m.get_output(0).data)
-    tell("reset", m.reset_execution)
-    tell("step", m.step)
-    tell("input between steps", lambda: m.set_input(y, 0))
-    tell("reset", m.reset_execution)
+    report("reset", m.reset_execution)
+    report("step", m.step)
+    report("input between steps", lambda: m.set_input(y, 0))
+    report("reset", m.reset_execution)
     m.set_input(y, 0)
-    tell("step", m.step)
-    tell("execute, which begins with the first", m.execute)
+    report("step", m.step)
+    report("execute, which begins with the first", m.execute)
     print("another", stepped != words(m.get_output(0).data))
-    tell("step after it", m.step)
-    tell("reset", m.reset_execution)
+    report("step after it", m.step)
+    report("reset", m.reset_execution)
     m.set_input(x, 0)
-    tell("execute", m.execute)
+    report("execute", m.execute)
     print("the same", stepped == words(m.get_output(0).data))
 
 
@@ -126,12 +126,12 @@ def load_again(program):
     pool = m.manager.method_allocator
     both = [floats(1, 2, 3, 4, 5), floats(2, 2, 2, 2, 2)]
     for _ in range(3):
-        tell("inputs", lambda: m.set_inputs(both))
-        tell("execute", m.execute)
+        report("inputs", lambda: m.set_inputs(both))
+        report("execute", m.execute)
         used = pool.used
-        tell("unload", m.unload)
-        tell("execute", m.execute)
-        tell("load", lambda: m.load(program))
+        report("unload", m.unload)
+        report("execute", m.execute)
+        report("load", lambda: m.load(program))
         print("the same pool", pool.used == used)
 
 
@@ -142,21 +142,21 @@ def memory_of_unplanned(program):
     constant = sections["unplanned_io"][:24]
     five = out[:20]
     odd_x, odd_out = take("planned", 24, 4), take("planned", 24, 1)
-    tell("execute without memory", m.execute)
-    tell("get_output without memory", lambda: m.get_output(0))
-    tell("misaligned input", lambda: m.set_input(odd_x, 0))
-    tell("input", lambda: m.set_input(x, 0))
-    tell("execute without an output's memory", m.execute)
-    tell("misaligned output", lambda: m.set_output_data_ptr(odd_out, 0))
-    tell("constant output", lambda: m.set_output_data_ptr(constant, 0))
-    tell("short output", lambda: m.set_output_data_ptr(five, 0))
-    tell("no output", lambda: m.set_output_data_ptr(None, 0))
-    tell("execute still without", m.execute)
-    tell("output", lambda: m.set_output_data_ptr(out, 0))
-    tell("execute", m.execute)
+    report("execute without memory", m.execute)
+    report("get_output without memory", lambda: m.get_output(0))
+    report("misaligned input", lambda: m.set_input(odd_x, 0))
+    report("input", lambda: m.set_input(x, 0))
+    report("execute without an output's memory", m.execute)
+    report("misaligned output", lambda: m.set_output_data_ptr(odd_out, 0))
+    report("constant output", lambda: m.set_output_data_ptr(constant, 0))
+    report("short output", lambda: m.set_output_data_ptr(five, 0))
+    report("no output", lambda: m.set_output_data_ptr(None, 0))
+    report("execute still without", m.execute)
+    report("output", lambda: m.set_output_data_ptr(out, 0))
+    report("execute", m.execute)
     print("in place", words(struct.unpack("<6f", out)) == words(m.get_output(0).data))
-    tell("constant input", lambda: m.set_input(constant, 0))
-    tell("execute", m.execute)
+    report("constant input", lambda: m.set_input(constant, 0))
+    report("execute", m.execute)
 
 
 def failing_kernel(program):
@@ -165,13 +165,13 @@ def failing_kernel(program):
     good, bad = take("planned", 32), take("planned", 32)
     good[:] = bytes(32)
     bad[:] = b"\x07" + bytes(31)
-    tell("bad index", lambda: m.set_input(bad, 0))
-    tell("execute", m.execute)
-    tell("execute again", m.execute)
-    tell("step", m.step)
-    tell("good index", lambda: m.set_input(good, 0))
-    tell("execute", m.execute)
-    tell("execute again", m.execute)
+    report("bad index", lambda: m.set_input(bad, 0))
+    report("execute", m.execute)
+    report("execute again", m.execute)
+    report("step", m.step)
+    report("good index", lambda: m.set_input(good, 0))
+    report("execute", m.execute)
+    report("execute again", m.execute)
 
 
 def side_by_side(program, other):
@@ -181,23 +181,23 @@ def side_by_side(program, other):
     three, six, five = floats(1, -2, 3), floats(1, 2, 3, 4, 5, 6), floats(1, 2, 3, 4, 5)
     encode.set_input(three, 0)
     decode.set_input(six, 0)
-    tell("the other of the same name", twin.execute)
-    tell("encode", encode.execute)
+    report("the other of the same name", twin.execute)
+    report("encode", encode.execute)
     first = words(encode.get_output(0).data)
-    tell("decode", decode.execute)
+    report("decode", decode.execute)
     second = words(decode.get_output(0).data)
     add.set_inputs([five, five])
-    tell("add", add.execute)
+    report("add", add.execute)
     for m in (encode, twin, decode):
         m.set_input(six if m is decode else three, 0)
     add.set_inputs([five, five])
     for m in (encode, twin, add, decode):
-        tell("again", m.execute)
+        report("again", m.execute)
     print("the same", first == words(encode.get_output(0).data) == words(twin.get_output(0).data),
           second == words(decode.get_output(0).data), words(add.get_output(0).data))
-    tell("unload", twin.unload)
+    report("unload", twin.unload)
     encode.set_input(three, 0)
-    tell("encode", encode.execute)
+    report("encode", encode.execute)
     print("the same", first == words(encode.get_output(0).data))
 
 

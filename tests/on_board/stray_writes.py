@@ -1,4 +1,4 @@
-"""A write beside memory that was taken, or to address 0. Section: write, none, beside or null."""
+"""Write beside an allocated memory, or to address 0. Section: write, with none, beside or null."""
 
 write = str(sections["write"], "utf-8")
 take("pool", 24)

@@ -1,5 +1,5 @@
-"""Event tracers: what they count and refuse, heap locked. Ticks differ between boards, so what is
-printed of them is how they relate.
+"""Test the counts and the errors of event tracers, heap locked. Ticks differ between boards, so only
+relations between them are printed.
 
 Sections: the programs, by name; test_event_tracer.py makes them.
 """
@@ -9,7 +9,7 @@ from array import array
 from picotorch import EventTracer
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
@@ -43,31 +43,31 @@ def branches(program):
     method = new_method(program)
     tracer = EventTracer(take("planned", EventTracer.nbytes(program.method_meta("forward"))))
     print("repr", tracer, len(tracer))
-    tell("load", lambda: method.load(program, event_tracer=tracer))
+    report("load", lambda: method.load(program, event_tracer=tracer))
     condition, x = take("planned", 1), floats(-1, 2, -3, 4)
-    tell("set", lambda: method.set_input(x, 0))
-    tell("set condition", lambda: method.set_input(condition, 1))
+    report("set", lambda: method.set_input(x, 0))
+    report("set condition", lambda: method.set_input(condition, 1))
     print("before", [tracer.calls(i) for i in range(3)], tracer.executions(), tracer.total())
-    tell("execute, false", method.execute)
+    report("execute, false", method.execute)
     print(counted(tracer))
     condition[0] = 1
-    tell("set condition", lambda: method.set_input(condition, 1))
-    tell("execute, true", method.execute)
-    tell("again", method.execute)
+    report("set condition", lambda: method.set_input(condition, 1))
+    report("execute, true", method.execute)
+    report("again", method.execute)
     print(counted(tracer))
-    tell("reset", tracer.reset)
+    report("reset", tracer.reset)
     print([tracer.calls(i) for i in range(3)], tracer.executions(), tracer.total())
-    tell("step", method.step)
-    tell("step", method.step)
+    report("step", method.step)
+    report("step", method.step)
     print(counted(tracer))
-    tell("calls of 3", lambda: tracer.calls(3))
-    tell("ticks of -1", lambda: tracer.ticks(-1))
-    tell("read", lambda: tracer.ticks(0) + tracer.calls(0) + tracer.total() + tracer.executions())
-    tell("unload", method.unload)
-    tell("load without", lambda: method.load(program))
-    tell("set", lambda: method.set_input(x, 0))
-    tell("set condition", lambda: method.set_input(condition, 1))
-    tell("execute", method.execute)
+    report("calls of 3", lambda: tracer.calls(3))
+    report("ticks of -1", lambda: tracer.ticks(-1))
+    report("read", lambda: tracer.ticks(0) + tracer.calls(0) + tracer.total() + tracer.executions())
+    report("unload", method.unload)
+    report("load without", lambda: method.load(program))
+    report("set", lambda: method.set_input(x, 0))
+    report("set condition", lambda: method.set_input(condition, 1))
+    report("execute", method.execute)
     print("no more", [tracer.calls(i) for i in range(3)])
     print("repr", tracer)
 
@@ -76,22 +76,22 @@ def failure(program):
     """An index outside its tensor, in the second of three instructions."""
     method = new_method(program)
     tracer = EventTracer(bytearray(64))
-    tell("load", lambda: method.load(program, event_tracer=tracer))
+    report("load", lambda: method.load(program, event_tracer=tracer))
     index = take("planned", 8)
     index[0] = 9
     x = floats(1, 2, 3, 4)
-    tell("set", lambda: method.set_input(x, 0))
-    tell("set", lambda: method.set_input(index, 1))
-    tell("execute", method.execute)
+    report("set", lambda: method.set_input(x, 0))
+    report("set", lambda: method.set_input(index, 1))
+    report("execute", method.execute)
     print(counted(tracer))
     index[0] = 1
-    tell("set", lambda: method.set_input(index, 1))
-    tell("execute", method.execute)
+    report("set", lambda: method.set_input(index, 1))
+    report("execute", method.execute)
     print(counted(tracer))
 
 
-def tell_load(label, method, program, tracer):
-    tell(label, lambda: method.load(program, event_tracer=tracer))
+def report_load(label, method, program, tracer):
+    report(label, lambda: method.load(program, event_tracer=tracer))
 
 
 def memories(program):
@@ -100,8 +100,8 @@ def memories(program):
     small, just, large = bytearray(wanted - 1), bytearray(wanted), bytearray(wanted + 9)
     for label, memory in (("no byte", bytearray()), ("one too few", small), ("just", just),
                           ("more", large), ("pool", method.manager.method_allocator.buffer)):
-        tell_load(label, method, program, EventTracer(memory))
-        tell("unload", method.unload)
+        report_load(label, method, program, EventTracer(memory))
+        report("unload", method.unload)
     for label, memory in (("bytes", bytes(64)), ("no memory", 5), ("misaligned", take("pool", 64, 4)),
                           ("no bytes", array("I", [0] * 16))):
         try:

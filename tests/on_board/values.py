@@ -1,10 +1,10 @@
-"""Values of every kind in and out, tensors between methods, attributes and state, heap locked.
+"""Pass values of every kind in and out, tensors between methods, attributes and state; heap locked.
 
-Sections: the programs of tests/runtime/test_values.py, by name. Prints what every call ended with.
+Sections: the programs of tests/runtime/test_values.py, by name. Prints the outcome of every call.
 """
 
 
-def tell(label, function):
+def report(label, function):
     print(label, "->", locked(function) or "ok")
 
 
@@ -41,13 +41,13 @@ def outputs_of_every_kind():
     """With the heap locked, and as new objects."""
     m = load("values")
     results = [None] * m.outputs_size()
-    tell("get_outputs", lambda: m.get_outputs(results))
+    report("get_outputs", lambda: m.get_outputs(results))
     locked_values = [shown(value) for value in results]
     for i in range(len(results)):
         print(i, locked_values[i], shown(m.get_output(i)) == locked_values[i])
     tensors, ints = m.get_output(9), m.get_output(6)
     print(len(tensors), len(ints), ints[-1])
-    tell("an item", lambda: ints[0])
+    report("an item", lambda: ints[0])
     try:
         ints[3]
     except IndexError:
@@ -60,7 +60,7 @@ def hostile_lists():
     m = load("hostile_lists")
     for i in range(m.outputs_size()):
         items = m.get_output(i)
-        tell("item of list %d" % i, lambda items=items: items[0])
+        report("item of list %d" % i, lambda items=items: items[0])
 
 
 def a_list_of_another_load():
@@ -69,16 +69,16 @@ def a_list_of_another_load():
     ints = m.get_output(6)
     m.unload()
     print(len(ints))
-    tell("item after unload", lambda: ints[0])
+    report("item after unload", lambda: ints[0])
     m.manager.planned_memory.buffers.append(take("planned", 16))
     m.load(other)
-    tell("length after another load", lambda: len(ints))
-    tell("item after another load", lambda: ints[0])
-    tell("last item after another load", lambda: ints[-1])
+    report("length after another load", lambda: len(ints))
+    report("item after another load", lambda: ints[0])
+    report("last item after another load", lambda: ints[-1])
     m.unload()
     m.load(open_program("values"))
     print(shown(m.get_output(6)))
-    tell("item after another get_output", lambda: ints[0])
+    report("item after another get_output", lambda: ints[0])
 
 
 def inputs_of_every_kind():
@@ -88,7 +88,7 @@ def inputs_of_every_kind():
              (3, True), (3, 1), (3, False), (4, 0.5), (4, 0.50009), (4, 0.51), (4, 1), (5, large),
              (5, 7), (6, x), (6, 3), (7, x), (7, None), (7, "text")]
     for index, value in cases:
-        tell("input %d %s" % (index, "a buffer" if value is x else repr(value)),
+        report("input %d %s" % (index, "a buffer" if value is x else repr(value)),
              lambda index=index, value=value: m.set_input(value, index))
 
 
@@ -96,24 +96,24 @@ def tensors_between_methods():
     """relu: four floats; dynamic: up to four of them."""
     a, b, d = load("relu"), load("relu"), load("dynamic")
     x = floats(-1, 2, -3, 4)
-    tell("set", lambda: a.set_input(x, 0))
-    tell("execute", a.execute)
+    report("set", lambda: a.set_input(x, 0))
+    report("execute", a.execute)
     out = a.get_output(0)
-    tell("another method's output", lambda: b.set_input(out, 0))
-    tell("execute", b.execute)
+    report("another method's output", lambda: b.set_input(out, 0))
+    report("execute", b.execute)
     print(shown(b.get_output(0)))
     own = b.get_output(0)
-    tell("its own output", lambda: b.set_input(own, 0))
+    report("its own output", lambda: b.set_input(own, 0))
     three, five, four = (3,), (5,), (4,)
-    tell("resize it", lambda: own.resize(four))
+    report("resize it", lambda: own.resize(four))
     t = from_blob(x, [2], "Float")
     ints, matrix = from_blob(x, [4], "Int"), from_blob(x, [2, 2], 6)
-    tell("static, of two", lambda: b.set_input(t, 0))
-    tell("dynamic, of two", lambda: d.set_input(t, 0))
-    tell("execute", d.execute)
+    report("static, of two", lambda: b.set_input(t, 0))
+    report("dynamic, of two", lambda: d.set_input(t, 0))
+    report("execute", d.execute)
     print(shown(d.get_output(0)))
-    tell("resize to three", lambda: t.resize(three))
-    tell("dynamic, of three", lambda: d.set_input(t, 0))
+    report("resize to three", lambda: t.resize(three))
+    report("dynamic, of three", lambda: d.set_input(t, 0))
     stale = d.get_output(0)
     sizes = stale.raw_sizes()
     try:
@@ -121,22 +121,22 @@ def tensors_between_methods():
         print("the sizes of a method's tensor were written")
     except TypeError:
         pass
-    tell("execute", d.execute)
-    tell("an output that has other sizes now", lambda: d.set_input(stale, 0))
+    report("execute", d.execute)
+    report("an output that has other sizes now", lambda: d.set_input(stale, 0))
     print(shown(d.get_output(0)))
-    tell("resize to five", lambda: t.resize(five))
-    tell("resize to two by two", lambda: t.resize(matrix.raw_sizes()))
-    tell("ints", lambda: d.set_input(ints, 0))
-    tell("a matrix", lambda: d.set_input(matrix, 0))
-    tell("too many", lambda: d.set_input(wide, 0))
+    report("resize to five", lambda: t.resize(five))
+    report("resize to two by two", lambda: t.resize(matrix.raw_sizes()))
+    report("ints", lambda: d.set_input(ints, 0))
+    report("a matrix", lambda: d.set_input(matrix, 0))
+    report("too many", lambda: d.set_input(wide, 0))
     print(shown(d.get_output(0)))
-    tell("a buffer, of the bound", lambda: d.set_input(x, 0))
-    tell("execute", d.execute)
+    report("a buffer, of the bound", lambda: d.set_input(x, 0))
+    report("execute", d.execute)
     print(shown(d.get_output(0)))
-    tell("resize to four", lambda: t.resize(four))
-    tell("an output of zero", lambda: t.resize(nothing))
-    tell("dynamic, of none", lambda: d.set_input(t, 0))
-    tell("execute", d.execute)
+    report("resize to four", lambda: t.resize(four))
+    report("an output of zero", lambda: t.resize(nothing))
+    report("dynamic, of none", lambda: d.set_input(t, 0))
+    report("execute", d.execute)
     print(shown(d.get_output(0)))
 
 
@@ -162,29 +162,29 @@ def state():
     def write():
         result[0][0] = 1.0
 
-    tell("attribute", attribute)
+    report("attribute", attribute)
     print(shown(result[0]))
-    tell("no attribute", lambda: m.get_attribute("hiddem"))
-    tell("set", lambda: m.set_input(x, 0))
-    tell("execute", m.execute)
+    report("no attribute", lambda: m.get_attribute("hiddem"))
+    report("set", lambda: m.set_input(x, 0))
+    report("execute", m.execute)
     first = shown(m.get_output(0))
-    tell("execute", m.execute)
+    report("execute", m.execute)
     print("another", shown(m.get_output(0)) != first)
-    tell("reset", m.reset_state)
-    tell("execute", m.execute)
-    tell("set", lambda: m.set_input(x, 0))
-    tell("execute", m.execute)
+    report("reset", m.reset_state)
+    report("execute", m.execute)
+    report("set", lambda: m.set_input(x, 0))
+    report("execute", m.execute)
     print("the same", shown(m.get_output(0)) == first)
-    tell("attribute", attribute)
+    report("attribute", attribute)
     print("hidden", shown(result[0]) == first)
     for name in ("hidden", "memory"):
         t = m.get_attribute(name)
         for i in range(4):
             t[i] = 1.0
-    tell("execute", m.execute)
+    report("execute", m.execute)
     print("the same", shown(m.get_output(0)) == first)
-    tell("attribute", attribute)
-    tell("write", write)
+    report("attribute", attribute)
+    report("write", write)
     constant = load("attributes").get_attribute("weight")
     try:
         constant[0] = 1.0

@@ -8,7 +8,7 @@ from support.targets import run_script
 BOARD = "mps2-an386"
 
 
-def test_what_a_call_takes():
+def test_memory_of_a_call():
     """A model of one addition, so that nearly all of the cost is the call."""
     lines = run_script("calls.py", {"model": fixture_store.load("add_1").pte}, BOARD).lines
     found = re.fullmatch(r"set_input (\d+) execute (\d+) get_output (\d+) heap (\d+)", lines[-1])

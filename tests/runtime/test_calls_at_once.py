@@ -123,7 +123,7 @@ def runtime_method():
     (lambda: module_of(relu_plan()), False),
     (runtime_method, True),
 ], ids=["module", "first use of a module", "method of the runtime"])
-def test_an_interrupt_anywhere_leaves_what_can_be_called(make, is_loaded):
+def test_a_method_can_be_called_after_an_interrupt_anywhere(make, is_loaded):
     """At the first and the last time that a call comes by each place."""
     x = floats(-1, 2, 3, 4)
 
@@ -457,7 +457,7 @@ def test_threads_that_use_one_module():
     assert module(floats(1, 2, 3, 4)).tolist() == [1, 2, 3, 4]
 
 
-def test_outputs_of_a_module_are_copies_and_those_of_a_method_are_not():
+def test_outputs_of_a_module_are_copies_but_not_of_a_method():
     module = module_of(relu_plan())
     kept = module(floats(1, 2, 3, 4))
     in_thread(lambda: module(floats(5, 6, 7, 8)))

@@ -85,7 +85,7 @@ def sections():
 
 
 @pytest.mark.parametrize("target", (HOST, *SCRIPT_BOARDS))
-def test_what_backends_do_wrong_has_its_error_and_leaves_the_method_usable(target):
+def test_a_wrong_backend_raises_and_leaves_the_method_usable(target):
     result = run_script("delegates.py", sections(), target)
     assert result.lines == (SCRIPTS / "delegates.exp").read_text().splitlines()
 
@@ -94,7 +94,7 @@ def test_what_backends_do_wrong_has_its_error_and_leaves_the_method_usable(targe
     ({"segment_index": 9}, "InvalidArgument (0x12): named data 0: there is no such segment"),
     ({"key": None}, "InvalidArgument (0x12): named data 0: has no key"),
 ])
-def test_named_data_that_lies(changes, error):
+def test_named_data_with_false_sizes(changes, error):
     entry = {"key": "weight", "segment_index": 0} | changes
     opened = Program.load(BufferDataLoader(aligned(two(named_data=[entry]))))
     with pytest.raises(Error) as caught:
@@ -186,7 +186,7 @@ def test_a_backend_may_raise_the_code_of_the_end_of_the_method(register):
         method.execute()
 
 
-def test_a_backend_without_methods_says_so(register):
+def test_a_backend_without_methods_is_reported(register):
     register("Doubling", Backend())
     with pytest.raises(Error, match=r"NotImplemented \(0x11\): backend: has no init"):
         load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
@@ -210,7 +210,7 @@ def test_a_method_frees_its_backend_when_it_is_forgotten(register):
     assert context() is None
 
 
-def test_what_is_seen_in_flight_is_the_memory_itself(register):
+def test_a_backend_sees_the_memory_itself(register):
     """An unplanned input of a delegate is used in place; one that cannot be written is refused."""
     register("Doubling", Given(None))
     values = [tensor([4], dtype=INT), tensor([4], 0, dtype=INT)]
@@ -319,7 +319,7 @@ def test_an_argument_that_an_instruction_computes(register):
     assert backend.given == [2, [1, 2]]
 
 
-def test_an_argument_that_is_a_list_of_what_an_instruction_computes(register):
+def test_an_argument_that_is_a_list_of_computed_values(register):
     backend = Noting()
     register("Doubling", backend)
     instructions = [{"instr_args": ("KernelCall", {"op_index": 0, "args": [0, 1, 2]})},

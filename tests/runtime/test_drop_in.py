@@ -91,7 +91,7 @@ def test_executorch_raises_the_same(builtin, call):
     assert type(caught.value) is builtin
 
 
-def test_what_a_kernel_and_a_missing_kernel_raise():
+def test_errors_of_a_kernel_and_a_missing_kernel():
     program = load(runtime, fixture_store.load("missing_operators").path)
     with pytest.raises(RuntimeError, match="OperatorMissing"):
         program.load_method("forward")
@@ -110,7 +110,7 @@ def test_outside_the_runtime_an_error_is_an_error_only():
 
 
 @needs_executorch
-def test_executorch_verification_is_taken():
+def test_verification_of_executorch_is_accepted():
     from executorch.runtime import Verification
 
     for verification in (Verification.Minimal, Verification.InternalConsistency):
@@ -118,7 +118,7 @@ def test_executorch_verification_is_taken():
 
 
 @needs_executorch
-def test_remedies_for_tensors_of_torch_as_executorch_takes_them():
+def test_remedies_for_tensors_of_torch():
     import torch
 
     def message(x):

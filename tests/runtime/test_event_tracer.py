@@ -37,7 +37,7 @@ def sections():
 
 
 @pytest.mark.parametrize("target", (HOST, *SCRIPT_BOARDS))
-def test_what_is_counted_and_refused(target):
+def test_counted_and_rejected_calls(target):
     result = run_script("tracing.py", sections(), target)
     assert result.lines == (SCRIPTS / "tracing.exp").read_text().splitlines()
 
@@ -54,7 +54,7 @@ def execute(name, board, executions):
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", ["add_1", "control_flow", "mlp", "attention", "int8_activations"])
-def test_the_sum_of_the_instructions_is_what_execute_takes(name, board):
+def test_the_sum_of_the_instructions_equals_execute(name, board):
     plain, traced = (execute(name, load_board(board), executions) for executions in (0, 1))
     (events,) = traced.events
     total = sum(event.ticks for event in events)

@@ -36,7 +36,7 @@ def array(program, stored):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_outputs_are_kept_behind_what_instructions_compute(name):
+def test_the_outputs_follow_the_results_of_instructions(name):
     program, outputs = executed(name)
     (execution,) = program._record.executions
     assert len(execution.outputs) == sum(isinstance(output, np.ndarray) for output in outputs)
@@ -80,7 +80,7 @@ def test_a_buffer_that_is_too_small_is_named_and_the_next_execution_starts_anew(
     assert len(program._record.executions) == 2
 
 
-def test_a_negative_size_is_refused():
+def test_a_negative_size_is_rejected():
     with pytest.raises(Error, match="debug_buffer_size"):
         loaded("mlp", -1)
 
@@ -147,7 +147,7 @@ def _tensor(tensor, data):
 
 @needs_executorch
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"symbolic_sizes", "channels_last_network"}))
-def test_the_events_are_those_of_executorch_runtime(name, tmp_path):
+def test_the_events_equal_executorch_runtime(name, tmp_path):
     import torch
     from executorch.runtime import Runtime as ExecuTorchRuntime
 

@@ -155,7 +155,7 @@ def test_a_memory_that_is_resized_behind_a_method_is_named(board):
     assert resize(board) == RESIZED
 
 
-def test_cpython_does_not_resize_what_was_handed_over():
+def test_cpython_does_not_resize_passed_memory():
     lines = resize(HOST)
     assert lines.count("cannot be resized") == len([line for line in RESIZED if "unload" in line])
     assert [line for line in lines if line not in SMALLER and not line.endswith("ok")
@@ -164,7 +164,7 @@ def test_cpython_does_not_resize_what_was_handed_over():
 
 
 @pytest.mark.parametrize("name", ("program", "pool", "planned", "input"))
-def test_what_numpy_resizes_is_noticed(name):
+def test_an_array_that_numpy_resizes_is_noticed(name):
     pte = sections()["relu_unplanned" if name == "input" else "relu"]
     sizes = {"program": len(pte), "pool": 256, "planned": 32, "input": 16}
     memories = {each: np.zeros(size, np.uint8) for each, size in sizes.items()}
@@ -183,7 +183,7 @@ def test_what_numpy_resizes_is_noticed(name):
 
 
 @pytest.mark.parametrize("name", ("pool", "planned"))
-def test_what_numpy_resizes_in_is_available_is_noticed(name):
+def test_an_array_that_numpy_resizes_in_is_available_is_noticed(name):
     """Before load has written to any memory."""
     memories = {"pool": np.zeros(384, np.uint8), "planned": np.zeros(64, np.uint8)}
 
@@ -253,7 +253,7 @@ def test_a_view_may_be_released_after_it_was_handed_over():
         relu_method().set_input(views[1], 0)
 
 
-def test_a_memory_that_is_refused_does_not_take_the_place_of_another():
+def test_a_rejected_memory_does_not_replace_another():
     """It begins where the one does that was taken."""
     method = load_with_exact_memories(
         Program.load(BufferDataLoader(aligned(sections()["relu_unplanned"]))), "forward")
@@ -286,20 +286,20 @@ def relu_method():
     (np.zeros(8, np.float32)[::2], "InvalidType"),
     (np.asfortranarray(np.zeros((2, 2), np.float32)), "InvalidType"),
 ])
-def test_arrays_of_other_elements_are_refused(array, name):
+def test_arrays_of_other_elements_are_rejected(array, name):
     with pytest.raises(Error, match=name):
         relu_method().set_input(array, 0)
 
 
 @pytest.mark.parametrize("name", ["unplanned_io", "constant_output"])
-def test_module_gives_memory_to_outputs_outside_the_planned(name):
+def test_module_allocates_outputs_outside_of_planned_memory(name):
     run = fixture_store.load(name).runs[0]
     outputs = Module(aligned(fixture_store.load(name).pte)).execute("forward", run.inputs)
     for output, expected in zip(outputs, run.expected, strict=True):
         np.testing.assert_allclose(np.array(output.data), expected.reshape(-1), rtol=1e-5)
 
 
-def test_module_takes_paths():
+def test_module_accepts_paths():
     fixture = fixture_store.load("external_weights")
     inputs = [np.ascontiguousarray(value) for value in fixture.runs[0].inputs]
     modules = (Module(fixture.path, fixture.data_paths),
@@ -318,7 +318,7 @@ def test_module_takes_paths():
     (lambda: relu_method().metadata.input_value(-1), "InvalidArgument"),
     (lambda: relu_method().metadata.output_value(1), "InvalidArgument"),
 ])
-def test_calls_with_what_does_not_do(make, name):
+def test_calls_with_wrong_arguments(make, name):
     with pytest.raises(Error, match=name):
         make()
 

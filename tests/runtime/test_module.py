@@ -54,7 +54,7 @@ def test_outputs_are_the_callers():
     "constant_output", "same_output_twice", "unplanned_io", "mutated_inputs", "kv_cache",
     "number_outputs", "channels_last_network", "bfloat16_mlp", "half_mlp", "dynamic_two_dims",
     "zero_dim", "scalar_inputs"])
-def test_it_takes_and_gives_arrays_as_the_runtime_does(name):
+def test_it_accepts_and_returns_arrays_as_the_runtime(name):
     """All runs of a fixture first, then what each gave."""
     fixture, made = fixture_store.load(name), module(name)
     found = [made.execute(run.method, run.inputs) for run in fixture.runs]
@@ -81,7 +81,7 @@ def test_arrays_that_do_not_fit(inputs, name, words):
     assert made(ones, ones).tolist() == [2.0] * 5
 
 
-def test_sizes_of_a_dynamic_input_are_those_of_the_array():
+def test_a_dynamic_input_has_the_sizes_of_the_array():
     fixture, made = fixture_store.load("dynamic_batch"), module("dynamic_batch")
     (maximum,) = fixture.runs[0].inputs
     for rows in (1, 2):
@@ -90,7 +90,7 @@ def test_sizes_of_a_dynamic_input_are_those_of_the_array():
         made(np.ones((1000, *maximum.shape[1:]), np.float32))
 
 
-def test_strided_arrays_are_taken():
+def test_strided_arrays_are_accepted():
     """As the network sees them: a transposed view has the sizes that it shows."""
     made = module("relu")
     (given,) = fixture_store.load("relu").runs[0].inputs
@@ -126,7 +126,7 @@ print(found["used"], found["preferred"], found["size"])
 
 
 @pytest.mark.thorough
-def test_it_takes_the_temp_memory_that_its_kernels_wish_for(call, tmp_path):
+def test_it_allocates_the_preferred_temp_memory(call, tmp_path):
     """It does if the heap has twice as much; else it takes the least. On the twin nothing gains."""
     script, model = tmp_path / "script.py", tmp_path / "model.pte"
     script.write_text(TEMP_SCRIPT)
@@ -260,7 +260,7 @@ def test_the_names_of_the_package():
 
 
 @pytest.mark.parametrize("call", [picotorch.Module, picotorch.FileDataLoader])
-def test_a_fifo_is_refused(call, tmp_path):
+def test_a_fifo_is_rejected(call, tmp_path):
     """To open it would wait for a writer."""
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(picotorch.Error, match="NotSupported .*fifo: is a FIFO, not a file; "):

@@ -84,7 +84,7 @@ def test_external_data():
         assert_outputs(fixture, run, module.forward(inputs_of(run)))
 
 
-def test_what_is_recorded(tmp_path):
+def test_recorded_events(tmp_path):
     fixture = fixture_store.load("add2_5")
     module = portable_lib._load_for_executorch(fixture.path, enable_etdump=True)
     module.forward(inputs_of(fixture.runs[0]))
@@ -110,7 +110,7 @@ def test_registries():
     assert portable_lib._is_available("XnnpackBackend") is False
 
 
-def test_its_calls_take_what_those_of_executorch_take():
+def test_its_calls_have_the_arguments_of_executorch():
     lib = pytest.importorskip("executorch.extension.pybindings.portable_lib")
     for name in portable_lib.__all__:
         assert hasattr(lib, name), name

@@ -238,7 +238,7 @@ def test_sources_that_are_no_program(source, name):
     assert error_of(Runtime.get().load_program, source).name == name
 
 
-def test_what_there_is_not():
+def test_missing_methods_and_operators():
     program = Runtime.get().load_program(fixture_store.load("add_1").path)
     assert error_of(program.load_method, "nix").name == "NotFound"
     assert error_of(program.metadata, "nix").name == "NotFound"
@@ -269,7 +269,7 @@ def test_external_data_that_is_not_there():
     assert error_of(partly.load_method, "forward").name == "NotFound"
 
 
-def test_nothing_is_recorded_without_being_asked_for():
+def test_nothing_is_recorded_without_request():
     path = fixture_store.load("add_1").path
     program = Runtime.get().load_program(path, debug_buffer_size=1000)
     assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"
@@ -309,7 +309,7 @@ def test_outputs_are_tensors_of_torch_where_an_input_is_one(name):
     assert any(output.dtype == torch.bfloat16 for output in outputs) == (name == "bfloat16_mlp")
 
 
-def test_tensors_of_torch_that_are_asked_for_need_it(monkeypatch):
+def test_requested_tensors_of_torch_need_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     method = load("mlp")
     inputs = fixture_store.load("mlp").runs[0].inputs

@@ -50,7 +50,7 @@ def job_of(pair):
 
 @pytest.mark.parametrize("target", [HOST, *SCRIPT_BOARDS])
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
-def test_methods_in_turn_give_the_bytes_that_they_give_alone(pair, target):
+def test_methods_in_turn_have_the_outputs_of_each_alone(pair, target):
     result = run_script("side_by_side.py", job_of(pair), target)
     files = result.files
     for number, (name, run) in enumerate(pair):

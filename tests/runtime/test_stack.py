@@ -53,7 +53,7 @@ def call_deep(name, board, every):
     ("add_1", "mps3-an547", 1),
     ("delegate_executor", "mps2-an386", 4),
 ])
-def test_a_call_from_any_depth_succeeds_or_is_refused_by_name(name, board, every):
+def test_a_call_from_any_depth_succeeds_or_is_rejected_by_name(name, board, every):
     """The script asserts that everything works again at once; a fault would end it."""
     counts, untouched = call_deep(name, board, every)
     for call in CALLS:
@@ -74,7 +74,7 @@ def loaded(name="add_1"):
     return method
 
 
-def test_the_error_says_what_to_do():
+def test_the_error_has_a_remedy():
     """Boards raise it when less stack is left than a call needs."""
     with pytest.raises(Error) as caught:
         loaded().on_error(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
@@ -85,7 +85,7 @@ def test_the_error_says_what_to_do():
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), NotImplementedError("no")])
-def test_what_a_backend_raises_is_its_own(error):
+def test_an_exception_of_a_backend_is_passed_on(error):
     class Raising(Backend):
         def init(self, context, processed, compile_specs):
             raise error
@@ -103,7 +103,7 @@ def test_what_a_backend_raises_is_its_own(error):
         f"Internal (0x01): delegate 0: backend {name}: {type(error).__name__}: no")
 
 
-def test_a_load_that_runs_out_of_stack_on_the_way_is_undone(monkeypatch):
+def test_a_load_that_runs_out_of_stack_is_undone(monkeypatch):
     """MicroPython raises RuntimeError where it has no stack for one more call; so does CPython."""
     method = loaded()
     program = method.program

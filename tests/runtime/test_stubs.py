@@ -85,7 +85,7 @@ def test_each_module_has_a_stub():
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_stub_says_what_its_module_has(name):
+def test_a_stub_matches_its_module(name):
     stub = stub_names(tree_of(name, ".pyi").body)
     assert stub == source_names(tree_of(name, ".py").body)
 

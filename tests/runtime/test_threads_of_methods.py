@@ -142,6 +142,6 @@ def test_more_threads_than_there_can_be():
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_threads_are_at_least_one(threads):
+def test_the_number_of_threads_is_1_or_more(threads):
     with pytest.raises(RuntimeError, match="threads: are less than 1; give 1 or more"):
         Runtime.get().load_program(products(), threads=threads)

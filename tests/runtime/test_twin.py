@@ -56,13 +56,13 @@ def test_all_that_is_missing_is_named(fixture):
 
 
 @pytest.mark.parametrize("name", NOT_SUPPORTED)
-def test_what_the_runtime_cannot_do_is_refused_by_name(name):
+def test_unsupported_features_are_rejected_by_name(name):
     result = twin.run(request(fixture_store.load(name)))
     assert result.status == "NotSupported"
     assert result.message.startswith(NOT_SUPPORTED[name])
 
 
-def test_memories_have_the_sizes_asked_for():
+def test_memories_have_requested_sizes():
     fixture = fixture_store.load("ds_cnn")
     need = fixture.methods["forward"]["planned_buffers"][0]
     exact = twin.run(request(fixture))
@@ -126,7 +126,7 @@ def test_inputs_that_do_not_fit_the_method(inputs, words):
     assert result.outputs == []
 
 
-def test_a_buffer_that_was_refused_is_not_kept():
+def test_a_buffer_that_was_rejected_is_not_kept():
     fixture = fixture_store.load("add_1")
     method = load_with_exact_memories(twin.open_program(fixture.pte), "forward")
     array = np.zeros(3, np.uint8)
@@ -145,7 +145,7 @@ def test_truncated_file(size):
     assert result.status == "InvalidProgram"
 
 
-def test_flipped_bytes_give_a_result_or_a_named_error():
+def test_flipped_bytes_lead_to_a_result_or_a_named_error():
     fixture = fixture_store.load("add_5")
     generator = np.random.default_rng(1)
     for _ in range(300):

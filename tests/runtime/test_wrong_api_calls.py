@@ -327,7 +327,7 @@ REFUSED = ["None", "five", "text", "object", "list of None"]  # by all of these 
     "picotorch.BufferDataLoader", "picotorch.MemoryAllocator", "picotorch.Method",
     "Method.load", "Method.set_input", "Method.set_inputs", "Program.load_method",
     "runtime.Method.execute", "Method.get_attribute"])
-def test_the_first_argument_is_refused(name, value):
+def test_the_first_argument_is_rejected(name, value):
     function, arguments = called(name)
     arguments[next(iter(arguments))] = WRONG[value]()
     assert refused(function, arguments) is not None

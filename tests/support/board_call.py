@@ -149,7 +149,7 @@ class Case:
         context.set_memory(records.POOL, call.pool)
         code, stage, pool = context.check(self.prepare, core or 0), "check", call.pool
         scratch = context.scratch_needed()
-        call.prepared = prepared = context.prepared_bytes()
+        call.prepared = prepared = context.packed_bytes()
         weights = None
         if not code:
             stage = "run"

@@ -169,7 +169,7 @@ class HostileCall:
             self._free_outputs()
         if draw.chance(20):
             self._lay_over_output()
-        self.is_prepared = draw.chance(15)
+        self.packs_weights = draw.chance(15)
         for tensor in self._all_tensors():
             self._make_fair(tensor)
 
@@ -446,7 +446,7 @@ class HostileCall:
         self.pool += bytes(-len(self.pool) % 8)
         self._bind(record, 0)
         code = self._check()
-        needed = self.context.prepared_bytes() if code == 0 and self.is_prepared else 0
+        needed = self.context.packed_bytes() if code == 0 and self.packs_weights else 0
         if needed:
             self._bind(record, needed)
             code = self._check()
@@ -454,7 +454,7 @@ class HostileCall:
         return code
 
     def _check(self):
-        return self.context.check(self.is_prepared)
+        return self.context.check(self.packs_weights)
 
     def _bind(self, record, spare):
         """Moves the pool, with `spare` bytes more, to a memory of exactly its bytes."""
@@ -623,7 +623,7 @@ class HostileCall:
         return math.prod(sizes) * _picotorch.element_size(tensor.dtype)
 
     def __repr__(self):
-        return f"{self.operator} {self.signature} {self.arguments} prepared={self.is_prepared}"
+        return f"{self.operator} {self.signature} {self.arguments} prepared={self.packs_weights}"
 
 
 class BoundaryCall(HostileCall):

@@ -148,7 +148,7 @@ class Call:
         """The error code of the check; where it is 0, what the operator prepares is in the pool."""
         context = self.context
         code = context.check(self.prepares)
-        self.prepared = 0 if code else context.prepared_bytes()
+        self.prepared = 0 if code else context.packed_bytes()
         if self.prepared:
             context.prepare(self.records_end)
         return code

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from picotorch import Error, register_backend  # noqa: E402
 from picotorch.run import bundled  # noqa: E402
-from support import exercise, fixture_store, taken_apart  # noqa: E402
+from support import exercise, file_parts, fixture_store  # noqa: E402
 
 EXAMPLE = "example"  # stands for a fixture where a program is made of example_calls
 GROUPS = ("tables", "references", "fields", "calls", "data", "bundled", "contract")
@@ -79,9 +79,9 @@ def fixture(name: str) -> fixture_store.Fixture:
 
 
 @functools.cache
-def parts(name: str) -> taken_apart.Parts:
-    """The program of a fixture, taken apart."""
-    return taken_apart.program(fixture(name).pte)
+def parts(name: str) -> file_parts.Parts:
+    """Return the parts of the program of a fixture."""
+    return file_parts.program(fixture(name).pte)
 
 
 def load_kinds() -> None:

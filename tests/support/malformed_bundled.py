@@ -3,12 +3,12 @@
 import functools
 from pathlib import Path
 
-from support import taken_apart
+from support import file_parts
+from support.file_parts import MISSING, patched
 from support.flatbuffer_builder import SIZES
 from support.malformed import INVALID, kind
 from support.malformed_references import MAX32
 from support.malformed_tables import numbers, target
-from support.taken_apart import MISSING, patched
 
 FOLDER = Path(__file__).resolve().parents[1] / "models" / "bundled"
 NAME = "passing.bpte"
@@ -16,7 +16,7 @@ NAME = "passing.bpte"
 
 @functools.cache
 def bundled_parts():
-    return taken_apart.bundled((FOLDER / NAME).read_bytes())
+    return file_parts.bundled((FOLDER / NAME).read_bytes())
 
 
 def changed(where, values, only=slice(None)):

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 from picotorch.host.operators import built_operators, operator_signature
-from support import fixture_store, programs, taken_apart
+from support import file_parts, fixture_store, programs
 from support.example_calls import EXAMPLES
 from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
 from support.kernel_call import Tensor, Variable
@@ -81,7 +81,7 @@ def prepared(signature):
         part = parts(source)
     else:
         operator, source, place = names[0], EXAMPLE, CALL
-        part = taken_apart.program(made(operator))
+        part = file_parts.program(made(operator))
     tables = copy.deepcopy(part.tables)
     plan = tables["execution_plan"][place[1]]
     chain = plan["chains"][place[3]]
@@ -89,7 +89,7 @@ def prepared(signature):
     first, added = len(plan["values"]), others(plan)
     plan["values"] += added.values()
     found = {what: first + i for i, what in enumerate(added)}
-    return (source, operator, taken_apart.program(part.together(tables)), (*place[:5], 0, *place[6:]),
+    return (source, operator, file_parts.program(part.together(tables)), (*place[:5], 0, *place[6:]),
             found)
 
 

@@ -2,10 +2,10 @@
 
 import struct
 
+from support.file_parts import MISSING, patched
 from support.malformed import fixture, kind, parts
 from support.malformed_fields import jump, with_jumps
 from support.malformed_tables import WITH_SEGMENTS, header_field, numbers, tables
-from support.taken_apart import MISSING, patched
 
 NAMES = ("relu", "linear_5", "several_chains", "counter_initialized")
 

@@ -2,12 +2,12 @@
 
 import functools
 
-from support import taken_apart
+from support import file_parts
+from support.file_parts import MISSING, patched
 from support.flatbuffer_builder import SIZES
 from support.malformed import fixture, kind, parts
 from support.malformed_references import MAX32, MAX64
 from support.malformed_tables import numbers, target
-from support.taken_apart import MISSING, patched
 
 FIXTURES = ("external_state", "external_two_files", "external_weights")
 REFUSED = ("InvalidExternalData",)
@@ -16,8 +16,8 @@ LONG = b"x" * 5000
 
 @functools.cache
 def data_parts(name):
-    """The first data file of a fixture, taken apart."""
-    return taken_apart.data_file(fixture(name).data[0])
+    """Return the parts of the first data file of a fixture."""
+    return file_parts.data_file(fixture(name).data[0])
 
 
 def with_data(name, label, data):

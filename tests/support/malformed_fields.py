@@ -1,10 +1,10 @@
 """Malformed files: invalid fields. Enumerations, sizes, dim orders, names, missing fields, and
 instructions without an end."""
 
+from support.file_parts import MISSING
 from support.flatbuffer_builder import bool_value
 from support.malformed import INVALID, kind, parts
 from support.malformed_references import CALLS, CONSTANTS, CONTROL, DELEGATED, MAX32, MAX64, changed
-from support.taken_apart import MISSING
 
 TENSORS = ("add_1", "permute", "conv2d_channels_last", "dynamic_batch")
 LONG = b"x" * 5000

@@ -1,8 +1,8 @@
 """Malformed files: indexes of operators, values, instructions, constants, segments, named data and
 delegates; offsets into segments and planned memory."""
 
+from support.file_parts import MISSING
 from support.malformed import INVALID, kind, parts
-from support.taken_apart import MISSING
 
 MAX32, MAX64 = 2**32 - 1, 2**64 - 1
 SIGNED = (-1, -(2**31), 2**31 - 1)

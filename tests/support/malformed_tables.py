@@ -2,9 +2,9 @@
 
 import struct
 
+from support.file_parts import ALIGNMENT, patched
 from support.flatbuffer_builder import SIZES
 from support.malformed import INVALID, fixture, kind, parts
-from support.taken_apart import ALIGNMENT, patched
 
 # Together they have every table and field that a fixture has
 FIXTURES = ("relu", "gelu", "leaky_relu", "constant_pad_negative", "silu", "cat_channels_last",

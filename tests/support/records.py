@@ -83,7 +83,7 @@ class Context:
         self._c.preferring_core, self._c.preferred_scratch = preferring_core, 0
         return lib.pt_check_method(self._c)
 
-    def prepared_bytes(self):
+    def packed_bytes(self):
         """Bytes of pool for what the checks asked to prepare."""
         return lib.pt_packed_bytes(self._c)
 

@@ -8,7 +8,7 @@ import pytest
 from picotorch.run.running import DEFAULT_BOARD
 from support.targets import FAULT_BOARDS, SCRIPT_BOARDS, on_boards
 
-# make reliability and make images run all parameters; make test and make test-rest run a part.
+# make reliability and make ptms run all parameters; make test and make test-rest run a part.
 SWEEP = os.environ.get("PICOTORCH_SWEEP") == "all"
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else FAULT_BOARDS
 

@@ -25,7 +25,7 @@ def test_a_budget_is_an_upper_limit():
         budgets.check(name, limit + 1)
 
 
-def test_the_file_gets_what_was_measured():
+def test_the_file_gets_measured_figures():
     text = budgets.FILE.read_text()
     measured = {name: 12_345 for name in budgets.BUDGETS}
     written = budgets.written(text, measured)

@@ -48,20 +48,20 @@ def test_a_named_tree_is_used_in_place(tool, tmp_path):
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}\n")
 
 
-def test_another_version_is_refused(tool, tmp_path):
+def test_another_version_is_rejected(tool, tmp_path):
     done = run_tool(make_tree(tool, tmp_path, (1, 26, 1)))
     assert done.returncode == 1
     assert f"{tmp_path} is MicroPython 1.26.1, wanted is 1.25.0" in done.stderr
 
 
-def test_a_tree_that_lacks_files_is_refused(tool, tmp_path):
+def test_a_tree_that_lacks_files_is_rejected(tool, tmp_path):
     (make_tree(tool, tmp_path) / "lib" / "libm" / "math.c").unlink()
     done = run_tool(tmp_path)
     assert done.returncode == 1
     assert f"{tmp_path} lacks lib/libm/math.c" in done.stderr
 
 
-def test_a_folder_without_micropython_is_refused(tmp_path):
+def test_a_folder_without_micropython_is_rejected(tmp_path):
     done = run_tool(tmp_path)
     assert done.returncode == 1
     assert f"{tmp_path} is no MicroPython tree" in done.stderr
@@ -112,7 +112,7 @@ def test_the_cached_tree_is_checked_each_time(tool, cached, tmp_path, capsys):
         tool.main()
 
 
-def test_a_file_that_the_release_has_not_is_refused(tool, cached):
+def test_a_file_that_is_not_in_the_release_is_rejected(tool, cached):
     """make reads a GNUmakefile before the Makefile, and Python a module beside the script first."""
     for name in ("mpy-cross/GNUmakefile", "py/re.py", "ports/unix/x.c"):
         (cached / name).parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def test_a_file_that_the_release_has_not_is_refused(tool, cached):
     tool.main()
 
 
-def test_links_are_refused_wherever_they_lead(tool, cached, tmp_path):
+def test_links_are_rejected_wherever_they_lead(tool, cached, tmp_path):
     """Also one to the same bytes, which would be others the next time."""
     (cached / "py/gc.c").rename(tmp_path / "gc.c")
     (cached / "py/gc.c").symlink_to(tmp_path / "gc.c")
@@ -136,7 +136,7 @@ def test_links_are_refused_wherever_they_lead(tool, cached, tmp_path):
         tool.main()
 
 
-def test_what_python_compiled_of_the_tools_is_removed(tool, cached):
+def test_bytecode_of_the_tools_is_removed(tool, cached):
     """Python would run it in place of a tool whose hash is right."""
     (cached / "py/__pycache__").mkdir()
     (cached / "py/__pycache__/makeqstrdata.cpython-311.pyc").touch()
@@ -144,7 +144,7 @@ def test_what_python_compiled_of_the_tools_is_removed(tool, cached):
     assert not (cached / "py/__pycache__").exists()
 
 
-def test_of_a_tarball_only_files_with_a_hash_are_taken(tool, released, tmp_path):
+def test_only_files_with_a_hash_are_extracted(tool, released, tmp_path):
     (released / "mpy-cross/GNUmakefile").touch()
     (released / "py/link.c").symlink_to("gc.c")
     with tarfile.open(tmp_path / "orig.tar.xz", "w") as archive:
@@ -180,14 +180,14 @@ def test_git_gets_the_commit_wherever_the_tag_leads(tool, repository, released, 
     assert not (tmp_path / "tree" / ".git").exists()
 
 
-def test_git_refuses_where_the_commit_is_not(tool, repository, tmp_path, monkeypatch):
+def test_git_rejects_where_the_commit_is_not(tool, repository, tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "GIT_COMMIT", "0" * 40)
     with pytest.raises(tool.GetError, match="'git .* fetch .* failed"):
         tool.get_from_git(tmp_path / "tree")
     assert not (tmp_path / "tree").exists()
 
 
-def test_what_git_gives_is_checked_too(tool, released, tmp_path, monkeypatch):
+def test_files_from_git_are_checked_too(tool, released, tmp_path, monkeypatch):
     def clone_another(tree, lists):
         shutil.copytree(released, tree)
         flip_a_bit(tree / "extmod/vfs.h")
@@ -210,7 +210,7 @@ def test_the_tree_of_the_ports_has_all_of_the_other(tool, monkeypatch, capsys):
     assert "ports/unix/main.c" in tool.added_files(tree)
 
 
-def test_a_named_tree_may_differ_and_that_is_said(released):
+def test_a_named_tree_may_differ_and_this_is_reported(released):
     assert run_tool(released).stderr == ""
     flip_a_bit(released / "py/gc.c")
     done = run_tool(released)
@@ -266,7 +266,7 @@ Signed-By:
     ]
 
 
-def test_a_download_with_other_bytes_is_refused_and_removed(tool, tmp_path):
+def test_a_download_with_other_bytes_is_rejected_and_removed(tool, tmp_path):
     for name in tool.SHA256:
         (tmp_path / name).write_bytes(b"other")
     with pytest.raises(tool.GetError, match="another SHA-256"):
@@ -274,7 +274,7 @@ def test_a_download_with_other_bytes_is_refused_and_removed(tool, tmp_path):
     assert not (tmp_path / tool.ORIG_TARBALL).exists()
 
 
-def test_a_machine_without_any_way_is_told_what_to_do(tool, tmp_path, monkeypatch):
+def test_a_machine_without_download_tools_gets_a_remedy(tool, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(tool.GetError, match="Install git, or set MICROPYTHON_DIR") as error:
         tool.get(tmp_path / "tree")

@@ -10,7 +10,7 @@ def tool():
     return load_tool("get_rp2")
 
 
-def test_a_library_with_other_bytes_is_refused(tool, tmp_path):
+def test_a_library_with_other_bytes_is_rejected(tool, tmp_path):
     library = tool.LIBRARIES[0]
     (tmp_path / library.file).write_bytes(b"other")
     with pytest.raises(tool.GetError, match=f"{library.file} has another SHA-256"):
@@ -23,7 +23,7 @@ def test_a_library_that_no_mirror_has_is_named(tool, tmp_path, monkeypatch):
         tool.download(tool.LIBRARIES[1], tmp_path, {})
 
 
-def test_without_a_mirror_it_says_so(tool, tmp_path, monkeypatch):
+def test_a_missing_mirror_is_reported(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "debian_mirrors", list)
     with pytest.raises(tool.GetError, match="names no Debian mirror"):
         tool.download_all(tmp_path)

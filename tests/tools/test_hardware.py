@@ -36,7 +36,7 @@ def test_a_report_is_a_row(tmp_path):
         "A. User on 2026-11-02 |\n")
 
 
-def test_what_failed_or_was_left_out_is_told(tmp_path):
+def test_failed_and_omitted_tests_are_reported(tmp_path):
     steps = [STEPS[0], {**STEPS[0], "passed": False},
              {"step": "model int8_ds_cnn", "passed": None, "message": "heap", "seconds": 0}]
     write(tmp_path, steps=steps, passed=False)
@@ -47,7 +47,7 @@ def test_what_failed_or_was_left_out_is_told(tmp_path):
     {"by": ""}, {"name": None}, {"steps": []}, {"passed": False}, {"date": "yesterday"},
     {"board": {}}, {"board": {**FACTS, "machine": "mps2-an386 with cortex-m4"}},
     {"name": "OTHER"}])
-def test_what_is_no_report_of_hardware_is_refused(tmp_path, changes):
+def test_an_invalid_hardware_report_is_rejected(tmp_path, changes):
     write(tmp_path, **changes)
     with pytest.raises(click.ClickException):
         hardware.table(tmp_path)

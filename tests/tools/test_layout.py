@@ -50,6 +50,6 @@ def test_helpers_lie_in_support(folder):
         name for name in imported(path) if name.startswith("test_")} - names)} == {}
 
 
-def test_every_test_lies_in_a_folder_that_says_what_it_shows():
+def test_every_test_is_in_the_folder_of_its_subject():
     found = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert found == {*BY_WHAT_THEY_SHOW, "architectures", "conformance", "benchmark"}

@@ -100,7 +100,7 @@ def test_the_holders_under_the_same_words_come_together(tmp_path):
         "Copyright 2003 C.\n\nOnly I may."]
 
 
-def test_the_licence_of_the_newest_compiler_is_taken(tmp_path):
+def test_the_licence_of_the_newest_compiler_is_used(tmp_path):
     (libgcc,) = (component for component in notices.COMPONENTS if component.name == "libgcc")
     for version in ("9", "12", "10"):
         (tmp_path / f"gcc-{version}-base").mkdir()

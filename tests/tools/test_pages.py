@@ -36,7 +36,7 @@ def test_readme_is_short():
     assert len(README.read_text().splitlines()) <= 150
 
 
-def test_the_figures_of_readme_are_those_of_the_documents():
+def test_the_figures_of_readme_equal_the_documents():
     tool("readme.py", "--check")
 
 
@@ -80,7 +80,7 @@ def test_paths_of_the_repository_exist(page):
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", [page.name for page in sorted(DOCUMENTS.glob("*.md"))
                                   if "```console" in page.read_text()])
-def test_commands_print_what_the_page_shows(page):
+def test_pages_show_the_output_of_commands(page):
     tool("pages.py", "--check", DOCUMENTS / page)
 
 
@@ -148,7 +148,7 @@ def test_there_are_rows():
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{page}: {row.split('|')[1].strip()[:40]}")
                                  for page, row in ROWS])
-def test_what_a_row_names_is_there(row):
+def test_a_row_names_existing_files(row):
     assert SHOWN_BY.findall(row.rpartition("|")[0].rpartition("|")[2])
     for name, path in SHOWN_BY.findall(row):
         target = ROOT / path

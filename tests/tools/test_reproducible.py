@@ -83,7 +83,7 @@ def test_wheel(tmp_path):
     assert modules | licences <= set(zipfile.ZipFile(wheels.here).namelist())
 
 
-def test_a_wheel_brings_what_is_built_for_boards(tmp_path, monkeypatch):
+def test_a_wheel_includes_the_builds_for_boards(tmp_path, monkeypatch):
     """And nothing else of what lies beside it."""
     (tmp_path / "firmware").mkdir()
     built = emulator.firmware_path(load_board(BOARD)).parent

@@ -45,7 +45,7 @@ def test_each_package_has_one_version_and_hashes(name):
     (["tools", "export", "torch"], PROJECT["project"]["optional-dependencies"]["export"]),
     (["architectures"], PROJECT["project"]["optional-dependencies"]["architectures"]),
 ])
-def test_what_the_project_asks_for_is_there(names, wanted):
+def test_the_requirements_of_the_project_are_locked(names, wanted):
     found = {}
     for requirement, _ in locked(*names):
         found.setdefault(requirement.name, []).append(next(iter(requirement.specifier)).version)
@@ -74,7 +74,7 @@ def make_wheel(folder):
 
 
 @pytest.mark.reliability
-def test_a_package_of_which_a_bit_changed_is_refused(tmp_path):
+def test_a_package_of_which_a_bit_changed_is_rejected(tmp_path):
     """By pip, called as the set-up calls it."""
     wheel = make_wheel(tmp_path)
     requirements = tmp_path / "requirements.txt"

@@ -51,7 +51,7 @@ def test_without_rights_it_names_the_command(setup, missing, monkeypatch):
         setup.install(missing)
 
 
-def test_on_another_system_it_names_what_is_needed(setup, missing, monkeypatch):
+def test_on_another_system_it_names_the_needed_packages(setup, missing, monkeypatch):
     monkeypatch.setattr(setup.shutil, "which", lambda name: None)
     with pytest.raises(setup.SetupError) as caught:
         setup.install(missing)
@@ -120,7 +120,7 @@ def test_an_extension_that_is_gone_is_made_anew(setup, tmp_path):
     assert not setup.python_is_current()
 
 
-def test_pip_installs_nothing_but_what_has_a_hash_and_the_project_itself(setup, monkeypatch):
+def test_pip_installs_only_the_project_and_packages_with_a_hash(setup, monkeypatch):
     commands = []
     monkeypatch.setattr(setup, "run", lambda step, command, *_: commands.append(command))
     setup.set_up_python(None)

@@ -111,7 +111,7 @@ def test_a_far_jump_is_no_recursion(tmp_path):
 
 
 @every_core
-def test_a_frame_that_only_the_run_knows_is_refused(tmp_path, core):
+def test_a_frame_of_variable_size_is_rejected(tmp_path, core):
     program, _ = program_of(tmp_path, DYNAMIC, core)
     with pytest.raises(stack_bounds.BoundError, match="root: its frame is not known"):
         bound(program)
@@ -131,26 +131,26 @@ def module_constant(name):
 
 
 @every_board
-def test_no_kernel_takes_more_than_execute_asks_for(board):
+def test_no_kernel_uses_more_stack_than_execute_requires(board):
     bounds = stack_json(board)
     assert sorted(bounds["kernels"]) == sorted(supported_operators())
     worst = execute_bound(bounds, list(bounds["kernels"]))
     assert module_constant("PT_STACK_BYTES") / 2 < worst <= module_constant("PT_STACK_BYTES")
 
 
-def test_the_host_states_what_the_module_asks_for():
+def test_host_and_module_require_the_same_stack():
     assert stack.FREE == module_constant("PT_STACK_BYTES")
 
 
 @every_board
-def test_what_load_calls_takes_no_more_than_it_asks_for(board):
+def test_load_uses_no_more_stack_than_it_requires(board):
     bounds = stack_json(board)
     worst = bounds["check"] + max(kernel["check"] for kernel in bounds["kernels"].values())
     assert max(worst, bounds["verify"]) <= module_constant("PT_STACK_BYTES")
 
 
 @every_board
-def test_frames_are_those_of_the_compiler(board):
+def test_frames_equal_the_compiler_report(board):
     """Larger only where the compiler does not know of all, or where a frame is taken in one of two
     ways."""
     firmware = emulator.firmware_path(load_board(board))

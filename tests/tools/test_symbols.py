@@ -60,7 +60,7 @@ def check(folder, source, *flags):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_refuses(name, tmp_path):
+def test_it_rejects(name, tmp_path):
     source, message = REFUSED[name]
     result = check(tmp_path, source)
     assert result.returncode == 1
@@ -80,7 +80,7 @@ def test_it_sees_sections_of_single_variables(tmp_path):
     assert "has 4 bytes in .bss.count that can change" in result.stderr
 
 
-def test_it_counts_what_it_refuses(tmp_path):
+def test_it_counts_rejected_symbols(tmp_path):
     source = "#include <stdlib.h>\nstatic void *p;\nvoid pt_f(void) { p = realloc(p, 4); }"
     result = check(tmp_path, source)
     assert "1 objects, 2 refused" in result.stdout

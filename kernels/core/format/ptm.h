@@ -14,7 +14,7 @@
 // The version also covers two properties of the kernels: the variants in the records of their calls
 // (pt_note_variant), and the layout of the weights that they pack for each core
 // (pt_request_packed). A file with other variants or layouts is refused or gives wrong outputs, so
-// PT_PTM_MAGIC changes with them. tests/core/image.lock lists both for the fixtures.
+// PT_PTM_MAGIC changes with them. tests/core/ptm.lock lists both for the fixtures.
 #ifndef PT_CORE_PTM_H
 #define PT_CORE_PTM_H
 

@@ -13,7 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS), str(TESTS / "hostile"), str(TESTS / "runtime")]
 
-import images  # noqa: E402
+import ptms  # noqa: E402
 from mutator import Mutator  # noqa: E402
 from picotorch import BufferDataLoader, FlatTensorDataMap, Program, register_backend  # noqa: E402
 from picotorch.host.inputs import checked_inputs  # noqa: E402
@@ -52,7 +52,7 @@ def one_input(data):
         return data_file(data)
     if identifier == b"BP08":
         return bundled_program(data)
-    data = images.with_sums(data)
+    data = ptms.with_sums(data)
     files = [file for _, files in external() for file in files]
     outcomes = exercise.Outcomes()
     with outcomes.named():
@@ -109,8 +109,8 @@ def execute_case(program, case):
 
 
 def seeds():
-    """Programs, images and .ptd files of the fixtures, those of the tests that write what no exporter
-    does, bundled programs."""
+    """Yield programs, .ptm files and .ptd files of the fixtures, the programs of tests that no exporter
+    writes, and bundled programs."""
     from test_bad_programs import CASES
     from test_delegates import sections
     from test_hostile_programs import PROGRAMS
@@ -119,7 +119,7 @@ def seeds():
         if len(fixture.pte) <= LARGEST_FIXTURE:
             yield fixture.pte
             yield from fixture.data
-    yield from images.seeds(LARGEST_FIXTURE)
+    yield from ptms.seeds(LARGEST_FIXTURE)
     yield from PROGRAMS.values()
     yield from (make() for make, _ in CASES.values())
     yield from sections().values()
@@ -133,7 +133,7 @@ def _mutator():
 
 def mutate(data, max_size, seed, plain):
     rng = random.Random(seed)
-    changed = images.mutated(data, rng) if data[:4] == images.MAGIC else data
+    changed = ptms.mutated(data, rng) if data[:4] == ptms.MAGIC else data
     if changed != data and rng.random() < 0.9:
         return changed[:max_size]
     return _mutator().mutate(bytes(data), max_size, seed, plain)

@@ -12,7 +12,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS), str(TESTS / "hostile")]
 
-import images  # noqa: E402
+import ptms  # noqa: E402
 from replay import inputs  # noqa: E402
 from support import fixture_store  # noqa: E402
 from support.flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
@@ -31,11 +31,11 @@ def joined(program, files=()):
 
 
 def seeds():
-    """Fixtures and their images, and what the other targets keep."""
+    """Fixtures and their .ptm files, and what the other targets keep."""
     for fixture in fixture_store.load_all():
         yield joined(fixture.pte, fixture.data)
-    yield from images.seeds(MAX_LENGTH)
+    yield from ptms.seeds(MAX_LENGTH)
     for name in OTHERS:
         for _, data in inputs(TESTS / "hostile" / "fuzz" / "corpus" / f"{name}.tgz"):
-            if data[4:8] in IDENTIFIERS or data[:4] == images.MAGIC:
+            if data[4:8] in IDENTIFIERS or data[:4] == ptms.MAGIC:
                 yield data

@@ -1,9 +1,9 @@
 """A backend for int32 additions and multiplications, as a delegate's author would write one.
 
-What it writes for the runtime: one byte, the number of steps; five bytes a step: the operation (0
-adds, 1 multiplies), then kind and index of both operands. An operand is an input of the delegate, a
-constant (its index in CONSTANTS; its bytes are named data) or the result of an earlier step. The last
-result is the output. The compile spec "elements" is one byte: the most elements of a tensor.
+The data for the runtime: one byte, the number of steps; five bytes a step: the operation (0 adds, 1
+multiplies), then kind and index of both operands. An operand is an input of the delegate, a constant
+(its index in CONSTANTS; its bytes are named data) or the result of an earlier step. The last result is
+the output. The compile spec "elements" is one byte: the maximum number of elements of a tensor.
 """
 
 from typing import final

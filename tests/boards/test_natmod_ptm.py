@@ -22,7 +22,7 @@ pytestmark = pytest.mark.thorough
 SOME = ("unix", "mps2-an386-hard", "virt-rv32")
 OF_EACH_KIND = [(arch, target) for arch, target in TARGETS
                 if SWEEP or target in SOME or arch == "armv6m"]
-SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
+SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "ptms.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
 LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the compiled method of "casts"
@@ -33,8 +33,8 @@ def pte(name):
 
 
 @functools.cache
-def image(name, core):
-    """The image of a fixture, with weights prepared for a core or for none."""
+def ptm(name, core):
+    """The .ptm file of a fixture, with weights prepared for a core or for none."""
     return ptm_writer.compile_ptm(pte(name), core=core).data
 
 
@@ -60,10 +60,10 @@ def models_for(arch, small):
     """run_...: what runs; the others are refused."""
     core = None if small else CORES[arch]
     other = "cortex-m0plus" if arch != "armv6m" else "cortex-m4"
-    return {"run_int8": image("int8_ds_cnn", core),
-            "run_fp32": image("ds_cnn", core),
-            "for_another_core": image("int8_ds_cnn", other),
-            "lacks_a_kernel": image("casts", None),
+    return {"run_int8": ptm("int8_ds_cnn", core),
+            "run_fp32": ptm("ds_cnn", core),
+            "for_another_core": ptm("int8_ds_cnn", other),
+            "lacks_a_kernel": ptm("casts", None),
             "program": pte("int8_ds_cnn")}
 
 
@@ -79,7 +79,7 @@ def twin_lines(models, folder):
 @pytest.mark.reliability
 @pytest.mark.parametrize(("arch", "target"), OF_EACH_KIND)
 def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
-    """Outputs of an int8 and an fp32 image with the heap locked, and after a failure; then what is
+    """Outputs of an int8 and an fp32 ptm with the heap locked, and after a failure; then what is
     refused, each by its name. What to do is among the texts, which a small module has not."""
     stock.need(target)
     models = models_for(arch, small)
@@ -103,11 +103,11 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """Build the package for an image of int8 ds_cnn, and return its folder and the report. It is small,
-    unless the image has weights prepared for a core."""
+    """Build the package for a .ptm file of int8 ds_cnn; return its folder and the report. It is small
+    unless the .ptm file has packed weights."""
     folder = tmp_path_factory.mktemp("package")
-    (folder / "model.ptm").write_bytes(image("int8_ds_cnn", CORES["armv7emsp"]))
-    (folder / "plain.ptm").write_bytes(image("int8_ds_cnn", None))
+    (folder / "model.ptm").write_bytes(ptm("int8_ds_cnn", CORES["armv7emsp"]))
+    (folder / "plain.ptm").write_bytes(ptm("int8_ds_cnn", None))
     made = {}
 
     def make(call, small):
@@ -123,20 +123,20 @@ def package(tmp_path_factory):
     return make
 
 
-def test_a_module_for_an_image_is_small(call, package):
+def test_a_module_for_a_ptm_file_is_small(call, package):
     output, fast = package(call, False)
     small = package(call, True)[1]
     assert fast["takes"] == small["takes"] == [".ptm"] and not fast["small"] and small["small"]
-    budgets.check("natmod.one_image", fast["heap"]["armv7emsp"])
-    budgets.check("natmod.one_image_small", small["heap"]["armv7emsp"])
-    budgets.check("natmod.one_image_small", small["modules"]["armv7emsp"])
+    budgets.check("natmod.one_ptm", fast["heap"]["armv7emsp"])
+    budgets.check("natmod.one_ptm_small", small["heap"]["armv7emsp"])
+    budgets.check("natmod.one_ptm_small", small["modules"]["armv7emsp"])
     assert fast["parts"]["armv7emsp"]["texts"] > 4_000 and "texts" not in small["parts"]["armv7emsp"]
     for entry in (fast, small):
         parts = entry["parts"]["armv7emsp"]
         assert 0.94 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1
 
 
-def test_what_images_do_not_use_is_not_copied(call, package):
+def test_parts_that_ptm_files_do_not_use_are_not_copied(call, package):
     for small, left_out in ((False, {"data", "delegates"}), (True, {"data", "delegates", "tracer"})):
         output, entry = package(call, small)
         runtime = {path.stem for path in (native_module.BUILD / "picotorch").glob("*.mpy")}
@@ -175,16 +175,16 @@ def test_kernels_are_the_same_with_and_without_pte_files():
         "cortex_m/convolution.c": ["PT_HAS_PROGRAMS || PT_HAS_CHECKS ? convolve_plainly(&x)"]}
 
 
-def test_an_image_that_the_module_would_refuse_is_refused_before(call, tmp_path):
+def test_a_ptm_file_that_the_module_would_reject_is_rejected_before(call, tmp_path):
     model = tmp_path / "m.ptm"
-    model.write_bytes(image("int8_ds_cnn", "cortex-m4"))
+    model.write_bytes(ptm("int8_ds_cnn", "cortex-m4"))
     status, _, error = call("natmod", "--models", model, "--arch", "armv6m", "--output", tmp_path)
     assert status == 1 and "NotSupported (0x10)" in error and "that armv6m need" in error
     status, _, error = call("natmod", "--models", model, "--optimize", "size", "--output", tmp_path)
     assert status == 1 and "a small module needs; compile it with --optimize size" in error
-    program = {"m": twin.open_program(image("int8_ds_cnn", "cortex-m4"))}
+    program = {"m": twin.open_program(ptm("int8_ds_cnn", "cortex-m4"))}
     assert native_module.arches_of(program) == ("armv7emsp", "armv7emdp")
     assert not native_module.is_small(program)
-    plain = {"m": twin.open_program(image("int8_ds_cnn", None))}
+    plain = {"m": twin.open_program(ptm("int8_ds_cnn", None))}
     assert native_module.is_small(plain) and not native_module.is_small(plain | program)
     assert native_module.arches_of(plain, True) == tuple(native_module.ARCHES)

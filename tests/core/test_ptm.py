@@ -37,7 +37,7 @@ from support.tiers import SWEEP, is_of_each_kind
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
           and name not in fixture_store.NOT_SUPPORTED]
-# All run on one board. The others run those with packed weights, and some of each kind; `make images`
+# All run on one board. The others run those with packed weights, and some of each kind; `make ptms`
 # runs all on all boards.
 ALL_ON = "mps2-an386"
 SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
@@ -45,7 +45,7 @@ FIT_EVERYWHERE = ("int8_ds_cnn",)  # of the benchmark; on netduinoplus2, too
 
 
 class Compiled:
-    """A fixture whose program is its image."""
+    """A fixture whose program is its .ptm file."""
 
     data = ()
 
@@ -62,8 +62,8 @@ def compiled(name, core=None):
     return Compiled(FIXTURES[name], core)
 
 
-def run(image, target):
-    return run_script(script_of("fixture.py", [image]), job_of(image), target)
+def run(ptm, target):
+    return run_script(script_of("fixture.py", [ptm]), job_of(ptm), target)
 
 
 def of_values(result):
@@ -85,13 +85,13 @@ def test_outputs_are_those_of_the_program(name):
     pytest.param(name, board, marks=[] if is_of_each_kind(name) else pytest.mark.thorough)
     for name, board in on_boards(LOADED) if not FIXTURES[name].backends
     and (SWEEP or board == ALL_ON or name.startswith("int8_") or name in SOME)])
-def test_boards_give_the_bytes_of_the_twin(name, board):
+def test_board_outputs_of_ptm_files_equal_the_twin(name, board):
     """With what the kernels of the board's core prepare, for which the pool would have no room."""
-    image = compiled(name, load_board(board).core)
-    on_twin, on_board = run(image, HOST), run(image, board)
+    ptm = compiled(name, load_board(board).core)
+    on_twin, on_board = run(ptm, HOST), run(ptm, board)
     assert of_values(on_twin) == of_values(on_host(name))
     assert without_stack(on_board.lines) == without_stack(on_twin.lines)
-    wanted, files = with_one_nan(image, on_twin), with_one_nan(image, on_board)
+    wanted, files = with_one_nan(ptm, on_twin), with_one_nan(ptm, on_board)
     assert sorted(files) == sorted(wanted)
     assert [path for path in wanted if wanted[path] != files[path]] == []
 
@@ -125,18 +125,18 @@ def in_dirty_memory(program, data_map, name, runs):
 
 @pytest.mark.parametrize("name", [name for name in LOADED if not FIXTURES[name].backends])
 def test_memories_need_not_be_zero(name):
-    """Loading an image clears only what the method reads before it writes it."""
+    """Loading a .ptm file clears only what the method reads before it writes it."""
     fixture = FIXTURES[name]
     program, data_map = open_program(fixture.pte), open_data(fixture.data)
-    image = open_program(compiled(name).pte)
+    ptm = open_program(compiled(name).pte)
     for method in program.method_names:
         try:
             wanted = in_dirty_memory(program, data_map, method, 4)
         except Error as error:
             with pytest.raises(Error, match=re.escape(str(error))):
-                in_dirty_memory(image, None, method, 4)
+                in_dirty_memory(ptm, None, method, 4)
             continue
-        for one, other in zip(wanted, in_dirty_memory(image, None, method, 4), strict=True):
+        for one, other in zip(wanted, in_dirty_memory(ptm, None, method, 4), strict=True):
             assert all(same_bits(a, b) for a, b in zip(one, other, strict=True))
 
 
@@ -153,7 +153,7 @@ def cache_program(instructions, **fields):
     pytest.param([call(0, 2, 4, 0, 5, 2), call(1, 2, 3, 3)], id="written in part"),
     pytest.param([move(2, 3)], id="moved"),
 ])
-def test_what_is_read_first_is_zero(instructions):
+def test_memory_that_is_read_before_it_is_written_is_zero(instructions):
     program = cache_program(instructions)
     wanted, found = (in_dirty_memory(open_program(file), None, "forward", 4)
                      for file in (program, ptm_writer.compile_ptm(program).data))
@@ -163,12 +163,12 @@ def test_what_is_read_first_is_zero(instructions):
 
 def test_state_that_is_only_written_is_zero_before_the_first_run():
     program = cache_program([move(3, 2)], extra_tensor_info={"fully_qualified_name": "cache"})
-    image = ptm_writer.compile_ptm(program).data
-    method = loaded_in_dirty_memory(open_program(image), None, "forward")
+    ptm = ptm_writer.compile_ptm(program).data
+    method = loaded_in_dirty_memory(open_program(ptm), None, "forward")
     assert bytes(method.get_attribute("cache").data) == bytes(16)
 
 
-def test_ranges_are_what_sets_of_bytes_are():
+def test_ranges_of_bytes_behave_as_sets():
     generator = random.Random(0)
     for _ in range(200):
         ranges, known = Ranges(), set()
@@ -189,11 +189,11 @@ def test_every_board_has_some():
 @pytest.mark.parametrize(("name", "target"), [
     (name, target) for target in [HOST, *BOARDS] for name in benchmark_store.NAMES
     if target in (HOST, ALL_ON) or SWEEP and (target.startswith("mps") or name in FIT_EVERYWHERE)])
-def test_a_benchmark_model_takes_no_pool(name, target):
+def test_a_benchmark_model_needs_no_pool(name, target):
     model = benchmark_store.load(name)
     board = ALL_ON if target == HOST else target
-    image = ptm_writer.compile_ptm(model.pte(board), (), load_board(board).core).data
-    result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=None), target)
+    ptm = ptm_writer.compile_ptm(model.pte(board), (), load_board(board).core).data
+    result = running.run(Request(ptm, name, model.inputs, pool_size=0, temp_size=None), target)
     assert (result.code, result.message) == (0, "")
     assert result.method_pool.used == 0
     assert same_bits(result.outputs[0], model.expected[0])
@@ -202,23 +202,23 @@ def test_a_benchmark_model_takes_no_pool(name, target):
 def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
     """Without prepared weights: they are twice the model."""
     model = benchmark_store.load("int8_deep_autoencoder")
-    image = ptm_writer.compile_ptm(model.pte("netduinoplus2"), (), None).data
-    result = running.run(Request(image, model.name, model.inputs, pool_size=0, temp_size=None),
+    ptm = ptm_writer.compile_ptm(model.pte("netduinoplus2"), (), None).data
+    result = running.run(Request(ptm, model.name, model.inputs, pool_size=0, temp_size=None),
                          "netduinoplus2")
     assert (result.code, result.message, result.method_pool.used) == (0, "", 0)
     assert same_bits(result.outputs[0], model.expected[0])
 
 
 @pytest.mark.parametrize("name", benchmark_store.NAMES)
-def test_what_is_prepared_in_the_image_saves_instructions(name):
+def test_packed_weights_in_the_ptm_file_save_instructions(name):
     """As many as in the pool, where the pool has room for it."""
     model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
     runs = [running.run(Request(file, name, model.inputs, pack_weights=pack, pool_size=None), ALL_ON)
             for file, pack in ((ptm_writer.compile_ptm(program, (), "cortex-m4").data, False),
                                (program, True), (program, False))]
-    in_image, in_pool, plain = [run.instructions["execute"] for run in runs]
-    assert in_image <= in_pool < plain
+    in_ptm, in_pool, plain = [run.instructions["execute"] for run in runs]
+    assert in_ptm <= in_pool < plain
 
 
 def test_the_same_program_gives_the_same_bytes():
@@ -227,25 +227,25 @@ def test_the_same_program_gives_the_same_bytes():
         ptm_writer.compile_ptm(fixture.pte, (), "cortex-m4").data
 
 
-def leaves_out(image):
-    core = image.pte[ffi.offsetof("pt_ptm_header", "core")]
+def leaves_out(ptm):
+    core = ptm.pte[ffi.offsetof("pt_ptm_header", "core")]
     return bool(core & lib.PT_PTM_OWN_CORE)
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", None])
-def test_an_image_for_another_core_runs_without_what_was_prepared(core):
-    image = compiled("int8_ds_cnn", core)
-    assert not leaves_out(image)
-    on_board = run(image, ALL_ON)
-    assert with_one_nan(image, on_board) == with_one_nan(image, run(image, HOST))
+def test_a_ptm_file_for_another_core_runs_without_its_packed_weights(core):
+    ptm = compiled("int8_ds_cnn", core)
+    assert not leaves_out(ptm)
+    on_board = run(ptm, ALL_ON)
+    assert with_one_nan(ptm, on_board) == with_one_nan(ptm, run(ptm, HOST))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
-def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
-    image = compiled("int8_ds_cnn", core)
-    assert leaves_out(image)
-    result = running.run(Request(image.pte, "int8_ds_cnn", image.runs[0].inputs), "mps2-an385")
+def test_a_ptm_file_for_another_core_that_leaves_weights_out_is_rejected(core):
+    ptm = compiled("int8_ds_cnn", core)
+    assert leaves_out(ptm)
+    result = running.run(Request(ptm.pte, "int8_ds_cnn", ptm.runs[0].inputs), "mps2-an385")
     assert result.status == "NotSupported"
     assert "is a .ptm file for another core; compile it for this one, or with --optimize size" in \
         result.message
@@ -253,35 +253,35 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
-def test_the_twin_runs_what_is_prepared(name, core):
+def test_the_twin_runs_packed_weights(name, core):
     """Wrong prepared bytes make the outputs wrong, in one run and when measured, which restores
     weights once."""
-    image = compiled(name, core)
-    data = bytearray(image.pte)
+    ptm = compiled(name, core)
+    data = bytearray(ptm.pte)
     start = struct.unpack_from("<3I", data)[2]
     data[start:] = bytes(~byte & 0xFF for byte in data[start:])
     struct.pack_into("<2I", data, ffi.offsetof("pt_ptm_header", "data_sums"),
                      *ptm_writer.sums(data[start:]))
 
-    def outputs_of(image, executions=0):
-        result = running.run(Request(image, name, random_inputs(
+    def outputs_of(ptm, executions=0):
+        result = running.run(Request(ptm, name, random_inputs(
             open_program(compiled(name).pte).method_meta("forward")), executions=executions), HOST)
         return [output.tobytes() for output in result.outputs]
 
     for executions in (0, 2):
-        assert outputs_of(image.pte, executions) == outputs_of(compiled(name).pte)
-        assert outputs_of(bytes(data), executions) != outputs_of(image.pte)
+        assert outputs_of(ptm.pte, executions) == outputs_of(compiled(name).pte)
+        assert outputs_of(bytes(data), executions) != outputs_of(ptm.pte)
 
 
 def two_convolutions():
-    """1x1 convolutions of one image, with weights whose last of three channels differ."""
+    """1x1 convolutions of one .ptm file, with weights whose last of three channels differ."""
     values, buffers = [], [{"storage": b""}]
 
     def add(value):
         values.append(value)
         return len(values) - 1
 
-    def image(channels, offset):
+    def ptm(channels, offset):
         return add(tensor([1, channels, 2, 2], offset, dtype=1, dim_order=[0, 2, 3, 1]))
 
     def constant(sizes, dtype, data):
@@ -293,7 +293,7 @@ def two_convolutions():
     multipliers, shifts = (constant([3], 3, struct.pack("<3i", *[number] * 3))
                            for number in (1 << 30, -2))
     scratch = add(tensor([0], 112, dtype=0))
-    x, *outputs = image(4, 0), image(3, 32), image(3, 64)
+    x, *outputs = ptm(4, 0), ptm(3, 32), ptm(3, 64)
     calls = []
     for out, last in zip(outputs, (1, 2), strict=True):
         weights = constant([3, 1, 1, 4], 1, bytes([1] * 8 + [last] * 4))
@@ -303,54 +303,54 @@ def two_convolutions():
                                           outputs, [128]), constant_buffer=buffers)
 
 
-def test_layers_that_share_what_is_prepared_differ_in_the_last_channel():
-    """An image has the same bytes once, and nothing prepared of the last of three channels."""
+def test_layers_that_share_packed_weights_differ_in_the_last_channel():
+    """A .ptm file has the same bytes once, and nothing prepared of the last of three channels."""
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
-    image = ptm_writer.compile_ptm(program, (), "cortex-m4")
-    assert image.calls_packed == 2
+    ptm = ptm_writer.compile_ptm(program, (), "cortex-m4")
+    assert ptm.calls_packed == 2
     wanted, found = (running.run(Request(file, "", inputs, executions=2), HOST).outputs
-                     for file in (program, image.data))
+                     for file in (program, ptm.data))
     assert wanted[0].tobytes() != wanted[1].tobytes()
     assert list(map(same_bits, found, wanted)) == [True, True]
 
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025",
                                   "int8_deep_autoencoder"])
-def test_an_image_is_hardly_more_than_constants_and_prepared_weights(name):
+def test_a_ptm_file_is_little_more_than_constants_and_packed_weights(name):
     """It leaves out the constants that the core's loops take prepared alone."""
     program = benchmark_store.load(name).pte(ALL_ON)
     constants = ptm_writer.compile_ptm(program).parts.constants
-    image = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)
-    assert len(image.data) <= 1.02 * (constants + image.parts.prepared)
-    assert image.parts.constants < constants / 3
+    ptm = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)
+    assert len(ptm.data) <= 1.02 * (constants + ptm.parts.prepared)
+    assert ptm.parts.constants < constants / 3
 
 
-def test_commands_take_an_image(call, tmp_path):
+def test_commands_accept_a_ptm_file(call, tmp_path):
     def answer(*arguments):
         status, out, err = call(*arguments, "--json")
         assert (status, err) == (0, "")
         return json.loads(out)
 
-    model, image = tmp_path / "model.pte", tmp_path / "model.ptm"
+    model, ptm = tmp_path / "model.pte", tmp_path / "model.ptm"
     model.write_bytes(FIXTURES["int8_ds_cnn"].pte)
     entry = answer("compile", model, "--board", ALL_ON, "--keep-plan")
-    assert entry["output"] == str(image)
+    assert entry["output"] == str(ptm)
     (method,) = entry["models"][0]["methods"]
     assert method["method"] == "forward" and not method["constant"]
     same = {"planned": [16000], "temp": 16424, "unplanned": 0}  # with which it is the fastest
     assert method["before"] == {"method_pool": 2588, **same}
     assert method["after"] == {"method_pool": 0, **same}
     for board in (["--board", ALL_ON], ["--board", ALL_ON, "--bare"]):
-        result = answer("run", image, *board)
+        result = answer("run", ptm, *board)
         assert (result["status"], result["method_pool"]["used"]) == ("ok", 0), board
-        assert answer("parity", image, *board)["agree"] is True, board
-    assert answer("size", image)["method_pool"] == 0
-    assert len(answer("profile", image)["instructions"]) == 16
-    assert answer("inspect", image)["methods"][0]["name"] == "forward"
+        assert answer("parity", ptm, *board)["agree"] is True, board
+    assert answer("size", ptm)["method_pool"] == 0
+    assert len(answer("profile", ptm)["instructions"]) == 16
+    assert answer("inspect", ptm)["methods"][0]["name"] == "forward"
 
 
-def test_compile_refuses(call, tmp_path):
+def test_compile_rejects(call, tmp_path):
     model = tmp_path / "model.pte"
     model.write_bytes(FIXTURES["delegate_inline"].pte)
     assert_usage(call("compile", model, "--output", model), "are the same file")
@@ -363,18 +363,18 @@ def test_compile_refuses(call, tmp_path):
     assert_usage(call("compile", model, "--c", tmp_path / "project"), "is a .ptm file already")
 
 
-def test_damaged_data_is_refused(call, tmp_path):
+def test_damaged_data_is_rejected(call, tmp_path):
     """No wrong reference, but other outputs: the host looks at all of the file."""
-    image = bytearray(compiled("int8_ds_cnn").pte)
-    image[-100] ^= 1
-    (tmp_path / "model.ptm").write_bytes(image)
+    ptm = bytearray(compiled("int8_ds_cnn").pte)
+    ptm[-100] ^= 1
+    (tmp_path / "model.ptm").write_bytes(ptm)
     assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram", "checksum of its data")
 
 
 @pytest.mark.parametrize("begin", [b"PTM4", b"PTM6", b"PTM\0", b"PTM"])
-def test_an_image_of_another_version_is_called_so(begin, call, tmp_path):
-    image = begin + compiled("add_1").pte[4:] if len(begin) == 4 else begin
-    (tmp_path / "model.ptm").write_bytes(image)
+def test_another_version_of_a_ptm_file_is_reported(begin, call, tmp_path):
+    ptm = begin + compiled("add_1").pte[4:] if len(begin) == 4 else begin
+    (tmp_path / "model.ptm").write_bytes(ptm)
     for command in ("run", "size", "inspect"):
         assert_error(call(command, tmp_path / "model.ptm"), "NotSupported",
                      "model.ptm: .ptm file: is of another version; compile it again with this "
@@ -382,9 +382,9 @@ def test_an_image_of_another_version_is_called_so(begin, call, tmp_path):
     assert_usage(call("compile", tmp_path / "model.ptm"), "is a .ptm file already")
 
 
-def test_what_to_do_about_a_damaged_image_is_to_compile_it(call, tmp_path):
-    image = compiled("add_1").pte
-    for damaged in (image[:-20], image[:60] + b"x" + image[61:], image[:-1] + b"x", image[:20]):
+def test_a_damaged_ptm_file_has_the_remedy_to_compile_it_again(call, tmp_path):
+    ptm = compiled("add_1").pte
+    for damaged in (ptm[:-20], ptm[:60] + b"x" + ptm[61:], ptm[:-1] + b"x", ptm[:20]):
         (tmp_path / "model.ptm").write_bytes(damaged)
         assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram",
                      "; compile it again or copy it again")

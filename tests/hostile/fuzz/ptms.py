@@ -23,7 +23,7 @@ def word(data, position):
 
 
 def with_sums(data):
-    """The image with the checksums of what it holds; other bytes as they are."""
+    """The .ptm file with the checksums of what it holds; other bytes as they are."""
     size, records = (word(data, at) if len(data) > SUMMED else 0 for at in (SIZE, RECORDS))
     if data[:4] != MAGIC or not SUMMED <= records <= size <= len(data) or (records | size) % 4:
         return bytes(data)
@@ -33,17 +33,17 @@ def with_sums(data):
 
 @functools.cache
 def of_fixtures(largest):
-    """(name, image) of the fixtures whose images have at most so many bytes, with packed weights."""
+    """(name, ptm) of the fixtures whose .ptm files have at most so many bytes, with packed weights."""
     found = []
     for fixture in fixture_store.load_all():
         if len(fixture.pte) > 3 * largest:
             continue
         try:
-            image = ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
+            ptm = ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
         except Error:  # operators or delegates that there are not
             continue
-        if len(image) <= largest:
-            found.append((fixture.name, image))
+        if len(ptm) <= largest:
+            found.append((fixture.name, ptm))
     return found
 
 
@@ -89,7 +89,7 @@ def _other(rng, data, old):
 
 
 def mutated(data, rng):
-    """An image with some words of its records changed, and right checksums; as it is without any."""
+    """A .ptm file with some words of its records changed, and right checksums; as it is without any."""
     data = bytearray(data)
     if len(data) < SUMMED or _end(data) <= SUMMED:
         return bytes(data)
@@ -100,6 +100,6 @@ def mutated(data, rng):
     return with_sums(data)
 
 
-def mutations(image, count, seed):
+def mutations(ptm, count, seed):
     rng = random.Random(seed)
-    return [mutated(image, rng) for _ in range(count)]
+    return [mutated(ptm, rng) for _ in range(count)]

@@ -70,7 +70,7 @@ def test_reported_pool_is_exact(fixture, needed, target):
         f"method pool: {needed['method_pool']}B requested, {needed['method_pool'] - 1}B available")
 
 
-def test_every_smaller_pool_is_refused_and_given_back(fixture, needed):
+def test_every_smaller_pool_is_rejected_and_released(fixture, needed):
     memory = aligned(needed["method_pool"])
     pool = MemoryAllocator(memory)
     program, method = new_method(fixture.pte, pool)
@@ -93,7 +93,7 @@ def test_every_smaller_pool_is_refused_and_given_back(fixture, needed):
     assert pool.used == 0
 
 
-def test_methods_in_one_pool_prepare_apart(fixture, needed):
+def test_methods_in_one_pool_pack_separately(fixture, needed):
     pool = MemoryAllocator(aligned(3 * needed["method_pool"] + 64))
     methods = []
     for prepare in (True, False, True):
@@ -120,7 +120,7 @@ def for_core(name, core, **others):
                    core=core, **others)
 
 
-def test_every_int8_fixture_that_prepares_is_here():
+def test_every_int8_fixture_with_packed_weights_is_listed():
     for name in {fixture.name for fixture in fixture_store.load_all()} - set(PREPARING):
         if name.startswith("int8_"):
             assert twin.run(for_core(name, "cortex-m4")).prepared == 0, name
@@ -128,7 +128,7 @@ def test_every_int8_fixture_that_prepares_is_here():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
-def test_the_twin_prepares_what_a_board_does(board):
+def test_the_twin_packs_the_bytes_of_a_board(board):
     for name in PREPARING:
         request = for_core(name, load_board(board).core, bare=True)
         result = running.run(request, board)
@@ -137,7 +137,7 @@ def test_the_twin_prepares_what_a_board_does(board):
         assert result.pool == running.run(request, "host").pool, name
 
 
-def test_cores_differ_in_what_is_prepared_alone():
+def test_cores_differ_in_packed_weights_only():
     results = [twin.run(for_core(NAME, core))
                for core in (None, "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55")]
     records = results[0].pool
@@ -177,7 +177,7 @@ int main(void) {
 
 
 def test_the_rounding_of_any_shift_is_a_number(tmp_path):
-    """Loops read shifts from an image that may leave them out: no shift is undefined."""
+    """Loops read shifts from a .ptm file that may leave them out: no shift is undefined."""
     (tmp_path / "main.c").write_text(ROUNDING)
     subprocess.check_call(["gcc", "-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all",
                            "-static-libubsan", f"-I{c_sources.KERNELS}", "-o", tmp_path / "main",

@@ -72,7 +72,7 @@ class Table:
 
 
 class Parts:
-    """A file taken apart: `tables`, the dict of its root; `segments`, the bytes from its segment base
+    """The parts of a file: `tables`, the dict of its root; `segments`, the bytes from its segment base
     on; `header`, the fields of its header by name, {} where it has none."""
 
     def __init__(self, data: bytes, schema: dict = SCHEMA):

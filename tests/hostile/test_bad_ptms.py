@@ -33,7 +33,7 @@ pytestmark = pytest.mark.thorough
 FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
 sys.path.append(str(FUZZ))
 
-import images  # noqa: E402
+import ptms  # noqa: E402
 
 HEADER = ("magic", "size", "records", "sum0", "sum1", "data_sum0", "data_sum1", "kinds")
 METHOD = ("name", "record", "n_records", "values", "inputs", "outputs", "operators", "planned",
@@ -43,7 +43,7 @@ RECORD = ("counts", "n_instructions", "values", "instructions", "program_values"
           "prepared")
 VALUE = ("data", "sizes", "dim_order", "kind")
 CONSTANT, DYNAMIC = 0x40, 0x80  # flags of a value, in the last byte of its kind
-POOL, IMAGE, PLANNED = 2, 3, 4  # memories
+POOL, PTM, PLANNED = 2, 3, 4  # memories
 
 
 def ref(memory, offset):
@@ -63,7 +63,7 @@ SOURCES = {
 
 @functools.cache
 def compiled(name):
-    """The image of a fixture, with what kernels prepare, or of a source."""
+    """The .ptm file of a fixture, with what kernels prepare, or of a source."""
     if name in SOURCES:
         return ptm_writer.compile_ptm(SOURCES[name]).data
     fixture = fixture_store.load(name)
@@ -71,14 +71,14 @@ def compiled(name):
 
 
 class Edited:
-    """An image whose words are changed: of its first method, by the names of their fields."""
+    """A .ptm file whose words are changed: of its first method, by the names of their fields."""
 
     def __init__(self, data):
         self.data = bytearray(data)
         self.method = self.word(len(HEADER) * 4 + 4)
 
     def word(self, position):
-        return images.word(self.data, position)
+        return ptms.word(self.data, position)
 
     def put(self, position, value):
         struct.pack_into("<I", self.data, position, value & 0xFFFFFFFF)
@@ -115,7 +115,7 @@ class Edited:
             position += 4 + 4 * self.data[position + 2]
 
     def add(self, *words):
-        """Words at the end of the records; their position. Only of an image without data."""
+        """Words at the end of the records; their position. Only of a .ptm file without data."""
         assert self["records"] == self["size"]
         position = len(self.data)
         self.data += struct.pack(f"<{len(words)}I", *[word & 0xFFFFFFFF for word in words])
@@ -127,7 +127,7 @@ class Edited:
         return self.add(len(words), *words)
 
     def bytes(self):
-        return images.with_sums(self.data)
+        return ptms.with_sums(self.data)
 
 
 def opened(data):
@@ -172,539 +172,539 @@ PLACE = "InvalidProgram .*lies outside its memory"
 
 
 @case("add_1", "the file is shorter than its header states")
-def longer_than_its_file(image):
-    image["size"] += 8
+def longer_than_its_file(ptm):
+    ptm["size"] += 8
 
 
 @case("add_1", "its header claims more than the file has")
-def records_beyond_the_end(image):
-    image["records"] = image["size"] + 4
+def records_beyond_the_end(ptm):
+    ptm["records"] = ptm["size"] + 4
 
 
 @case("add_1", "its header claims more than the file has")
-def records_at_no_word(image):
-    image["records"] -= 2
+def records_at_no_word(ptm):
+    ptm["records"] -= 2
 
 
 @case("add_1", "another number of methods")
-def another_number_of_methods(image):
-    image["kinds"] += 1 << 24
+def another_number_of_methods(ptm):
+    ptm["kinds"] += 1 << 24
 
 
 @case("add_1", "no method in it")
-def no_method(image):
-    image.put(4 * len(HEADER), 0)
+def no_method(ptm):
+    ptm.put(4 * len(HEADER), 0)
 
 
 @case("add_1", OUTSIDE)
-def methods_beyond_the_end(image):
-    image.put(4 * len(HEADER), 1 << 30)
+def methods_beyond_the_end(ptm):
+    ptm.put(4 * len(HEADER), 1 << 30)
 
 
 @case("add_1", OUTSIDE)
-def method_at_no_word(image):
-    image.put(4 * len(HEADER) + 4, image.method + 2)
+def method_at_no_word(ptm):
+    ptm.put(4 * len(HEADER) + 4, ptm.method + 2)
 
 
 for _field in ("name", "record", "values", "inputs", "outputs", "operators", "planned", "attributes",
                "initial", "changing", "places"):
     for _label, _value in (("beyond the end", 0x7FFFFFF0), ("at no word", 0x42), ("at the top", -4)):
-        def _change(image, field=_field, value=_value):
-            image[field] = value
+        def _change(ptm, field=_field, value=_value):
+            ptm[field] = value
 
         CASES[f"{_field} {_label}"] = "counter_initialized", _change, "InvalidProgram"
 
 for _field in ("n_records", "changing_bytes", "n_instructions_of_record"):
     for _value in (0xFFFFFFFF, 1 << 28, 0x80000000):
-        def _change(image, field=_field, value=_value):
-            image[field] = value
+        def _change(ptm, field=_field, value=_value):
+            ptm[field] = value
 
         CASES[f"{_field} {_value:#x}"] = "counter_initialized", _change, "InvalidProgram|NotSupported"
 
 
 @case("add_1", OUTSIDE)
-def more_values_than_an_index_has_bits(image):
-    image["values"] = image.vector()
-    image.put(image["values"], 65536)
+def more_values_than_an_index_has_bits(ptm):
+    ptm["values"] = ptm.vector()
+    ptm.put(ptm["values"], 65536)
 
 
 @case("add_1", OUTSIDE)
-def more_tensors_than_records(image):
-    image["counts_of_record"] = image["n_records"] + 1
+def more_tensors_than_records(ptm):
+    ptm["counts_of_record"] = ptm["n_records"] + 1
 
 
 @case("add_1", OUTSIDE)
-def more_inputs_than_a_method_may_have(image):
-    image["inputs"] = image.vector(*[0] * 257)
+def more_inputs_than_a_method_may_have(ptm):
+    ptm["inputs"] = ptm.vector(*[0] * 257)
 
 
 @case("add_1", OUTSIDE)
-def more_memories_than_references_reach(image):
-    image["planned"] = image.vector(*[0] * 2 * 29)
-    image.put(image["planned"], 29)
+def more_memories_than_references_reach(ptm):
+    ptm["planned"] = ptm.vector(*[0] * 2 * 29)
+    ptm.put(ptm["planned"], 29)
 
 
 @case("add_1", OUTSIDE)
-def more_external_memories_than_there_are(image):
-    image["n_external"] = 28
+def more_external_memories_than_there_are(ptm):
+    ptm["n_external"] = 28
 
 
 @case("add_1", "InvalidProgram .*planned buffer 0.*negative size|lies outside its memory")
-def planned_buffer_of_a_negative_size(image):
-    image["planned"] = image.vector(2, 0, 0, 48, 0x80000000)
-    image.put(image["planned"], 2)
+def planned_buffer_of_a_negative_size(ptm):
+    ptm["planned"] = ptm.vector(2, 0, 0, 48, 0x80000000)
+    ptm.put(ptm["planned"], 2)
 
 
 @case("add_1", PLACE)
-def planned_buffer_smaller_than_its_tensors(image):
-    image.put(image["planned"] + 4 + 8, 0)
+def planned_buffer_smaller_than_its_tensors(ptm):
+    ptm.put(ptm["planned"] + 4 + 8, 0)
 
 
 @case("add_1", PLACE)
-def data_in_the_pool(image):
-    image["data", 0] = ref(POOL, 0)
+def data_in_the_pool(ptm):
+    ptm["data", 0] = ref(POOL, 0)
 
 
 @case("add_1", PLACE)
-def data_in_the_image(image):
-    image["data", 0] = ref(IMAGE, 64)
+def data_in_the_ptm_file(ptm):
+    ptm["data", 0] = ref(PTM, 64)
 
 
 @case("add_1", PLACE)
-def data_in_the_program_that_is_no_constant(image):
-    image["data", 0] = ref(1, 64)
+def data_in_the_program_that_is_no_constant(ptm):
+    ptm["data", 0] = ref(1, 64)
 
 
 @case("add_1", PLACE)
-def data_nowhere(image):
-    image["data", 0] = 0
+def data_nowhere(ptm):
+    ptm["data", 0] = 0
 
 
 @case("add_1", PLACE)
-def data_unplanned_as_in_a_pte(image):
-    image["data", 0] = 1
+def data_unplanned_as_in_a_pte(ptm):
+    ptm["data", 0] = 1
 
 
 @case("add_1", PLACE)
-def data_in_a_memory_that_there_is_not(image):
-    image["data", 0] = ref(PLANNED + 5, 0)
+def data_in_a_memory_that_there_is_not(ptm):
+    ptm["data", 0] = ref(PLANNED + 5, 0)
 
 
 @case("linear_5", PLACE)
-def constant_beyond_the_end(image):
-    place = image.values(flags=CONSTANT)[0]
-    image["data", place] = ref(1, image["size"])
+def constant_beyond_the_end(ptm):
+    place = ptm.values(flags=CONSTANT)[0]
+    ptm["data", place] = ref(1, ptm["size"])
 
 
 @case("linear_5", PLACE)
-def constant_in_planned_memory(image):
-    place = image.values(flags=CONSTANT)[0]
-    image["data", place] = ref(PLANNED, 0)
+def constant_in_planned_memory(ptm):
+    place = ptm.values(flags=CONSTANT)[0]
+    ptm["data", place] = ref(PLANNED, 0)
 
 
-def left_out(image):
-    """A tensor whose bytes the image does without."""
-    return next(i for i in image.values(flags=CONSTANT) if image["data", i] == ref(1, 0))
-
-
-@case("int8_convolutions", PLACE)
-def constant_left_out_of_an_image_for_any_core(image):
-    left_out(image)
-    image.data[images.CORE] &= ~images.OWN_CORE
+def left_out(ptm):
+    """A tensor whose bytes the .ptm file does without."""
+    return next(i for i in ptm.values(flags=CONSTANT) if ptm["data", i] == ref(1, 0))
 
 
 @case("int8_convolutions", PLACE)
-def constant_left_out_that_is_larger_than_the_image(image):
-    at = offset_of(image["sizes", left_out(image)])
-    image.put(at, 1 << 24)
+def constant_left_out_of_a_ptm_file_for_any_core(ptm):
+    left_out(ptm)
+    ptm.data[ptms.CORE] &= ~ptms.OWN_CORE
+
+
+@case("int8_convolutions", PLACE)
+def constant_left_out_that_is_larger_than_the_ptm_file(ptm):
+    at = offset_of(ptm["sizes", left_out(ptm)])
+    ptm.put(at, 1 << 24)
 
 
 @case("int8_convolutions", "needs weights that are left out")
-def constant_left_out_of_what_is_not_prepared(image):
+def constant_left_out_of_what_is_not_prepared(ptm):
     """The first convolutions keep their plain weights, which a loop for three channels reads."""
-    image.put(prepared_of(image, -1), 0)
+    ptm.put(packed_of(ptm, -1), 0)
 
 
 @case("int8_convolutions", "needs weights that are left out")
-def nothing_prepared_where_constants_are_left_out(image):
-    image["prepared_of_record"] = 0
+def nothing_prepared_where_constants_are_left_out(ptm):
+    ptm["packed_of_record"] = 0
 
 
 @case("cat", "is not a constant")
-def item_of_a_list_left_out(image):
-    image.data[images.CORE] |= images.OWN_CORE
-    item = image.word(offset_of(image["data", list_of(image, 10)]))
-    at = (item - image["values_of_record"]) // 4
-    image["data", at] = ref(1, 0)
-    image["kind", at] |= CONSTANT << 24
+def item_of_a_list_left_out(ptm):
+    ptm.data[ptms.CORE] |= ptms.OWN_CORE
+    item = ptm.word(offset_of(ptm["data", list_of(ptm, 10)]))
+    at = (item - ptm["values_of_record"]) // 4
+    ptm["data", at] = ref(1, 0)
+    ptm["kind", at] |= CONSTANT << 24
 
 
 @case("linear_5", "needs weights that are left out")
-def constant_of_a_float_layer_left_out(image):
-    image.data[images.CORE] |= images.OWN_CORE
-    image["data", image.values(flags=CONSTANT)[0]] = ref(1, 0)
+def constant_of_a_float_layer_left_out(ptm):
+    ptm.data[ptms.CORE] |= ptms.OWN_CORE
+    ptm["data", ptm.values(flags=CONSTANT)[0]] = ref(1, 0)
 
 
 @case("int8_convolutions", "NotSupported .*is a .ptm file for another core; compile it for this one")
-def core_that_there_is_not(image):
-    image.data[images.CORE] = images.OWN_CORE | 9
+def core_that_there_is_not(ptm):
+    ptm.data[ptms.CORE] = ptms.OWN_CORE | 9
 
 
 @case("integer_tensors", PLACE)
-def int64_at_no_multiple_of_8(image):
-    longs = [i for i in image.values(type=4) if image["data", i] >> 25 == PLANNED]
-    image["data", longs[0]] += 1
+def int64_at_no_multiple_of_8(ptm):
+    longs = [i for i in ptm.values(type=4) if ptm["data", i] >> 25 == PLANNED]
+    ptm["data", longs[0]] += 1
 
 
 @case("add_1", "lies outside the .ptm file")
-def sizes_in_planned_memory(image):
-    image["sizes", 0] = ref(PLANNED, 0)
+def sizes_in_planned_memory(ptm):
+    ptm["sizes", 0] = ref(PLANNED, 0)
 
 
 @case("add_1", "lies outside the .ptm file")
-def sizes_beyond_the_end(image):
-    image["sizes", 0] = ref(IMAGE, image["records"])
+def sizes_beyond_the_end(ptm):
+    ptm["sizes", 0] = ref(PTM, ptm["records"])
 
 
 @case("add_1", "lies outside the .ptm file")
-def rank_31(image):
-    image["kind", 0] |= 0x1F << 24
+def rank_31(ptm):
+    ptm["kind", 0] |= 0x1F << 24
 
 
 @case("add_1", "not a permutation of the dims|dims in another order")
-def dim_order_of_sizes(image):
-    image["dim_order", 0] = image["sizes", 0]
+def dim_order_of_sizes(ptm):
+    ptm["dim_order", 0] = ptm["sizes", 0]
 
 
 @case("add_1", "NotSupported .*dtype|is in the wrong place")
-def dtype_without_bytes(image):
-    image["kind", 0] = image["kind", 0] & ~0xFF0000 | 18 << 16
+def dtype_without_bytes(ptm):
+    ptm["kind", 0] = ptm["kind", 0] & ~0xFF0000 | 18 << 16
 
 
 @case("add_1", "negative size or is too large")
-def sizes_that_overflow(image):
-    image["sizes", 0] = ref(IMAGE, image.add(*[0x7FFFFFFF] * 4))
+def sizes_that_overflow(ptm):
+    ptm["sizes", 0] = ref(PTM, ptm.add(*[0x7FFFFFFF] * 4))
 
 
 @case("dynamic tensors", "lies outside the .ptm file")
-def two_tensors_with_one_size(image):
-    first, second, *_ = image.values(flags=DYNAMIC)
-    image["sizes", second] = image["sizes", first]
+def two_tensors_with_one_size(ptm):
+    first, second, *_ = ptm.values(flags=DYNAMIC)
+    ptm["sizes", second] = ptm["sizes", first]
 
 
 @case("dynamic tensors", "lies outside the .ptm file")
-def bound_that_is_another_tensors_size(image):
-    first, second, *_ = image.values(flags=DYNAMIC)
-    image["sizes", second] = image["sizes", first] + 1
+def bound_that_is_another_tensors_size(ptm):
+    first, second, *_ = ptm.values(flags=DYNAMIC)
+    ptm["sizes", second] = ptm["sizes", first] + 1
 
 
 @case("map_over_rows", "lies outside the .ptm file")
-def bound_in_a_variable(image):
-    image["sizes", image.values(flags=DYNAMIC)[0]] = ref(POOL, 16)
+def bound_in_a_variable(ptm):
+    ptm["sizes", ptm.values(flags=DYNAMIC)[0]] = ref(POOL, 16)
 
 
 @case("dynamic_batch", "lies outside the .ptm file")
-def sizes_behind_what_is_copied(image):
-    last = image.values(flags=DYNAMIC)[-1]
-    image["sizes", last] = ref(POOL, image["changing_bytes"])
+def sizes_behind_what_is_copied(ptm):
+    last = ptm.values(flags=DYNAMIC)[-1]
+    ptm["sizes", last] = ref(POOL, ptm["changing_bytes"])
 
 
 @case("dynamic_batch", "more elements than its bound")
-def more_elements_than_the_bound(image):
-    first = image.values(flags=DYNAMIC)[0]
-    image.put(image["changing"] + offset_of(image["sizes", first]) - 4, 0)
+def more_elements_than_the_bound(ptm):
+    first = ptm.values(flags=DYNAMIC)[0]
+    ptm.put(ptm["changing"] + offset_of(ptm["sizes", first]) - 4, 0)
 
 
 @case("dynamic_batch", "more elements than its bound|lies outside its memory")
-def bound_of_more_than_its_memory(image):
-    first = image.values(flags=DYNAMIC)[0]
-    at = image["changing"] + offset_of(image["sizes", first]) - 4
-    image.put(at, 1 << 20)
+def bound_of_more_than_its_memory(ptm):
+    first = ptm.values(flags=DYNAMIC)[0]
+    at = ptm["changing"] + offset_of(ptm["sizes", first]) - 4
+    ptm.put(at, 1 << 20)
 
 
 @case("dynamic_batch", "its arguments change, or do not change")
-def dynamic_call_that_is_static(image):
-    for at in image.instructions():
-        image.data[at + 3] &= ~4
+def dynamic_call_that_is_static(ptm):
+    for at in ptm.instructions():
+        ptm.data[at + 3] &= ~4
 
 
 @case("add_1", "its arguments change, or do not change")
-def static_call_that_is_dynamic(image):
-    image.data[next(image.instructions()) + 3] = 4
+def static_call_that_is_dynamic(ptm):
+    ptm.data[next(ptm.instructions()) + 3] = 4
 
 
 @case("add_1", "not the shortcut of its arguments")
-def shortcut_of_other_arguments(image):
-    image.data[next(image.instructions()) + 3] = 2 << 4
+def shortcut_of_other_arguments(ptm):
+    ptm.data[next(ptm.instructions()) + 3] = 2 << 4
 
 
 @case("complex_arithmetic", "not the shortcut of its arguments")
-def shortcut_of_real_numbers_for_complex_ones(image):
-    for at in image.instructions():
-        image.data[at + 3] |= 1 << 4
+def shortcut_of_real_numbers_for_complex_ones(ptm):
+    for at in ptm.instructions():
+        ptm.data[at + 3] |= 1 << 4
 
 
 @case("dynamic_batch", "is of an unknown kind")
-def shortcut_of_arguments_that_change(image):
-    for at in image.instructions():
-        image.data[at + 3] |= 1 << 4
+def shortcut_of_arguments_that_change(ptm):
+    for at in ptm.instructions():
+        ptm.data[at + 3] |= 1 << 4
 
 
 @case("add_1", "is of an unknown kind")
-def delegate_call(image):
-    image.data[next(image.instructions()) + 3] = 8
+def delegate_call(ptm):
+    ptm.data[next(ptm.instructions()) + 3] = 8
 
 
 @case("add_1", "is of an unknown kind")
-def move_of_three(image):
-    image.data[next(image.instructions()) + 3] = 2
+def move_of_three(ptm):
+    ptm.data[next(ptm.instructions()) + 3] = 2
 
 
 @case("add_1", "calls an operator that does not exist")
-def operator_beyond_the_last(image):
-    image.data[next(image.instructions()) + 1] = 0xFF
+def operator_beyond_the_last(ptm):
+    ptm.data[next(ptm.instructions()) + 1] = 0xFF
 
 
 @case("add_1", "OperatorMissing")
-def operators_beyond_the_last(image):
-    image["operators"] = image.vector(0xFFFFFFFF)
+def operators_beyond_the_last(ptm):
+    ptm["operators"] = ptm.vector(0xFFFFFFFF)
 
 
 @case("add_1", "InvalidProgram")
-def another_operator(image):
-    at = next(image.instructions())
-    struct.pack_into("<H", image.data, at, 0)
+def another_operator(ptm):
+    at = next(ptm.instructions())
+    struct.pack_into("<H", ptm.data, at, 0)
 
 
 @case("add_1", OUTSIDE)
-def more_arguments_than_the_image_has(image):
-    image["instructions_of_record"] = ref(IMAGE, image.add(0x00FF0000 | image.data[0]))
+def more_arguments_than_the_ptm_file_has(ptm):
+    ptm["instructions_of_record"] = ref(PTM, ptm.add(0x00FF0000 | ptm.data[0]))
 
 
 @case("add_1", "has an argument that is not a value")
-def argument_between_values(image):
-    image.put(next(image.instructions()) + 4, image["values_of_record"] + 1)
+def argument_between_values(ptm):
+    ptm.put(next(ptm.instructions()) + 4, ptm["values_of_record"] + 1)
 
 
 @case("add_1", "has an argument that is not a value")
-def argument_in_planned_memory(image):
-    image.put(next(image.instructions()) + 4, ref(PLANNED, 0))
+def argument_in_planned_memory(ptm):
+    ptm.put(next(ptm.instructions()) + 4, ref(PLANNED, 0))
 
 
 @case("add_1", "is of the wrong kind")
-def argument_that_is_none(image):
-    image.put(next(image.instructions()) + 4, 0)
+def argument_that_is_none(ptm):
+    ptm.put(next(ptm.instructions()) + 4, 0)
 
 
 @case("add_1", "fewer arguments|wrong kind|more arguments")
-def argument_fewer(image):
-    image.data[next(image.instructions()) + 2] -= 1
+def argument_fewer(ptm):
+    ptm.data[next(ptm.instructions()) + 2] -= 1
 
 
-def jumps(image):
-    return [at for at in image.instructions() if image.data[at + 3] == 1]
+def jumps(ptm):
+    return [at for at in ptm.instructions() if ptm.data[at + 3] == 1]
 
 
 @case("control_flow", "jumps too far")
-def jump_beyond_the_end(image):
-    image.put(jumps(image)[0] + 12, 1000)
+def jump_beyond_the_end(ptm):
+    ptm.put(jumps(ptm)[0] + 12, 1000)
 
 
 @case("control_flow", "jumps to no instruction")
-def jump_between_instructions(image):
-    at = jumps(image)[0] + 8
-    image.put(at, image.word(at) + 1)
+def jump_between_instructions(ptm):
+    at = jumps(ptm)[0] + 8
+    ptm.put(at, ptm.word(at) + 1)
 
 
 @case("control_flow", "jumps to no instruction")
-def jump_to_another_than_its_index(image):
-    at = jumps(image)[0] + 12
-    image.put(at, image.word(at) - 1)
+def jump_to_another_than_its_index(ptm):
+    at = jumps(ptm)[0] + 12
+    ptm.put(at, ptm.word(at) - 1)
 
 
 @case("control_flow", "a condition is not a bool")
-def condition_that_is_none(image):
-    image.put(jumps(image)[0] + 4, 0)
+def condition_that_is_none(ptm):
+    ptm.put(jumps(ptm)[0] + 4, 0)
 
 
 @case("map_over_rows", "is not a number")
-def variable_that_is_a_list(image):
-    image.put(image["changing"] + 12, (0x40 + 7) << 16)
+def variable_that_is_a_list(ptm):
+    ptm.put(ptm["changing"] + 12, (0x40 + 7) << 16)
 
 
 @case("map_over_rows", "is not a number")
-def variable_that_is_a_constant(image):
-    image.data[image["changing"] + 15] = CONSTANT
+def variable_that_is_a_constant(ptm):
+    ptm.data[ptm["changing"] + 15] = CONSTANT
 
 
-def list_of(image, kind):
-    return image.values(type=0x40 + kind)[0]
-
-
-@case("cat", "is not a constant")
-def list_beyond_the_end(image):
-    image["sizes", list_of(image, 10)] = 1 << 20
+def list_of(ptm, kind):
+    return ptm.values(type=0x40 + kind)[0]
 
 
 @case("cat", "is not a constant")
-def list_of_what_is_no_value(image):
-    image.put(offset_of(image["data", list_of(image, 10)]), ref(IMAGE, 0))
+def list_beyond_the_end(ptm):
+    ptm["sizes", list_of(ptm, 10)] = 1 << 20
 
 
 @case("cat", "is not a constant")
-def list_of_none(image):
-    image.put(offset_of(image["data", list_of(image, 10)]), 0)
+def list_of_what_is_no_value(ptm):
+    ptm.put(offset_of(ptm["data", list_of(ptm, 10)]), ref(PTM, 0))
 
 
 @case("cat", "is not a constant")
-def list_of_itself(image):
-    at = list_of(image, 10)
-    image.put(offset_of(image["data", at]), image["values_of_record"] + 4 * at)
+def list_of_none(ptm):
+    ptm.put(offset_of(ptm["data", list_of(ptm, 10)]), 0)
+
+
+@case("cat", "is not a constant")
+def list_of_itself(ptm):
+    at = list_of(ptm, 10)
+    ptm.put(offset_of(ptm["data", at]), ptm["values_of_record"] + 4 * at)
 
 
 @case("avg_pool2d_padding", "is not a constant")
-def ints_that_are_constant_and_are_not(image):
+def ints_that_are_constant_and_are_not(ptm):
     """Were they checked as references, of 4 bytes, but read as numbers, of 8."""
-    at, count = list_of(image, 7), 200
-    image["kind", at] |= 1 << 24
-    number = image["values_of_record"] + 4 * list_of(image, 2)
-    image["data", at], image["sizes", at] = ref(IMAGE, image.add(*[number] * count)), count
+    at, count = list_of(ptm, 7), 200
+    ptm["kind", at] |= 1 << 24
+    number = ptm["values_of_record"] + 4 * list_of(ptm, 2)
+    ptm["data", at], ptm["sizes", at] = ref(PTM, ptm.add(*[number] * count)), count
 
 
 @case("counter_initialized", "an initial value lies outside its memory")
-def initial_value_in_the_pool(image):
-    image.put(image["initial"] + 4, ref(POOL, 0))
+def initial_value_in_the_pool(ptm):
+    ptm.put(ptm["initial"] + 4, ref(POOL, 0))
 
 
 @case("counter_initialized", "an initial value lies outside its memory")
-def initial_value_behind_planned_memory(image):
-    image.put(image["initial"] + 12, 1 << 20)
+def initial_value_behind_planned_memory(ptm):
+    ptm.put(ptm["initial"] + 12, 1 << 20)
 
 
 @case("counter_initialized", "an initial value lies outside its memory")
-def initial_value_behind_the_image(image):
-    image.put(image["initial"] + 8, len(image.data))
+def initial_value_behind_the_ptm_file(ptm):
+    ptm.put(ptm["initial"] + 8, len(ptm.data))
 
 
 @case("lstm_stateful", "is in the wrong place")
-def names_of_one_value(image):
-    at = image["attributes"]
-    assert image.word(at) > 1
-    image.put(at + 16, image.word(at + 8))
+def names_of_one_value(ptm):
+    at = ptm["attributes"]
+    assert ptm.word(at) > 1
+    ptm.put(at + 16, ptm.word(at + 8))
 
 
 @case("gelu", "is not a constant")
-def string_without_an_end(image):
-    at = list_of(image, 6)
-    image.data[offset_of(image["data", at]) + image["sizes", at]] = ord("x")
+def string_without_an_end(ptm):
+    at = list_of(ptm, 6)
+    ptm.data[offset_of(ptm["data", at]) + ptm["sizes", at]] = ord("x")
 
 
 @case("a view", "makes a view outside its source")
-def view_of_another_memory(image):
+def view_of_another_memory(ptm):
     """An input of few bytes, in place, that the view then gives the sizes of its source."""
-    image["n_external"] = 1
-    image["data", image.values(flags=DYNAMIC)[1]] = ref(PLANNED + 1, 0)
+    ptm["n_external"] = 1
+    ptm["data", ptm.values(flags=DYNAMIC)[1]] = ref(PLANNED + 1, 0)
 
 
 @case("a view", "makes a view outside its source")
-def view_of_another_dtype(image):
-    at = image.values(flags=DYNAMIC)[1]
-    image["kind", at] = image["kind", at] & ~0xFF0000 | 3 << 16
+def view_of_another_dtype(ptm):
+    at = ptm.values(flags=DYNAMIC)[1]
+    ptm["kind", at] = ptm["kind", at] & ~0xFF0000 | 3 << 16
 
 
-def prepared_of(image, which=0):
+def packed_of(ptm, which=0):
     """Position of the first reference, or of another one, to what is prepared."""
-    at = offset_of(image["prepared_of_record"])
-    words = range(at, at + 4 * image["n_instructions_of_record"], 4)
-    return [word for word in words if image.word(word)][which]
+    at = offset_of(ptm["packed_of_record"])
+    words = range(at, at + 4 * ptm["n_instructions_of_record"], 4)
+    return [word for word in words if ptm.word(word)][which]
 
 
 NOT_ASKED = "InvalidProgram .*the packed weights do not match its kernels' requests"
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_beyond_the_end(image):
-    image.put(prepared_of(image), ref(1, image["size"] - 16))
+def prepared_beyond_the_end(ptm):
+    ptm.put(packed_of(ptm), ref(1, ptm["size"] - 16))
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_at_no_multiple_of_8(image):
-    at = prepared_of(image)
-    image.put(at, image.word(at) - 1)
+def prepared_at_no_multiple_of_8(ptm):
+    at = packed_of(ptm)
+    ptm.put(at, ptm.word(at) - 1)
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_in_planned_memory(image):
-    image.put(prepared_of(image), ref(PLANNED, 0))
+def prepared_in_planned_memory(ptm):
+    ptm.put(packed_of(ptm), ref(PLANNED, 0))
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_for_what_does_not_ask(image):
-    at = offset_of(image["prepared_of_record"])
-    image.put(next(at + 4 * i for i in range(image["n_instructions_of_record"])
-                   if not image.word(at + 4 * i)), image.word(prepared_of(image)))
+def prepared_for_what_does_not_ask(ptm):
+    at = offset_of(ptm["packed_of_record"])
+    ptm.put(next(at + 4 * i for i in range(ptm["n_instructions_of_record"])
+                   if not ptm.word(at + 4 * i)), ptm.word(packed_of(ptm)))
 
 
 @case("int8_convolutions", OUTSIDE)
-def references_to_what_is_prepared_beyond_the_end(image):
-    image["prepared_of_record"] = ref(IMAGE, image["records"] - 4)
+def references_to_what_is_prepared_beyond_the_end(ptm):
+    ptm["packed_of_record"] = ref(PTM, ptm["records"] - 4)
 
 
 PLACES = "InvalidProgram .*temp memory lies outside its planned buffer"
 
 
-def place_of(image, call=0):
+def place_of(ptm, call=0):
     """Position of the pt_idle_scratch of a call that has one."""
-    places = [image["places"] + 8 * i for i in range(image["n_instructions_of_record"])]
-    return [at for at in places if image.word(at + 4)][call]
+    places = [ptm["places"] + 8 * i for i in range(ptm["n_instructions_of_record"])]
+    return [at for at in places if ptm.word(at + 4)][call]
 
 
 @case("int8_attention", PLACES)
-def temp_memory_behind_its_planned_buffer(image):
-    at = place_of(image)
-    image.put(at, ref(PLANNED, image.word(image["planned"] + 4 + 8)))
+def temp_memory_behind_its_planned_buffer(ptm):
+    at = place_of(ptm)
+    ptm.put(at, ref(PLANNED, ptm.word(ptm["planned"] + 4 + 8)))
 
 
 @case("int8_attention", PLACES)
-def more_temp_memory_than_its_planned_buffer_has(image):
-    image.put(place_of(image) + 4, 0xFFFFFFFF)
+def more_temp_memory_than_its_planned_buffer_has(ptm):
+    ptm.put(place_of(ptm) + 4, 0xFFFFFFFF)
 
 
 @case("int8_attention", PLACES)
-def temp_memory_at_no_multiple_of_8(image):
-    at = place_of(image)
-    image.put(at, image.word(at) + 1)
-    image.put(at + 4, 8)
+def temp_memory_at_no_multiple_of_8(ptm):
+    at = place_of(ptm)
+    ptm.put(at, ptm.word(at) + 1)
+    ptm.put(at + 4, 8)
 
 
 @case("int8_attention", PLACES)
-def temp_memory_in_the_pool(image):
-    image.put(place_of(image), ref(POOL, 0))
+def temp_memory_in_the_pool(ptm):
+    ptm.put(place_of(ptm), ref(POOL, 0))
 
 
 @case("int8_attention", PLACES)
-def temp_memory_in_a_memory_that_there_is_not(image):
-    image.put(place_of(image), ref(PLANNED + 1, 0))
+def temp_memory_in_a_memory_that_there_is_not(ptm):
+    ptm.put(place_of(ptm), ref(PLANNED + 1, 0))
 
 
 @case("int8_attention", OUTSIDE)
-def places_of_fewer_instructions(image):
-    image["places"] = image["records"] - 8
+def places_of_fewer_instructions(ptm):
+    ptm["places"] = ptm["records"] - 8
 
 
 OVER = "InvalidProgram .*has temp memory over its tensors"
 
 
 @case("add_1", OVER)
-def temp_memory_over_a_tensor(image):
-    image["places"] = image.add(image["data", 0], 4)
+def temp_memory_over_a_tensor(ptm):
+    ptm["places"] = ptm.add(ptm["data", 0], 4)
 
 
 @case("cat", OVER)
-def temp_memory_over_an_item_of_a_list(image):
-    item = image.word(offset_of(image["data", list_of(image, 10)]))
-    data = image["data", (item - image["values_of_record"]) // 4]
-    image["places"] = image.add(*[data & ~1, 8] * image["n_instructions_of_record"])
+def temp_memory_over_an_item_of_a_list(ptm):
+    item = ptm.word(offset_of(ptm["data", list_of(ptm, 10)]))
+    data = ptm["data", (item - ptm["values_of_record"]) // 4]
+    ptm["places"] = ptm.add(*[data & ~1, 8] * ptm["n_instructions_of_record"])
 
 
 # ---- hours of work in few bytes
@@ -713,62 +713,62 @@ MANY = "NotSupported .*more than four million records"
 
 
 @case("cat", MANY)
-def many_calls_with_one_long_list(image):
-    at, count = list_of(image, 10), 50000
-    image["data", at] = ref(IMAGE, image.add(*[image["values_of_record"]] * count))
-    image["sizes", at] = count
-    first = next(image.instructions())
-    words = [image.word(first + 4 * i) for i in range(1 + image.data[first + 2])]
-    image["instructions_of_record"] = ref(IMAGE, image.add(*words * 10000))
-    image["n_instructions_of_record"] = 10000
+def many_calls_with_one_long_list(ptm):
+    at, count = list_of(ptm, 10), 50000
+    ptm["data", at] = ref(PTM, ptm.add(*[ptm["values_of_record"]] * count))
+    ptm["sizes", at] = count
+    first = next(ptm.instructions())
+    words = [ptm.word(first + 4 * i) for i in range(1 + ptm.data[first + 2])]
+    ptm["instructions_of_record"] = ref(PTM, ptm.add(*words * 10000))
+    ptm["n_instructions_of_record"] = 10000
 
 
 @case("cat", "is not a constant")
-def many_lists_over_each_other(image):
-    at, count = list_of(image, 10), 10000
-    items = image.add(*[0] * count)
-    image["data", at], image["sizes", at] = ref(IMAGE, items), count
-    old = offset_of(image["values_of_record"])
-    records = [image.word(old + 4 * i) for i in range(4 * image["n_records"])]
-    one = [ref(IMAGE, items), count, 0, image["kind", at]]
-    values = image["values_of_record"] = ref(IMAGE, image.add(*records, *one * 10000))
-    image["n_records"] += 10000
-    struct.pack_into(f"<{count}I", image.data, items, *[values] * count)
+def many_lists_over_each_other(ptm):
+    at, count = list_of(ptm, 10), 10000
+    items = ptm.add(*[0] * count)
+    ptm["data", at], ptm["sizes", at] = ref(PTM, items), count
+    old = offset_of(ptm["values_of_record"])
+    records = [ptm.word(old + 4 * i) for i in range(4 * ptm["n_records"])]
+    one = [ref(PTM, items), count, 0, ptm["kind", at]]
+    values = ptm["values_of_record"] = ref(PTM, ptm.add(*records, *one * 10000))
+    ptm["n_records"] += 10000
+    struct.pack_into(f"<{count}I", ptm.data, items, *[values] * count)
 
 
 @case("map_over_rows", "jumps too far")
-def jumps_to_and_fro_across_many_instructions(image):
+def jumps_to_and_fro_across_many_instructions(ptm):
     count = 20000
-    condition = image.word(jumps(image)[0] + 4)
-    start = len(image.data)
-    rows = [(3 << 16 | 1 << 24, condition, ref(IMAGE, start + 16 * to), to)
+    condition = ptm.word(jumps(ptm)[0] + 4)
+    start = len(ptm.data)
+    rows = [(3 << 16 | 1 << 24, condition, ref(PTM, start + 16 * to), to)
             for to in [count - 1, 0] * (count // 2)]
-    image["instructions_of_record"] = ref(IMAGE, image.add(*[word for row in rows for word in row]))
-    image["n_instructions_of_record"] = count
+    ptm["instructions_of_record"] = ref(PTM, ptm.add(*[word for row in rows for word in row]))
+    ptm["n_instructions_of_record"] = count
 
 
 @case("add_1", MANY)
-def many_instructions_and_operators(image):
-    image["operators"] = image.vector(*[0] * 30000)
-    image["instructions_of_record"] = ref(IMAGE, image.add(*[3 << 24] * 30000))
-    image["n_instructions_of_record"] = 30000
+def many_instructions_and_operators(ptm):
+    ptm["operators"] = ptm.vector(*[0] * 30000)
+    ptm["instructions_of_record"] = ref(PTM, ptm.add(*[3 << 24] * 30000))
+    ptm["n_instructions_of_record"] = 30000
 
 
 @case("add_1", "another number of methods")
-def one_method_many_times(image):
-    for at in range(4 * len(HEADER) + 4, image["records"], 4):
-        image.put(at, image.method)
-    image.put(4 * len(HEADER), 50)
+def one_method_many_times(ptm):
+    for at in range(4 * len(HEADER) + 4, ptm["records"], 4):
+        ptm.put(at, ptm.method)
+    ptm.put(4 * len(HEADER), 50)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_is_refused_by_name(name):
+def test_is_rejected_by_name(name):
     source, change, error = CASES[name]
-    image = Edited(compiled(source))
-    change(image)
+    ptm = Edited(compiled(source))
+    change(ptm)
     start = time.process_time()
     with pytest.raises(Error) as caught:
-        load(image.bytes())
+        load(ptm.bytes())
     assert re.search(error, str(caught.value))
     assert time.process_time() - start < 1
 
@@ -778,27 +778,27 @@ def test_is_refused_by_name(name):
 def test_none_of_them_does_harm(bits):
     named = []
     for name, (source, change, _) in CASES.items():
-        image = Edited(compiled(source))
-        change(image)
-        named.append((name, image.bytes()))
+        ptm = Edited(compiled(source))
+        change(ptm)
+        named.append((name, ptm.bytes()))
     results = replayed.run(bits, named)
     assert [name for (name, _), result in zip(named, results, strict=True) if result.executed] == []
 
 
 @pytest.mark.parametrize("source", sorted({source for source, *_ in CASES.values()}))
-def test_what_they_are_made_from_loads(source):
-    load(images.with_sums(compiled(source)))
+def test_the_undamaged_program_loads(source):
+    load(ptms.with_sums(compiled(source)))
 
 
 # ---- damage
 
 
 @pytest.mark.parametrize("name", ["add_1", "control_flow", "dynamic_batch", "int8_elementwise"])
-def test_every_wrong_bit_in_the_records_is_refused(name):
+def test_every_wrong_bit_in_the_records_is_rejected(name):
     data = np.frombuffer(compiled(name), np.uint8).copy()
-    records = images.word(data, images.RECORDS)
+    records = ptms.word(data, ptms.RECORDS)
     wrong = []
-    for position in range(images.SUMMED, records):
+    for position in range(ptms.SUMMED, records):
         for bit in range(8):
             data[position] ^= 1 << bit
             try:
@@ -820,7 +820,7 @@ def test_a_wrong_bit_in_the_data_is_found_by_its_checksum():
         loaded.library.check_data()
 
 
-def test_a_shorter_image_is_refused():
+def test_a_shorter_ptm_file_is_rejected():
     data = compiled("linear_5")
     for size in range(len(data)):
         with pytest.raises(Error, match="NotSupported" if size == 3 else "InvalidProgram"):
@@ -840,12 +840,12 @@ def _comparable(name, result):
 
 
 @pytest.mark.reliability
-def test_images_with_other_words_work_or_are_refused():
+def test_ptm_files_with_other_words_work_or_are_rejected():
     """Opened, loaded, run, stepped, reset and unloaded, twice, with memories of just the bytes asked
     for. Both widths say the same of each."""
-    found = [*images.of_fixtures(8192), *images.of_programs()]
-    named = [(f"{name} {i}", data) for seed, (name, image) in enumerate(found)
-             for i, data in enumerate(images.mutations(image, MUTATIONS, seed))]
+    found = [*ptms.of_fixtures(8192), *ptms.of_programs()]
+    named = [(f"{name} {i}", data) for seed, (name, ptm) in enumerate(found)
+             for i, data in enumerate(ptms.mutations(ptm, MUTATIONS, seed))]
     wide, narrow = (replayed.run(bits, named) for bits in replayed.WIDTHS)
     different = [(name, a, b) for (name, _), a, b in zip(named, wide, narrow, strict=True)
                  if _comparable(name, a) != _comparable(name, b)]
@@ -870,7 +870,7 @@ def outputs(method, meta):
     return [bytes(method.get_output(i).data) for i in range(meta.num_outputs())]
 
 
-def test_every_smaller_pool_is_refused_and_the_next_load_works():
+def test_every_smaller_pool_is_rejected_and_the_next_load_works():
     loaded, meta = opened(compiled(DYNAMIC_ONE))
     method = method_of(meta)
     pool = method.manager.method_allocator
@@ -888,7 +888,7 @@ def test_every_smaller_pool_is_refused_and_the_next_load_works():
     assert outputs(method, meta) == wanted
 
 
-def test_an_image_without_anything_that_changes_loads_beside_a_full_pool():
+def test_a_ptm_file_without_anything_that_changes_loads_beside_a_full_pool():
     loaded, meta = opened(compiled("add_1"))
     for size in (0, 4, 8, 12):
         method = method_of(meta, size)
@@ -899,7 +899,7 @@ def test_an_image_without_anything_that_changes_loads_beside_a_full_pool():
         method.unload()
 
 
-def test_smaller_planned_memory_is_refused_and_the_next_load_works():
+def test_smaller_planned_memory_is_rejected_and_the_next_load_works():
     loaded, meta = opened(compiled("add_1"))
     needed = meta.memory_planned_buffer_size(0)
     for size in range(0, needed, 8):
@@ -910,7 +910,7 @@ def test_smaller_planned_memory_is_refused_and_the_next_load_works():
     method_of(meta, 0).load(loaded, meta.name())
 
 
-def test_smaller_temp_memory_is_refused_and_the_next_load_works():
+def test_smaller_temp_memory_is_rejected_and_the_next_load_works():
     loaded, meta = opened(compiled("antialias"))
     method = method_of(meta)
     method.load(loaded, meta.name())
@@ -936,16 +936,16 @@ def test_with_smaller_temp_memory_kernels_do_without_that_can():
 
 
 def test_a_place_that_is_too_small_is_no_temp_memory():
-    image = Edited(compiled("int8_attention"))
-    assert image["scratch_of_record"] == 0
-    loaded, meta = opened(image.bytes())
+    ptm = Edited(compiled("int8_attention"))
+    assert ptm["scratch_of_record"] == 0
+    loaded, meta = opened(ptm.bytes())
     method = method_of(meta, temp=0)
     method.load(loaded, "forward")
     assert method.memory_report()["temp"]["used"] == 0
     wanted = outputs(method, meta)
-    for at in range(image["places"], image["places"] + 8 * image["n_instructions_of_record"], 8):
-        image.put(at + 4, 0)
-    loaded, meta = opened(image.bytes())
+    for at in range(ptm["places"], ptm["places"] + 8 * ptm["n_instructions_of_record"], 8):
+        ptm.put(at + 4, 0)
+    loaded, meta = opened(ptm.bytes())
     for temp in (0, 112, 116):
         method = method_of(meta, temp=temp)
         method.load(loaded, "forward")
@@ -953,7 +953,7 @@ def test_a_place_that_is_too_small_is_no_temp_memory():
         assert outputs(method, meta) == wanted
 
 
-def test_two_methods_of_one_image_in_one_pool():
+def test_two_methods_of_one_ptm_file_in_one_pool():
     """The second one begins behind the first, and leaves it as it is."""
     loaded, meta = opened(compiled(DYNAMIC_ONE))
     pool = MemoryAllocator(aligned(4096))
@@ -971,7 +971,7 @@ def test_two_methods_of_one_image_in_one_pool():
     assert pool.used == 0
 
 
-def test_no_memory_lies_over_the_part_of_the_pool_that_others_have():
+def test_no_memory_overlaps_the_used_part_of_the_pool():
     loaded, meta = opened(compiled(DYNAMIC_ONE))
     region = aligned(4096)
     pool = MemoryAllocator(region)
@@ -998,15 +998,15 @@ def test_reset_state_equals_a_fresh_load(name):
 
 
 def test_a_missing_kernel_is_named_where_calls_are_not_checked():
-    image = Edited(compiled("add_1"))
-    image["operators"] = image.vector(0xFFFF)
-    loaded = Program.load(BufferDataLoader(aligned(image.bytes())), MINIMAL)
+    ptm = Edited(compiled("add_1"))
+    ptm["operators"] = ptm.vector(0xFFFF)
+    loaded = Program.load(BufferDataLoader(aligned(ptm.bytes())), MINIMAL)
     meta = loaded.method_meta("forward")
     with pytest.raises(Error, match="OperatorMissing"):
         method_of(meta).load(loaded, "forward")
 
 
-def test_an_image_that_is_resized_is_noticed():
+def test_a_ptm_file_that_is_resized_is_noticed():
     data = compiled("add_1")
     memory = np.zeros(len(data), np.uint8)
     memory[:] = np.frombuffer(data, np.uint8)

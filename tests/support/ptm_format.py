@@ -1,7 +1,7 @@
 """List the parts of a .ptm file that other versions of picotorch have to read, besides the records:
-variants of calls, and constants packed for each core. image.lock has them for the fixtures.
+variants of calls, and constants packed for each core. ptm.lock has them for the fixtures.
 
-    PYTHONPATH=tests .venv/bin/python -m support.image_format
+    PYTHONPATH=tests .venv/bin/python -m support.ptm_format
 
 adds the lines of new fixtures, and writes all lines again if PT_PTM_MAGIC has changed.
 """
@@ -16,7 +16,7 @@ from picotorch.compile.pool_records import is_call, load
 from picotorch.host import twin
 from support import fixture_store
 
-LOCK = Path(__file__).resolve().parents[1] / "core" / "image.lock"
+LOCK = Path(__file__).resolve().parents[1] / "core" / "ptm.lock"
 VERSION = lib.PT_PTM_MAGIC.to_bytes(4, "little").decode()
 CORES = ("cortex-m0plus", "cortex-m4")
 

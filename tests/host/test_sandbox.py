@@ -187,7 +187,7 @@ def test_it_gets_around_the_filter_by_no_other_call(attempt):
 
 
 @FILTERED
-def test_what_it_starts_is_confined_as_well(attempt):
+def test_child_processes_are_confined(attempt):
     script = "import socket; socket.socket(socket.AF_UNIX)"
     assert attempt(f"subprocess.run([sys.executable, '-c', {script!r}], check=True)") == [
         "CalledProcessError"]
@@ -215,7 +215,7 @@ def test_numbers_of_system_calls_differ():
 
 
 @pytest.mark.parametrize("machine", ["riscv64", "i686", "ppc64le"])
-def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch):
+def test_a_machine_with_unknown_system_calls_has_no_filter(machine, monkeypatch):
     monkeypatch.setattr(sandbox.platform, "machine", lambda: machine)
     assert sandbox.denied() == {}
 
@@ -225,7 +225,7 @@ def test_a_machine_whose_calls_are_not_known_has_no_filter(machine, monkeypatch)
     (2, True, "signal empty"), (1, True, "signal empty"), (6, False, "reach change use"),
     (5, False, "reach change use signal"), (3, False, "reach connect change use signal"),
     (1, False, "reach connect change use signal empty")])
-def test_what_nothing_denies(landlock, has_filter, found, monkeypatch):
+def test_calls_that_the_filter_allows(landlock, has_filter, found, monkeypatch):
     monkeypatch.setattr(sandbox, "version", lambda: landlock)
     monkeypatch.setattr(sandbox, "denied", lambda: {"socket": 41} if has_filter else {})
     assert " ".join(gap.split()[0] for gap in sandbox.gaps()) == found

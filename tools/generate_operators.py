@@ -1,4 +1,4 @@
-"""Check the list of operators, kernels/core/registry/operators.def, and write what follows from it.
+"""Check the list of operators, kernels/core/registry/operators.def, and write its generated files.
 
     python tools/generate_operators.py           # writes operator_arguments.h of kernels/core/generated
                                                  # and, for new operators, registry/operators.lock
@@ -55,7 +55,7 @@ class Operator:
 
 
 def read_list(text: str) -> tuple[list[Operator], list[str]]:
-    """Return the operators in the order of their lines, and what is wrong with a line."""
+    """Return the operators in the order of their lines, and the faults of lines."""
     operators, wrong = [], []
     for line in text.splitlines():
         if line and not line.startswith("//"):
@@ -75,7 +75,7 @@ def read_list(text: str) -> tuple[list[Operator], list[str]]:
 
 
 def read_lock(text: str) -> tuple[list[str], list[str]]:
-    """Return the names of all operators there ever were by number, and what is wrong with a line."""
+    """Return the names of all operators, also removed ones, by number, and the faults of lines."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names = [line.partition(" ")[2] for line in lines]
     wrong = [f"{LOCK}: {line!r} where number {number} has to be"

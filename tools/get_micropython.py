@@ -98,7 +98,7 @@ class GetError(Exception):
 
 
 def say(text):
-    """Print what is done, apart from the path on stdout."""
+    """Print the progress to stderr; stdout has the path only."""
     print(f"get_micropython: {text}", file=sys.stderr, flush=True)
 
 
@@ -172,7 +172,7 @@ def check_content(tree, lists=HASHES):
 
 
 def remove_bytecode(tree):
-    """Remove the folders in which Python keeps what it compiled of a tree's tools."""
+    """Remove the folders of Python bytecode of a tree's tools."""
     for folder, folders, _ in os.walk(tree):
         if "__pycache__" in folders and not Path(folder, "__pycache__").is_symlink():
             shutil.rmtree(Path(folder, "__pycache__"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build the wheel with what a user could not build without a compiler.
+"""Build the wheel, including the files that a user could not build without a compiler.
 
 It contains the firmware of the default board, stripped, with the tables of its stack and flash. It also
 contains what is built of the firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels

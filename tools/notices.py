@@ -69,7 +69,7 @@ def trees() -> tuple[Path, Path]:
 
 
 def lines_of(comment: str) -> list[str]:
-    """Return the lines of a comment of C, without what frames them."""
+    """Return the lines of a C comment, without the comment markers."""
     lines = [re.sub(r"^[ \t]*(?:/[*/]+|\*+/?|/(?= |$))|[-*/=]*\*/$|[ \t]+$", "", line)
              for line in comment.splitlines()]
     lines = ["" if re.fullmatch(r"[-*/= \t]*", line) else line.strip() for line in lines]

@@ -265,7 +265,7 @@ def run_suites(program, board, toml, folder):
 
 
 def _kill_group(leader):
-    """End what renode-test may have left: Renode itself."""
+    """End a Renode that renode-test has left running."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:

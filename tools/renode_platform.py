@@ -157,7 +157,7 @@ def uart(board):
 
 
 def chip(board):
-    """Return the entries of what else the firmware sets up: clocks, flash interface and pins."""
+    """Return the entries of clocks, flash interface and pins, which the firmware sets up."""
     if "clock" not in board:
         return []
     return [_of_driver(board, "clock", {"stm32f4": CLOCKS}).format(**board["clock"]),

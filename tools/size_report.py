@@ -3,7 +3,7 @@
     python tools/size_report.py                      # tables for all boards, and build/size.json
     python tools/size_report.py --board mps2-an386 --operators
 
-Reads the linker's map, so it counts what is in the image: text and constants (there is no initialised
+Reads the linker's map, so it counts the linked parts: text and constants (there is no initialised
 data). `core` is everything of kernels/core but the registry's table, which has an entry and a name for
 each operator and belongs to the kernels that a build has. Of an operator, `own` is what no other one
 needs, `alone` what it needs with all that it shares (see host/picotorch/measure/flash.py).

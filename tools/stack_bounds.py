@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bound the stack that the C code of a firmware takes, from its instructions.
+"""Bound the stack usage of the C code of a firmware, from its instructions.
 
 Prints JSON, in bytes from MicroPython's interpreter to the deepest point:
 
@@ -269,7 +269,7 @@ class Program:
                 if a in self.image.pointers] if thing else []
 
     def bound(self, root):
-        """Return the bytes from the entry of a function to the deepest point of what it calls."""
+        """Return the bytes from the entry of a function to the deepest point of its calls."""
         pointed = self.pointed_at([root])
         results = {}
 

@@ -480,7 +480,7 @@ def _method_of(m: _CData) -> "Method":
 
 
 def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
-    """Keep what a function raised that the library calls, for when the library has returned.
+    """Keep the exception of a function that the library calls, until the library returns.
 
     Destroys what an interrupt has kept from being destroyed, or the library from knowing that it is
     ready.

@@ -1,6 +1,6 @@
 """Build `_picotorch_c`, the C part of CPython's binding of kernels/, through cffi.
 
-What it declares is read from the core's headers. hatch_build.py calls build(); by hand:
+The declarations come from the core's headers. hatch_build.py calls build(); by hand:
 
     python host/_picotorch/build.py FOLDER    # CC, CFLAGS and LDFLAGS in the environment count
 """
@@ -29,7 +29,7 @@ FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-W
 def declarations(header: str) -> str:
     """Return the declarations of a header for cffi.
 
-    Comments, preprocessor lines and inline functions are left out. The compiler fills in the values of
+    Comments, preprocessor lines and inline functions are removed. The compiler fills in the values of
     constants and the lengths of arrays.
     """
     text = re.sub(r"//.*", "", (ROOT / "kernels" / header).read_text())

@@ -26,7 +26,7 @@ class Owner(Protocol):
 
     def on_error(self, code: int, subject: int, index: int, argument: int, requested: int,
                  available: int, what: Any) -> NoReturn:
-        """Raise what the library failed with, in the fields of a pt_error.
+        """Raise the error of the library, from the fields of a pt_error.
 
         index, argument, requested, available: -1 for none. what: a str, "" for none; of a native
         module the distance of the text in bytes from the end of the file `__file__`.

@@ -1,4 +1,4 @@
-"""Read external weights: .ptd files, with the data of tensors that a program leaves out.
+"""Read external weights: .ptd files, with the data of tensors that are not in the program.
 
     weights = FlatTensorDataMap.load(FileDataLoader("weights.ptd"))
     method.load(program, "forward", data_map=weights)

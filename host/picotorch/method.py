@@ -274,8 +274,9 @@ class Method:
     def set_attribute_data_ptr(self, buffer, name):
         """Use a buffer as the memory of a mutable buffer that the program leaves unplanned.
 
-        The program was exported with alloc_mutable_buffers=False. Its bytes are the initial value. They
-        stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
+        The program was exported with alloc_mutable_buffers=False. The bytes of the buffer are the
+        initial value. The caller owns them: two methods may share a buffer, and reset_state does not
+        change it. Raises NotFound,
         InvalidArgument, InvalidState.
         """
         self._requested = name
@@ -366,7 +367,7 @@ class Method:
         return OK
 
     def on_error(self, code, subject, index, argument, requested, available, what):
-        """Raise what the library failed with."""
+        """Raise the error of the library."""
         error = None
         if self._delegates is not None and code != INVALID_STATE:  # which another thread's call may get
             error = self._delegates.take_error()

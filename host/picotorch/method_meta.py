@@ -117,7 +117,7 @@ class MethodMeta:
         return None if scale is None or zero_point is None else (scale, zero_point)
 
     def _constant_method(self, name):
-        """Return the number that a method returns as its only output; None without such a method."""
+        """Return the number that is the only output of a method; None if there is no such method."""
         library = self._library
         plan = self.program.find_plan(name)
         if plan < 0 or library.count(plan, _OUTPUTS) != 1:
@@ -176,7 +176,7 @@ class MethodMeta:
         return missing
 
     def max_delegate_arguments(self):
-        """Return the most arguments that a call of a delegate has."""
+        """Return the maximum number of arguments of a delegate call."""
         return self._count(_picotorch.DELEGATE_ARGUMENTS)
 
     def num_instructions(self):

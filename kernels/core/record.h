@@ -38,13 +38,13 @@ typedef struct pt_instruction {
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
-// Uses that an instruction makes of its arguments.
+// Codes of instructions, and their arguments.
 enum {
-    PT_OP_KERNEL_CALL, // those of the kernel
+    PT_OP_KERNEL_CALL, // arguments of the kernel
     PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
     PT_OP_MOVE,        // tensor or number; tensor or variable that gets its value
     PT_OP_NOTHING,
-    PT_OP_DYNAMIC_CALL,      // those of the kernel, whose check is repeated before each run
+    PT_OP_DYNAMIC_CALL,      // arguments of the kernel, whose check is repeated before each run
     PT_OP_DELEGATE_CALL = 8, // `kernel`: index of the delegate; its arguments, then a reference to
                              // the program's vector of their value indexes
 };

@@ -211,7 +211,7 @@ static void note_use(pt_context *c, const convolution *x) {
 }
 
 // Packs weights, bias, multipliers and shifts for the core's loops. Returns true if a run has
-// packed weights: a .ptm file has those of some calls.
+// packed weights: a .ptm file has packed weights for some calls only.
 static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_ref *args,
                                                        const convolution *x) {
     pt_gemm_s8 layer = layer_of(x);

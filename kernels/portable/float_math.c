@@ -281,7 +281,7 @@ static uint32_t float_math_two_over_pi_word(uint32_t position) {
 }
 
 // x = *r + quadrant * pi / 2 with |r| <= pi / 4, quadrant modulo 4, for finite |x| > pi / 4: the
-// method of Payne and Hanek. The mantissa times those bits of 2 / pi that count gives x in
+// method of Payne and Hanek. The mantissa times the bits of 2 / pi that matter gives x in
 // quadrants as an integer of 2 + 62 bits.
 static uint32_t float_math_reduce_angle(float x, float *r) {
     uint32_t bits = to_bits(x) & 0x7FFFFFFF;

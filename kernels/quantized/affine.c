@@ -134,7 +134,7 @@ static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alig
     return head < n ? head : n;
 }
 
-// Defines a row function that quantizes blocks of four if the limits are those of the type.
+// Defines a row function that quantizes blocks of four if the limits are the limits of the type.
 #define QUANTIZE_BYTES(name, type, LOW, HIGH)                                              \
     static void name##_row(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
         int32_t head = n, blocks = 0;                                                      \

@@ -125,7 +125,7 @@ static void release(method *self) {
     memset(self->anchors, 0, (self->n_anchors - 1) * sizeof(*self->anchors));
 }
 
-// ---- what the library calls
+// ---- callbacks of the library
 
 int pt_ask(const method *self, int what, uint32_t i) {
     mp_obj_t call[4];

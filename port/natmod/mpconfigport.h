@@ -6,7 +6,7 @@ typedef intptr_t mp_int_t;
 typedef uintptr_t mp_uint_t;
 typedef intptr_t mp_off_t;
 
-// Floats of the firmware only pass as bytes of a double.
+// The module does no arithmetic with the firmware's floats, but passes them as bytes of a double.
 #define MICROPY_FLOAT_IMPL MICROPY_FLOAT_IMPL_FLOAT
 #define MICROPY_LONGINT_IMPL MICROPY_LONGINT_IMPL_MPZ
 

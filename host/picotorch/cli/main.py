@@ -218,7 +218,7 @@ def _signals() -> Iterator[None]:
 
 
 def _prepare_output() -> None:
-    """Print characters that the terminal's encoding lacks as escapes, and no warnings of libraries."""
+    """Escape characters that the terminal cannot encode, and hide warnings of libraries."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

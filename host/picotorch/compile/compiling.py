@@ -45,7 +45,7 @@ class Job:
     name with .ptm.
 
     models: .pte files. data: .ptd files. names: of the models in the C project, by default their files'
-    names. target: the chip or board that has to have room; core: without target. optimize, int8_io,
+    names. target: the chip or board to fit; core: used without target. optimize, int8_io,
     keep_plan: see the options of the command. memory_map: a file for a drawing of the planned memory.
     """
 

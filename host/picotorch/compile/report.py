@@ -29,8 +29,8 @@ class Cost(Report):
 class PackedWeights(Report):
     """The choice of packed weights: `calls` of the `can` eligible calls have them.
 
-    taken: "all", "some" or "none" of the eligible calls. all, none: the cost of these choices. message:
-    the reason if nothing was measured.
+    taken: packed for "all", "some" or "none" of the eligible calls. all, none: the cost of these
+    choices. message: the reason if nothing was measured.
     """
 
     taken: str

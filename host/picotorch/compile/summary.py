@@ -63,7 +63,7 @@ def _other_temp(method: CompiledMethod) -> int | None:
 
 def _by_size(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, core: str,
              clock_hz: int | None) -> CompiledMethod:
-    """Estimate what _measured would measure."""
+    """Estimate the figures of _measured."""
     def time(temp: int) -> dict[str, Any] | None:
         return by_size.estimate(meta, core, clock_hz, _conditions(method, ptm, core, temp))
 

@@ -176,7 +176,7 @@ class _Interpreter(torch.fx.Interpreter):  # type: ignore[misc]
 
 
 def _parameters(node: torch.fx.Node) -> list[Any]:
-    """Return (scale, zero point, lowest and highest integer), of channels the first two as nodes."""
+    """Return (scale, zero point, lowest, highest integer); per channel, the first two are nodes."""
     numbers = list(node.args[1:])
     if _is(node, "dequantize_per_channel"):
         del numbers[2]  # the axis
@@ -260,7 +260,7 @@ def _of_weights(trial: _Trial, site: _Site) -> str:
 
 def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
               calibration: list[list[Any]]) -> Cause:
-    """Return the name what makes the step of a value coarse, or cuts the value off."""
+    """Find the cause of a coarse step of a value, or of its clamping."""
     assert site.value is not None  # but weights
     value, node = trial.floats[site.value].double(), site.value
     label, (lowest, highest, step) = _label(trial, node), site.limits

@@ -54,7 +54,7 @@ _TENSORS = ("Tensor", "List[Tensor]")  # types of results that may be folded
 
 
 def inline_modes(graph: torch.fx.GraphModule) -> None:
-    """Put what forward computes under torch.no_grad, a graph of its own, into the graph itself."""
+    """Inline the subgraphs of torch.no_grad and torch.enable_grad."""
     while nodes := [node for node in graph.graph.nodes if is_mode(node)]:
         for node in nodes:
             _inline(graph, node, getattr(graph, node.args[1].target), node.args[2:])
@@ -63,7 +63,7 @@ def inline_modes(graph: torch.fx.GraphModule) -> None:
 
 
 def is_mode(node: torch.fx.Node) -> bool:
-    """Return True for what forward computes under torch.no_grad or torch.enable_grad."""
+    """Return True for a call of a subgraph of torch.no_grad or torch.enable_grad."""
     return node.op == "call_function" and str(node.target) == "wrap_with_set_grad_enabled"
 
 
@@ -183,7 +183,7 @@ def fold_constants(graph: torch.fx.GraphModule) -> None:
 
 def _without_changed(graph: torch.fx.GraphModule,
                      values: dict[torch.fx.Node, Any]) -> dict[torch.fx.Node, Any]:
-    """Leave out values whose bytes an operator changes in place, and what is computed from them."""
+    """Remove values that an operator changes in place, and values computed from them."""
     def bytes_of(node: torch.fx.Node) -> set[int]:
         return _storages(values[node] if node in values else constant(graph, node))
 

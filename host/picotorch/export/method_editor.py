@@ -126,7 +126,7 @@ class MethodEditor:
     # ---- inputs and outputs
 
     def find_io(self) -> list[Quantization]:
-        """Find what quantizes inputs and dequantizes outputs, and nothing else."""
+        """Find the operators that only quantize inputs and dequantize outputs."""
         for i, value in enumerate(self.plan.inputs):
             call = self._only_use(value, _QUANTIZE)
             if call and value not in self.plan.outputs:

@@ -20,7 +20,7 @@ from .lower_float import Lowered, source_name
 
 
 class Refused(Exception):  # noqa: N818
-    """names: nodes of the float graph that are to compute in float. error: what refused them.
+    """names: nodes of the float graph that are to compute in float. error: the exception.
 
     lowered: the program that the twin refused, None if the flow made none.
     """

@@ -93,7 +93,7 @@ def _sqnrs(layer: Entry, with_fake: bool) -> str:
 
 
 def comparisons(entry: Entry) -> list[str]:
-    """Return in what an int8 program is worse than in float32: larger, slower."""
+    """Return the disadvantages of an int8 program compared with float32: larger, slower."""
     found, other = [], entry["float32"]
     if entry["bytes"] > other["bytes"]:
         found.append(f"the int8 program is larger than in float32: {show.size(entry['bytes'])} instead "

@@ -166,7 +166,7 @@ def _checked(value: Any, kind: Any) -> Any:
 
 
 def main() -> None:
-    """Answer the request on stdin. What torch and the module print goes nowhere."""
+    """Answer the request on stdin. Output of torch and the module is discarded."""
     out = os.fdopen(os.dup(1), "w")
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)

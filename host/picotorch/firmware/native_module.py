@@ -243,7 +243,7 @@ def features_of_file(module: Path) -> frozenset[str]:
 
 
 def left_out(kind: Kind) -> set[str]:
-    """Return the runtime's files that such a module has no use for."""
+    """Return the runtime's files that a module of this kind does not use."""
     return {*(() if kind.programs else ("data", "delegates")), *(("tracer",) if kind.small else ())}
 
 

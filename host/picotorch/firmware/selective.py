@@ -57,7 +57,7 @@ def operator_file(names: Collection[str], features: Collection[str] = ("programs
 
 
 def selection(programs: dict[str, Program], optimize: Optimize = BALANCED) -> str:
-    """Return the text of an operators.def with what these programs need."""
+    """Return the text of an operators.def with the operators that these programs need."""
     return operator_file(needed_operators(programs), needed_features(programs) - optimize.left_out)
 
 

@@ -18,7 +18,7 @@ def _kill(process: subprocess.Popen[Any]) -> None:
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """Kill a process that leads a group, and what it started there, and wait for it."""
+    """Kill the process group of its leader, and wait for the leader."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

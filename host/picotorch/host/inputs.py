@@ -43,7 +43,7 @@ def read_inputs(path: Path, meta: MethodMeta, quantize: bool = False) -> list[An
 
 
 def _largest(meta: MethodMeta, i: int, quantize: bool) -> int:
-    """Return the most bytes that an array for input `i` may have."""
+    """Return the maximum bytes of an array for input `i`."""
     if meta.input_tag(i) != TENSOR:
         return 0
     info = meta.input_tensor_meta(i)

@@ -153,7 +153,7 @@ class Result:
     connected: Connected | None = None
 
     def set_error(self, error: Error) -> None:
-        """Record an error as what ended the run."""
+        """Record the error that ended the run."""
         self.code, self.message, self.subject = error.code, error.message, subject_of(error)
 
     @property

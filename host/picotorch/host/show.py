@@ -66,7 +66,7 @@ def _finite(entry: Any) -> Any:
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show what goes on while the block runs, on a terminal; in the main thread only."""
+    """Show a progress line on a terminal while the block runs, in the main thread only."""
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
         yield
         return

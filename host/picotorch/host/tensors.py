@@ -30,7 +30,7 @@ _NAMES = {"complex32": COMPLEX_HALF, "bfloat16": BFLOAT16, "bits16": 22, "float8
 
 
 class Described(Protocol):
-    """A Tensor, or what describes one."""
+    """A Tensor, or its description."""
 
     def scalar_type(self) -> int: ...
     def sizes(self) -> tuple[int, ...]: ...

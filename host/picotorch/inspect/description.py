@@ -74,7 +74,7 @@ def delegate_list(meta: MethodMeta) -> list[dict[str, Any]]:
 
 
 def partitioners(backends: list[str]) -> str:
-    """Return the name the partitioners to leave out of the export of a program for these backends."""
+    """Return the names of the partitioners of these backends, which an export should omit."""
     names = {"XnnpackBackend": "XnnpackPartitioner"}
     return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
 

@@ -64,7 +64,7 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape text for an XML element, and leave out characters that XML lacks."""
+    """Escape text for an XML element, and remove characters that XML does not allow."""
     return "\n".join(quoting.html(line) for line in text.split("\n"))
 
 
@@ -178,7 +178,7 @@ class _Drawing:
                 return self._text(x + 5, y + height / 2 + 4, text, "inside")
 
     def _tooltip(self, box: Box) -> str:
-        """Return a line for each tensor, then what uses the box."""
+        """Return a line for each tensor, then the users of the box."""
         lines = []
         for value in box.values:
             info = self.values.tensor(value)
@@ -191,7 +191,7 @@ class _Drawing:
         return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
 
     def _instruction_axis(self, y: float) -> int:
-        """Return the indexes and names under the last panel; how high that is."""
+        """Draw the indexes and names below the last panel; return their height."""
         every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, len(self.instructions) + 1)
                      if n * self.step >= 24 or n > len(self.instructions))
         for i in range(0, len(self.instructions), every):

@@ -1,8 +1,8 @@
-"""Compute the memory that a method needs, to the byte, and the boards and chips that have it.
+"""Compute the memory that a method needs, to the byte, and the boards and chips that it fits.
 
-Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the same
-on every board. Stack and flash of the kernels are measured on boards whose firmware is built: the stack
-as a run measures it, and its bound for any run of the method.
+Pool, planned buffers and temp memory are the sizes on the twin, which are equal on every board. Stack
+and flash of the kernels are measured on boards whose firmware is built: the stack as a run measures it,
+and its bound for any run of the method.
 """
 
 import contextlib

@@ -129,7 +129,7 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
 
 
 def check(names: list[str], folder: Path) -> None:
-    """Raise what write() would raise for the names of its models and for the folder.
+    """Raise the errors of write() for the names of its models and for the folder.
 
     Call it before the work on the models starts.
     """
@@ -215,7 +215,7 @@ def _library(operators: list[str], features: Collection[str], methods: list[CMet
 
 
 def _config(methods: list[CMethod]) -> str:
-    """Return config.h of the core with what the methods do not need left out."""
+    """Return config.h of the core, which excludes the parts that the methods do not need."""
     text = (c_sources.KERNELS / "include" / "picotorch" / "config.h").read_text()
     memories = max(method.memories for method in methods)
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)

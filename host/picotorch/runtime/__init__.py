@@ -79,10 +79,10 @@ class Method:
 
     @raises(RuntimeFailure)
     def execute(self, inputs: Any, *, torch: bool | None = None) -> list[Any]:
-        """Return the outputs for these inputs: new arrays; numbers, bools and None as such.
+        """Return the outputs for these inputs: new arrays, numbers, bools and None.
 
-        With `torch` they are tensors of torch; without a word about it, if an input is one. inputs: a
-        list or tuple, or the tensor of torch that is the only one.
+        torch: return tensors of torch; by default, if an input is a tensor of torch. inputs: a list or
+        tuple, or a single tensor of torch.
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the

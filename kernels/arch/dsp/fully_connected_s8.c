@@ -152,7 +152,7 @@ static __attribute__((noinline)) void multiply_fours(const loop *state, int32_t 
           "memory");
 }
 
-// ---- packed weights: of each four values those of four rows
+// ---- packed weights: groups of four values from each of four rows
 
 // Eight products of each row with r0 to r3.
 #define PACKED_STEP                        \

@@ -35,7 +35,7 @@ static int32_t words_of_row(const pt_geometry *g) {
     return values / 4 * 2 + (values % 4 + 1) / 2;
 }
 
-// Returns the steps of a sum, two words of a patch each, from a band's words.
+// Returns the steps of a sum for a band of `words`; a step multiplies two words of each patch.
 static inline int32_t steps_of(const pt_geometry *g, int32_t words) {
     return (g->kernel[0] * words / PATCHES + 1) / 2;
 }

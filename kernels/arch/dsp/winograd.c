@@ -241,7 +241,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
     "adr.w r1, " label " + 1\n\t"         \
     "strd r0, r1, %[" m "]\n\t"
 
-// Adds the products of m, whose values lie `gap` behind those before.
+// Adds the products of m, whose values follow the previous ones at a distance of `gap`.
 #define ADD(m, gap)                       \
     "ldrd r0, r1, %[" m "]\n\t"           \
     "add %[a], " gap "\n\t"               \

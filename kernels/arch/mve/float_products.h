@@ -78,8 +78,8 @@ typedef struct pt_sums_of_rows {
     "vldrw.u32 %q[x2], [r8]\n"     \
     "add     r8, r9\n"
 
-// The same with predicates in r7, of x0 in the lower half and of x2 in the upper: elements of
-// inactive lanes are not read and count as 0.
+// Loads x0, x1 and x2 at the edge of a row. r7 has the predicate of x0 in its lower half and of x2
+// in its upper half: inactive lanes are not read, and are 0.
 #define PT_LOAD_EDGE                 \
     "vmsr    p0, r7\n"               \
     "vpst\n"                         \

@@ -1,4 +1,4 @@
-// A .pte file: its header and segments, and what lies in them.
+// A .pte file: its header, its segments, and their contents.
 #include "core/format/program.h"
 #include "core/format/format.h"
 #include "core/record.h"

@@ -35,7 +35,7 @@ typedef struct pt_ptm_header {
     uint32_t magic;
     uint32_t size;         // bytes
     uint32_t records;      // bytes before the data
-    uint32_t sums[2];      // of those from `operators` on
+    uint32_t sums[2];      // of the fields from `operators` on
     uint32_t data_sums[2]; // of the data
     uint16_t operators;    // known to the writer: operator numbers are below this
     uint8_t core;          // whose kernels packed: PT_CORE_..., PT_PTM_OWN_CORE

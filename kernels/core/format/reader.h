@@ -7,7 +7,8 @@
 //
 // The functions on pointers trust the file: they are for objects that were checked before.
 //
-// Functions here are inline in files compiled for speed; other files call those of reader.c.
+// Functions here are inline in files compiled for speed; other files call the functions of
+// reader.c.
 #ifndef PT_CORE_READER_H
 #define PT_CORE_READER_H
 

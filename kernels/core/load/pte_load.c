@@ -67,7 +67,7 @@ static int pte_load_outside(loader *l) {
     return pt_report_outside(l->error);
 }
 
-// ---- what there is
+// ---- contents of the method
 
 // Returns the kernel number of the program's operator `index`.
 static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
@@ -519,9 +519,10 @@ static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
     return PT_ERROR_OK;
 }
 
-// Writes the records of the variables, which instructions write n_variables times, and reserves the
-// pool for the lists of ints that contain them. The indexes first lie in the space of the records:
-// an index has 4 bytes, and an instruction that writes a variable at least 12.
+// Writes the records of the variables, and reserves the pool for the lists of ints that contain
+// variables. On entry n_variables counts the writes of all instructions. The indexes are collected
+// in the space of the records, which is larger: an index has 4 bytes, the record of an instruction
+// that writes a variable at least 12.
 static NOT_INLINED int find_variables(loader *l) {
     uint32_t written = l->n_variables;
     l->n_variables = 0;

@@ -35,7 +35,7 @@ bool pt_accepts(uint8_t dtype, char typecode) {
     return typecode == 0 || typecode == 'B' || typecode == codes[0] || typecode == codes[1];
 }
 
-// ---- what is given, against the tensor that it is for
+// ---- checks of an array against the tensor of an input
 
 typedef struct target {
     pt_method *m;
@@ -83,7 +83,7 @@ static int find_target(target *t) {
         return inputs_refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
-    if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
+    if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may differ from the sizes in the program
         PT_TRY(pt_method_meta_evalue(&t->m->meta, PT_VALUES, t->value, NULL, &item, t->error));
         return pt_method_meta_tensor(&t->m->meta, &item, &t->info, t->error);
     }

@@ -178,7 +178,7 @@
 #define PT_MAX_STEPS 10000000
 #endif
 
-// ---- what a build may choose
+// ---- switches of a build
 
 #if PT_MAX_MEMORIES < 5 || PT_MAX_MEMORIES > 32
 #error \

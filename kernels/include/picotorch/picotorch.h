@@ -273,7 +273,7 @@ typedef struct pt_layout {
 // The same for tables with two fields.
 typedef struct pt_pair_layout {
     pt_layout table;
-    uint16_t at[2]; // offsets of the fields in the table; 0 for what is left out
+    uint16_t at[2]; // offsets of the fields in the table; 0 for a missing field
 } pt_pair_layout;
 
 // A walk over the instructions of a method, chain by chain:

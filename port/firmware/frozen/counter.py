@@ -16,7 +16,7 @@ import _board
 
 
 def calibrate():
-    """Measure what an empty region counts, and have it subtracted from now on."""
+    """Count an empty region; later results exclude this count."""
     start, stop = _board.count_start, _board.count_stop
     counted = bytearray(4)
     _board.count_overhead(0)

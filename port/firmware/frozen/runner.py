@@ -267,12 +267,12 @@ def _run(sections, report):
 
 
 def _subject_of(error):
-    """The number of what it is about, 0 where that has none."""
+    """Return the index of the subject of an error; 0 if it has none."""
     return error.subject_number or (SUBJECTS.index(error.subject) if error.subject in SUBJECTS else 0)
 
 
 def main(sections):
-    """Runs what the sections say. The exit status: 1 for an error, which the report tells."""
+    """Run the job of the sections. Return the exit status: 1 for an error, see the report."""
     report = []
     try:
         error = _run(sections, report)

@@ -50,7 +50,7 @@ def _mount_rom():
 
 
 def mount():
-    """Mount what the board has."""
+    """Mount the file systems of the board."""
     if "files" in _board.memories():
         _mount_files(_board.memory("files"))
         sys.path.append("/lib")

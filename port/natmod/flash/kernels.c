@@ -1,4 +1,4 @@
-// Looks whether the kernels are in flash, those that this module was linked with.
+// Checks that flash has the kernels that this module was linked with.
 #include "kernels.h"
 #include "py/nativeglue.h"
 

@@ -151,7 +151,7 @@ def _is_constant(node: torch.fx.Node, signature: torch.export.ExportGraphSignatu
 
 
 def _part_from_users(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
-    """Put a view between an operator and what quantizes its result."""
+    """Insert a view between an operator and the operator that quantizes its result."""
     with graph.inserting_after(node):
         view = graph.call_function(exir_ops.edge.aten.view_copy.default,
                                    (node, list(node.meta["val"].shape)))

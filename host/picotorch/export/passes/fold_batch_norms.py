@@ -67,7 +67,7 @@ def _keep_without_statistics(graph: torch.fx.GraphModule) -> None:
 
 
 def _name(graph: torch.fx.GraphModule) -> None:
-    """Replace what decompositions make of batch_norm."""
+    """Replace the decomposed batch_norm by one operator."""
     for node in graph.graph.find_nodes(op="call_function", target=_DECOMPOSED):
         *tensors, momentum, eps = node.args
         for first in list(node.users):  # what else it returns is empty

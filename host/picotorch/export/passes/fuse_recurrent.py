@@ -186,7 +186,7 @@ def quantize_weights(graph: torch.fx.GraphModule) -> None:
 
 
 def _begin_with_zeros(node: torch.fx.Node) -> None:
-    """Leave out first states that are zeros."""
+    """Remove initial states of zeros."""
     for i in range(_HX, len(node.args)):
         state = node.args[i]
         while state.target in _VIEWS:
@@ -196,7 +196,7 @@ def _begin_with_zeros(node: torch.fx.Node) -> None:
 
 
 def _drop_sequence(node: torch.fx.Node) -> None:
-    """Use the last state for the last step of the output; leave out an output without a user."""
+    """Use the last state for the last step of the output; remove an output without a user."""
     results = {user.args[1]: user for user in node.users}
     if 0 in results and not node.args[_REVERSE]:
         time = 1 if node.args[_BATCH_FIRST] else 0

@@ -40,7 +40,7 @@ METHOD = ("name", "record", "n_records", "values", "inputs", "outputs", "operato
           "attributes", "initial", "changing", "changing_bytes", "n_external",
           "places")
 RECORD = ("counts", "n_instructions", "values", "instructions", "program_values", "scratch",
-          "prepared")
+          "packed")
 VALUE = ("data", "sizes", "dim_order", "kind")
 CONSTANT, DYNAMIC = 0x40, 0x80  # flags of a value, in the last byte of its kind
 POOL, PTM, PLANNED = 2, 3, 4  # memories
@@ -63,7 +63,7 @@ SOURCES = {
 
 @functools.cache
 def compiled(name):
-    """The .ptm file of a fixture, with what kernels prepare, or of a source."""
+    """The .ptm file of a fixture, with packed weights, or of a source."""
     if name in SOURCES:
         return ptm_writer.compile_ptm(SOURCES[name]).data
     fixture = fixture_store.load(name)

@@ -737,7 +737,7 @@ def test_the_command_lists_kept_files(call, tmp_path):
     model = tmp_path / "kws.pte"
     shutil.copy(fixture_store.load("mlp").path, model)
     arguments = ["compile", model, "--c", tmp_path / "project"]
-    assert "kept" not in call(*arguments)[1]
+    assert "was kept" not in call(*arguments)[1]
     main = tmp_path / "project" / "main.c"
     main.write_text("// mine\n")
     assert json.loads(call(*arguments, "--name", "two", "--json")[1])["kept"] == ["main.c"]

@@ -1,24 +1,25 @@
-"""Check the list of operators, kernels/core/registry/operators.def, and write its generated files.
+"""Check the list of operators, kernels/core/registry/operators.def, and write what follows from it.
 
     python tools/generate_operators.py           # writes operator_arguments.h of kernels/core/generated
                                                  # and, for new operators, registry/operators.lock
     python tools/generate_operators.py --check   # exit status 1 when they are not what it would write
 
 operators.lock names every operator that there ever was by its number: lines are added, never changed,
-so that a number that stands in a pool or a compiled method means the same operator for ever.
+so that a number that stands in a pool or an image means the same operator for ever.
 operator_arguments.h has an enum for each operator, the indexes of its arguments. --folder names another
 folder with the list.
 """
 
 import argparse
-import re
+import runpy
 import sys
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "kernels" / "core" / "registry"
+ROOT = Path(__file__).resolve().parent.parent
+READER = runpy.run_path(ROOT / "host" / "picotorch" / "host" / "operator_list.py")
+FOLDER = ROOT / "kernels" / "core" / "registry"
 LIST, LOCK, HEADER = "operators.def", "operators.lock", "../generated/operator_arguments.h"
 
 NOTICE = """\
@@ -28,54 +29,36 @@ NOTICE = """\
 #ifndef PT_OPERATOR_ARGUMENTS_H
 #define PT_OPERATOR_ARGUMENTS_H
 """
-ENTRY = re.compile(r'(PT_EXTRA\([A-Z]\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\([A-Z]\w+, \w+, )'
-                   r'(\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)(?(1)\))')
 OUTPUTS = "OoWCENA"
 NUMBERS = 1 << 16  # the operator's field of an instruction has 16 bits
 
 
-@dataclass(frozen=True)
-class Operator:
-    """A line of operators.def."""
-
-    number: int
-    name: str
-    symbol: str
-    signature: str
-    arguments: list[str]
-
-    def prefix(self) -> str:
-        """Return the prefix of its arguments' constants, without namespace."""
-        base, _, overload = self.name.partition("::")[2].partition(".")
-        outputs = {name for name, letter in zip(self.arguments, self.signature, strict=True)
-                   if letter in OUTPUTS} | {"out", "default"}
-        words = [] if overload in outputs else overload.split("_")
-        words = [word for word in words if word and word not in outputs]
-        return "_".join([base.lstrip("_"), *words]).upper()
+def prefix_of(operator):
+    """Return the prefix of the constants of an operator's arguments, without namespace."""
+    base, _, overload = operator.name.partition("::")[2].partition(".")
+    outputs = {name for name, letter in zip(operator.arguments, operator.signature, strict=True)
+               if letter in OUTPUTS} | {"out", "default"}
+    words = [] if overload in outputs else overload.split("_")
+    words = [word for word in words if word and word not in outputs]
+    return "_".join([base.lstrip("_"), *words]).upper()
 
 
-def read_list(text: str) -> tuple[list[Operator], list[str]]:
-    """Return the operators in the order of their lines, and the faults of lines."""
-    operators, wrong = [], []
-    for line in text.splitlines():
-        if line and not line.startswith("//"):
-            match = ENTRY.fullmatch(line)
-            if not match:
-                wrong.append(f"not understood: {line}")
-                continue
-            _, number, name, symbol, signature, arguments = match.groups()
-            operator = Operator(int(number), name, symbol, signature, arguments.split())
-            if len(operator.arguments) != len(signature):
-                wrong.append(f"{name}: {len(operator.arguments)} names of arguments for a signature of "
-                             f"{len(signature)}")
-            elif len(set(operator.arguments)) < len(signature):
-                wrong.append(f"{name}: two arguments of one name")
-            operators.append(operator)
+def read_list(text):
+    """Return the operators in the order of their lines, and what is wrong with a line."""
+    operators, others = READER["read_operators"](text)
+    wrong = [f"not understood: {line}" for line in others]
+    for operator in operators:
+        name, signature = operator.name, operator.signature
+        if len(operator.arguments) != len(signature):
+            wrong.append(f"{name}: {len(operator.arguments)} names of arguments for a signature of "
+                         f"{len(signature)}")
+        elif len(set(operator.arguments)) < len(signature):
+            wrong.append(f"{name}: two arguments of one name")
     return operators, wrong
 
 
-def read_lock(text: str) -> tuple[list[str], list[str]]:
-    """Return the names of all operators, also removed ones, by number, and the faults of lines."""
+def read_lock(text):
+    """Return the names of all operators there ever were by number, and what is wrong with a line."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names = [line.partition(" ")[2] for line in lines]
     wrong = [f"{LOCK}: {line!r} where number {number} has to be"
@@ -85,7 +68,7 @@ def read_lock(text: str) -> tuple[list[str], list[str]]:
     return names, wrong
 
 
-def check_names(operators: list[Operator]) -> list[str]:
+def check_names(operators):
     """Return faults in the order of the lines: the core searches by name."""
     names = [operator.name.encode() for operator in operators]
     return [f"{after.decode()} has to stand before {before.decode()}" if after < before
@@ -93,7 +76,7 @@ def check_names(operators: list[Operator]) -> list[str]:
             for before, after in zip(names, names[1:], strict=False) if after <= before]
 
 
-def check_numbers(operators: list[Operator], locked: list[str]) -> list[str]:
+def check_numbers(operators, locked):
     """Return faults in the numbers; the argument has the names of all operators that ever existed."""
     wrong, new = [], []
     for operator in operators:
@@ -113,7 +96,7 @@ def check_numbers(operators: list[Operator], locked: list[str]) -> list[str]:
     return wrong
 
 
-def lock_source(operators: list[Operator], locked: list[str]) -> str:
+def lock_source(operators, locked):
     new = sorted((one.number, one.name) for one in operators if one.name not in locked)
     lines = [f"{number} {name}" for number, name in [*enumerate(locked), *new]]
     notice = ["# Written by tools/generate_operators.py, which only adds lines: the numbers of all",
@@ -121,19 +104,19 @@ def lock_source(operators: list[Operator], locked: list[str]) -> str:
     return "\n".join([*notice, *lines, ""])
 
 
-def constants(operators: list[Operator]) -> dict[str, list[str]]:
+def constants(operators):
     """List the constants of each operator by name, in the order of its arguments."""
-    times = Counter(operator.prefix() for operator in operators)
+    times = Counter(prefix_of(operator) for operator in operators)
     found = {}
     for operator in operators:
-        namespace, prefix = operator.name.partition("::")[0], operator.prefix()
+        namespace, prefix = operator.name.partition("::")[0], prefix_of(operator)
         if times[prefix] > 1 and namespace != "aten":
             prefix = f"{namespace.upper()}_{prefix}"
         found[operator.name] = [f"{prefix}_{name.upper()}" for name in operator.arguments]
     return found
 
 
-def check_constants(found: dict[str, list[str]]) -> list[str]:
+def check_constants(found):
     owners = {}
     for name, own in found.items():
         for constant in own:
@@ -142,7 +125,7 @@ def check_constants(found: dict[str, list[str]]) -> list[str]:
             for constant, names in owners.items() if len(names) > 1]
 
 
-def header_source(found: dict[str, list[str]]) -> str:
+def header_source(found):
     lines = [NOTICE]
     for name, own in found.items():
         lines += [f"// {name}", *textwrap.wrap(f"enum {{ {', '.join(own)} }};", 100,

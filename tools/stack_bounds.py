@@ -21,6 +21,7 @@ Example: tools/stack_bounds.py build/firmware/mps2-an386-run/firmware.elf
 import argparse
 import json
 import re
+import runpy
 import struct
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATORS = ROOT / "kernels" / "core" / "registry" / "operators.def"
+READER = runpy.run_path(ROOT / "host" / "picotorch" / "host" / "operator_list.py")
 SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
 # Calls of MicroPython's interpreter on the way to a function of the module, and argument words.
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
@@ -48,9 +50,6 @@ ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_flo
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
 CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_pack_weights", "pt_place_unplanned")
 
-# The other kernel of an extended operator, or nothing; name, symbol
-_OPERATOR = re.compile(r'^(?:PT_EXTRA\(\w+, )?PT_(?:OPERATOR\(|EXTENDED_OPERATOR\(\w+, (\w+), )\d+, '
-                       r'"([^"]+)", (\w+), ', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
 # not of a branch future, as objdump shows the loops of MVE
@@ -328,9 +327,9 @@ def _register_bytes(registers):
 
 def kernel_records(image):
     """Return {operator: (address of its kernel, of the kernel it replaces)} of linked operators."""
-    found = {name: [image.symbols[one] for one in (f"pt_{other}", f"pt_{symbol}")
-                    if one in image.symbols]
-             for other, name, symbol in _OPERATOR.findall(OPERATORS.read_text())}
+    operators, _ = READER["read_operators"](OPERATORS.read_text())
+    found = {one.name: [image.symbols[f"pt_{symbol}"] for symbol in (*one.others.values(), one.symbol)
+                        if f"pt_{symbol}" in image.symbols] for one in operators}
     return {name: [address for address, _ in records] for name, records in found.items() if records}
 
 

@@ -752,7 +752,7 @@ class Method(_Caller):
         usage = lib.pt_get_usage(self._m)
         return usage.pool, usage.packed, usage.temp, usage.preferred_temp
 
-    def wide_variants(self) -> int:
+    def conv_variants(self) -> int:
         """Return a bit 1 << PT_VARIANT_... for each variant that speeds up a convolution with DSP."""
         found: int = self._m.c.conv_variants
         return found

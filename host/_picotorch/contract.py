@@ -104,6 +104,6 @@ CPYTHON = {"CORES", "PREFERRING_CORES"}
 CPYTHON_FUNCTIONS = {
     "Program": {"c", "call", "ask", "method_meta", "value", "delegate", "check_data"},
     "Data": {"c", "call", "ask"},
-    "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "wide_variants",
+    "Method": {"c", "call", "ask", "core", "threads", "alone", "tensor", "conv_variants",
                "unpack_once"},
 }

@@ -44,7 +44,7 @@ def entry(name, without, folder):
 def selections(name):
     """List what to leave out of the firmware of a model: nothing, each form that it gains by, all."""
     program = open_program(benchmark_store.load(name).pte(BOARD))
-    forms = sorted(operators.wide_variants(program))
+    forms = sorted(operators.conv_variants(program))
     return [(), *((form,) for form in forms), tuple(forms)] if forms else []
 
 

@@ -328,7 +328,7 @@ def test_estimated_kernels_equal_the_linked_ones(firmware):
     """Section by section; of the compiler's library MicroPython may need more."""
     output, entry = firmware
     linked = LinkedObjects(load_board(BOARD))
-    features = operators.wide_variants(open_program(path("int8_ds_cnn").read_bytes()))
+    features = operators.conv_variants(open_program(path("int8_ds_cnn").read_bytes()))
     pieces = linked.reach(linked.module_symbols() | {
         f"pt_{KNOWN[name].symbol}" for name in entry.operators}, features)
     names = {(one.path, number): section.name for one in linked.objects

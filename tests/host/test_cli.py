@@ -422,6 +422,17 @@ def test_help_has_an_example(call, command):
 # ---- inspect
 
 
+def test_methods_of_the_same_printed_name_are_all_listed(call, tmp_path):
+    """A terminal's control characters are printed as one character, which two names may share."""
+    model = tmp_path / "model.pte"
+    model.write_bytes(Path(path("two_methods")).read_bytes().replace(b"decode", b"\1\2code").replace(
+        b"encode", b"\3\4code"))
+    status, out, _ = call("inspect", str(model), "--json")
+    assert status == 0
+    one, other = json.loads(out)["methods"]
+    assert one["name"] == other["name"] == "??code" and one["instructions"] != other["instructions"]
+
+
 def test_inspect(call):
     status, out, _ = call("inspect", path("channels_last_network"))
     assert status == 0

@@ -313,7 +313,7 @@ def test_packed_weights_use_at_most_the_preferred_scratch(channels, outputs, ker
     ("int8_ds_cnn", {"pointwise", "im2row"}), ("int8_deep_autoencoder", set())])
 def test_which_models_gain(name, forms):
     program = open_program(benchmark_store.load(name).pte(M4))
-    assert operators.wide_variants(program) == forms
+    assert operators.conv_variants(program) == forms
 
 
 # ---- models, compiled methods, and builds without the variants

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from picotorch import Program
+from picotorch import MethodMeta
 from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import Board
 from ..boards.chips import Chip
-from ..host.operators import needed_features, needed_operators
+from ..host.operators import methods_of, needed_features, needed_operators
 from ..host.twin import open_program
 from ..measure import fitting, sizing
 from ..measure.flash import flash_of_operators, flash_of_project
@@ -30,8 +30,7 @@ def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
         return None
     programs = {str(i): open_program(ptm) for i, ptm in enumerate(ptms)}
     operators, features = needed_operators(programs), needed_features(programs)
-    is_static = all(_is_static(program, name)
-                    for program in programs.values() for name in program.method_names)
+    is_static = all(_is_static(meta) for program in programs.values() for meta in methods_of(program))
     try:
         kernels = flash_of_operators(board, operators, features=features)["core_and_kernels"]
         rest = fitting.firmware_of(board).flash
@@ -42,9 +41,11 @@ def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
         return None
 
 
-def _is_static(program: Program, name: str) -> bool:
-    report = load_with_exact_memories(program, name).memory_report()
-    return report["method_pool"]["used"] == 0 and only_calls(program.method_meta(name))
+def _is_static(meta: MethodMeta) -> bool:
+    if not only_calls(meta):
+        return False
+    report = load_with_exact_memories(meta.program, meta.name()).memory_report()
+    return bool(report["method_pool"]["used"] == 0)
 
 
 def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:

@@ -1,9 +1,7 @@
 """List the operators that picotorch supports, and the ones that programs need."""
 
 import functools
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
 
 import _picotorch
 from _picotorch_c import ffi, lib
@@ -16,6 +14,7 @@ from picotorch.program import Program
 from picotorch.tensor import TensorInfo
 
 from . import program_schema as schema
+from .operator_list import Operator, read_operators
 from .sources import ROOT
 from .tensors import numpy_dtype
 from .twin import is_ptm
@@ -36,38 +35,9 @@ OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or list
 WRITTEN = OUTPUTS + "NA"  # all results
 CHANGED, NOT_FILLED, SCRATCH = "C", "E", "X"
 
-_ENTRY = re.compile(r'^(?:PT_EXTRA\((?P<subject>\w+), )?PT_'
-                    r'(?:OPERATOR\(|EXTENDED_OPERATOR\((?P<feature>\w+), (?P<other>\w+), )'
-                    r'(?P<number>\d+), "(?P<name>[^"]+)", (?P<symbol>\w+), "(?P<signature>\w*)", '
-                    r'"(?P<arguments>[\w ]*)"\)(?(subject)\))$', re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Operator:
-    """An operator that picotorch supports.
-
-    It has a number, the symbol of its kernel `pt_<symbol>`, a letter of the signature and a name for
-    each argument, and its line in the list. subject: the folder of kernels/extra, which few models
-    need, or None. others: the symbol of the kernel in its place in builds with a feature.
-    """
-
-    number: int
-    name: str
-    symbol: str
-    signature: str
-    arguments: tuple[str, ...]
-    line: str
-    subject: str | None = None
-    others: Mapping[str, str] = field(default_factory=dict)
-
-
 def supported_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
-    found = [Operator(int(match["number"]), match["name"], match["symbol"], match["signature"],
-                      tuple(match["arguments"].split()), match[0],
-                      match["subject"] and match["subject"].lower(),
-                      {match["feature"].lower(): match["other"]} if match["feature"] else {})
-             for match in _ENTRY.finditer(LIST.read_text())]
+    found, _ = read_operators(LIST.read_text())
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
 
 
@@ -100,7 +70,7 @@ def _tensors(programs: dict[str, Program]) -> Iterator[TensorInfo]:
     """Yield all tensors of all methods of the programs."""
     for program in programs.values():
         library = program.library
-        for plan in range(len(program.method_names)):
+        for plan in range(program.num_methods()):
             for i in range(library.count(plan, _picotorch.VALUES)):
                 if library.item(plan, _picotorch.VALUES, i)[1] == schema.KERNEL_TYPES_TENSOR:
                     yield TensorInfo(library.tensor(plan, _picotorch.VALUES, i))
@@ -168,7 +138,7 @@ def in_words(operators: Collection[str], features: Collection[str]) -> list[str]
 
 def needed_features(programs: dict[str, Program]) -> set[str]:
     """Select the FEATURES of a firmware for the programs; it runs .pte files in any case."""
-    features = {"programs"}.union(*map(wide_variants, programs.values()))
+    features = {"programs"}.union(*map(conv_variants, programs.values()))
     features |= subjects_of(meta.operator_name(i) for program in programs.values()
                             for meta in methods_of(program)
                             for i in range(meta.num_operators())).intersection(FEATURES)
@@ -183,15 +153,16 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
     return features
 
 
-def wide_variants(program: Program, data_map: DataMap | None = None) -> set[str]:
+def conv_variants(program: Program, data_map: DataMap | None = None) -> set[str]:
     """Return the variants of convolutions that speed up a program if their scratch is available.
 
     All variants if this is unknown, since external data or a backend is missing.
     """
     mask = 0
     try:
-        for name in program.method_names:
-            mask |= load_with_exact_memories(program, name, False, data_map).library.wide_variants()
+        for meta in methods_of(program):
+            method = load_with_exact_memories(program, meta.name(), False, data_map)
+            mask |= method.library.conv_variants()
     except Error:
         return set(CONV_VARIANTS)
     return {name for name, bit in CONV_VARIANTS.items() if mask >> bit & 1}

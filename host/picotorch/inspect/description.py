@@ -6,12 +6,8 @@ from picotorch import MethodMeta, Program, TensorInfo
 from picotorch.delegates import CompileSpecs, get_backend
 
 from ..host.instructions import MOVE_CALL, Instruction, read_instructions
+from ..host.operators import methods_of
 from ..host.values import TENSOR, Values, kind_name
-
-
-def describe(program: Program, names: list[str]) -> list[dict[str, Any]]:
-    """Return the methods of these names. Raises NotFound, InvalidProgram."""
-    return [_method(program, name) for name in names]
 
 
 def constant_methods(program: Program) -> dict[str, Any]:
@@ -20,28 +16,21 @@ def constant_methods(program: Program) -> dict[str, Any]:
     A value is a number, string or None, or a list of them; methods that return a tensor are left out.
     """
     found = {}
-    for name in program.method_names:
-        meta = _meta(program, name)
+    for meta in methods_of(program):
         if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() > 0:
             values = Values(program, meta.plan)
             outputs = [meta.output_value(i) for i in range(meta.num_outputs())]
             if all(values.is_plain(index) for index in outputs):
                 plain = [values.plain(index) for index in outputs]
-                found[name] = plain[0] if len(plain) == 1 else plain
+                found[meta.name()] = plain[0] if len(plain) == 1 else plain
     return found
 
 
-def _meta(program: Program, name: str) -> MethodMeta:
-    """Return the MethodMeta of a name, without a search of all names each time."""
-    plan = program.find_plan(name)
-    return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
-
-
-def _method(program: Program, name: str) -> dict[str, Any]:
-    meta = _meta(program, name)
-    values = Values(program, meta.plan)
+def describe(meta: MethodMeta) -> dict[str, Any]:
+    """Return a method. Raises InvalidProgram."""
+    values = Values(meta.program, meta.plan)
     return {
-        "name": name,
+        "name": meta.name(),
         "inputs": [_input(meta, values, i) for i in range(meta.num_inputs())],
         "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
         "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from ..host import show
+from ..host.operators import methods_of
 from ..host.twin import open_program
 from ..host.values import LEFT_OUT
 from ..run import bundled
@@ -18,10 +19,11 @@ def inspect(model: bytes, name: str, method: str | None = None) -> dict[str, Any
     bundle = bundled.read(model) if bundled.is_bundled(model) else None
     program = open_program(model if bundle is None else bundle.program)
     constants = constant_methods(program)
-    names = [name for name in program.method_names if name not in constants]
+    methods = ([program.method_meta(method)] if method is not None else
+               [meta for meta in methods_of(program) if meta.name() not in constants])
     entry = {"model": name, "bytes": len(model), "constant_methods": constants,
              "named_data": named_data_list(program),
-             "methods": describe(program, [method] if method is not None else names)}
+             "methods": [describe(meta) for meta in methods]}
     if bundle is not None:
         entry["test_sets"] = [_test_set(case) for case in bundle.sets
                               if method in (None, case.method)]

@@ -24,7 +24,7 @@ from picotorch.module import load_with_exact_memories
 
 from ..boards.boards import load_board
 from ..host.instructions import Instruction, read_instructions
-from ..host.operators import CONV_VARIANTS, wide_variants
+from ..host.operators import CONV_VARIANTS, conv_variants
 from ..host.request import Request, Result
 from ..host.twin import has_packed, is_ptm, open_data, open_program, preferred_temp
 from ..host.values import Values
@@ -82,7 +82,7 @@ def _lacking_variants(request: Request, result: Result, core: str) -> frozenset[
     firmware = emulated.firmware_of(request, load_board(result.board))
     linked = emulator.symbols_in(firmware, [f"pt_{variant}" for variant in CONV_VARIANTS])
     lacking = {variant for variant in CONV_VARIANTS if f"pt_{variant}" not in linked}
-    return frozenset(lacking and lacking & wide_variants(open_program(request.model),
+    return frozenset(lacking and lacking & conv_variants(open_program(request.model),
                                                       open_data(request.data)))
 
 

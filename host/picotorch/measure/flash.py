@@ -17,10 +17,10 @@ from typing import Any
 
 from ..boards.boards import Board, load_board
 from ..host import cache
+from ..host.operator_list import Operator
 from ..host.operators import (
     FEATURES,
     LIST,
-    Operator,
     feature_kernels,
     needed_features,
     needed_operators,

@@ -682,7 +682,7 @@ class Method(_Caller):
 
     def load(self, program: Program, method: int, pool: "WriteableBuffer", size: int, used: int,
              planned: "Sequence[WriteableBuffer]", temp: "WriteableBuffer | None",
-             files: list[Data] | None, prepare: Any, events: "WriteableBuffer | None") -> int:
+             files: list[Data] | None, pack_weights: Any, events: "WriteableBuffer | None") -> int:
         """Load a method; return the used bytes of the pool.
 
         `pool`: the first `used` of its `size` bytes are in use. planned: list of buffers. temp, events:
@@ -705,7 +705,8 @@ class Method(_Caller):
                     "planned": spans, "n_planned": len(planned_memories),
                     "temp": scratch.span if scratch else {},
                     "data": data, "n_data": len(files)}
-        options = {"pack_weights": self._flag(prepare), "core": self.core, "delegates": self._delegates,
+        options = {"pack_weights": self._flag(pack_weights), "core": self.core,
+                   "delegates": self._delegates,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
                    "events": tracer.span if tracer else {}}
         self._structs = program, files, spans, data

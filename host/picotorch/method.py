@@ -82,10 +82,10 @@ class Method:
 
     # ---- loading
 
-    def load(self, program, name="forward", prepare=False, data_map=None, event_tracer=None):
+    def load(self, program, name="forward", pack_weights=False, data_map=None, event_tracer=None):
         """Load a method of the program into the memories.
 
-        `prepare` trades pool for speed: kernels pack constant weights there, once. `data_map`:
+        `pack_weights` trades pool for speed: kernels pack constant weights there, once. `data_map`:
         FlatTensorDataMap or MergedDataMap of the tensors that the program leaves to .ptd files; their
         bytes must not move. `event_tracer`: an EventTracer that measures each instruction.
 
@@ -128,7 +128,7 @@ class Method:
             pool.used = pool.held = library.load(
                 program.library, plan, pool.buffer, pool.size, self._mark,
                 self.manager.planned_memory.buffers, None if temp is None else temp.buffer,
-                None if data_map is None else data_map.libraries, prepare,
+                None if data_map is None else data_map.libraries, pack_weights,
                 None if event_tracer is None else event_tracer.buffer)
             if event_tracer is not None:
                 event_tracer.attach(library.count(_picotorch.INSTRUCTIONS))
@@ -325,18 +325,18 @@ class Method:
     def memory_report(self):
         """Return the bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}.
 
-        "prepared": bytes that load packed, at the end of the used part of the pool. "used" of
+        "packed": bytes that load packed, at the end of the used part of the pool. "used" of
         "temp": bytes that the kernels use; with less they take longer. "preferred": bytes with which
         they are fastest.
         """
         meta = self.method_meta()
-        _, prepared, temp_used, preferred_temp = self.library.usage()
+        _, packed, temp_used, preferred_temp = self.library.usage()
         planned = self.manager.planned_memory
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
         return {
             "method_pool": {"used": pool.used, "size": pool.size},
-            "prepared": prepared,
+            "packed": packed,
             "planned": [{"used": meta.memory_planned_buffer_size(i), "size": planned.size(i)}
                         for i in range(min(meta.num_memory_planned_buffers(), len(planned)))],
             "temp": {"used": temp_used, "preferred": preferred_temp, "size": temp.size if temp else 0},

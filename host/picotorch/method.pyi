@@ -35,7 +35,7 @@ class Method(_OnComputers):
         self,
         program: Program,
         name: str = "forward",
-        prepare: bool = False,
+        pack_weights: bool = False,
         data_map: DataMap | None = None,
         event_tracer: EventTracer | None = None,
     ) -> None: ...

@@ -18,16 +18,16 @@ class Module:
     free heap.
 
     source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
-    the .ptd file of its external tensors, or a list of several. prepare: see Method.load.
+    the .ptd file of its external tensors, or a list of several. pack_weights: see Method.load.
     share_memory_arenas: the methods have their planned buffers in common, and with them the mutable
     buffers that they were exported to share; the first use loads all. Allocates when a method is
     loaded.
     """
 
-    def __init__(self, source, data_path=None, prepare=False, share_memory_arenas=False):
+    def __init__(self, source, data_path=None, pack_weights=False, share_memory_arenas=False):
         self.program = Program.load(_loader(source))
         self.data_map = _data_map(data_path)
-        self.prepare = prepare
+        self.pack_weights = pack_weights
         self.share_memory_arenas = share_memory_arenas
         self.methods = {}
         self._loads = []  # running calls, see `alone`
@@ -49,7 +49,7 @@ class Module:
         calls = []
         for each in self.program.method_names if planned else [name]:
             methods[each] = load_with_exact_memories(
-                self.program, each, self.prepare, self.data_map, planned=planned, is_fast=True)
+                self.program, each, self.pack_weights, self.data_map, planned=planned, is_fast=True)
             self._calls[each] = calls
         self.methods.update(methods)
 
@@ -152,7 +152,7 @@ def _spare_memory(size):
         return None
 
 
-def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None,
+def load_with_exact_memories(program, name, pack_weights=False, data_map=None, event_tracer=None,
                              planned=None, is_fast=False):
     """Return a Method in new memories of exactly the size that it needs, unplanned outputs included.
 
@@ -171,7 +171,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
         method = Method(manager, meta.num_outputs(), meta.num_backends(),
                         meta.max_delegate_arguments())
         try:
-            method.load(program, name, prepare, data_map, event_tracer)
+            method.load(program, name, pack_weights, data_map, event_tracer)
             used = method.memory_report()["temp"]["used"]
             if used <= sizes["temp memory"]:
                 break
@@ -187,7 +187,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
     if temp is not None:
         method.unload()
         manager.temp_allocator = MemoryAllocator(temp, "temp memory")
-        method.load(program, name, prepare, data_map, event_tracer)
+        method.load(program, name, pack_weights, data_map, event_tracer)
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(bytearray(meta.output_tensor_meta(i).nbytes()), i)
     for info in meta.unplanned_attributes():

@@ -17,14 +17,14 @@ _Source = str | PathLike[str] | ReadableBuffer
 class Module:
     program: Program
     data_map: DataMap | None
-    prepare: bool
+    pack_weights: bool
     share_memory_arenas: bool
     methods: dict[str, Method]
     def __init__(
         self,
         source: _Source,
         data_path: _Source | Sequence[_Source] | None = None,
-        prepare: bool = False,
+        pack_weights: bool = False,
         share_memory_arenas: bool = False,
     ) -> None: ...
     def load_method(self, name: str = "forward") -> Method: ...
@@ -39,7 +39,7 @@ def alone(
 def load_with_exact_memories(
     program: Program,
     name: str,
-    prepare: bool = False,
+    pack_weights: bool = False,
     data_map: DataMap | None = None,
     event_tracer: EventTracer | None = None,
     planned: HierarchicalAllocator | None = None,

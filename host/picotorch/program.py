@@ -107,12 +107,12 @@ class Program:
 
         return MethodMeta(self, self.plan(name))
 
-    def load_method(self, name, manager, prepare=False, data_map=None, event_tracer=None):
+    def load_method(self, name, manager, pack_weights=False, data_map=None, event_tracer=None):
         """Return a new Method, loaded; see Method.load."""
         from .method import Method
 
         method = Method(manager)
-        method.load(self, name, prepare, data_map, event_tracer)
+        method.load(self, name, pack_weights, data_map, event_tracer)
         return method
 
     def explain(self, error):

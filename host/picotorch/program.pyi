@@ -36,7 +36,7 @@ class Program:
         self,
         name: str,
         manager: MemoryManager,
-        prepare: bool = False,
+        pack_weights: bool = False,
         data_map: DataMap | None = None,
         event_tracer: EventTracer | None = None,
     ) -> Method: ...

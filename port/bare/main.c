@@ -120,7 +120,7 @@ static int bind_events(pt_error *error) {
 
 static int bare_main_set_up(pt_error *error) {
     pt_text packing = {"", 0};
-    setting_find("prepare", &packing);
+    setting_find("pack_weights", &packing);
     options.pack_weights = skip_prefix(&packing, "pool");
     common = arena_find("planned");
     PT_TRY(open_program(error));
@@ -185,7 +185,7 @@ static void report_memories(void) {
     pt_usage usage = pt_get_usage(&method);
     report_number("pool_used", usage.pool);
     report_number("pool_size", memories.pool.size);
-    report_number("prepared", usage.packed);
+    report_number("packed", usage.packed);
     report_number("temp_used", usage.temp);
     report_number("temp_size", memories.temp.size);
     for (uint32_t i = 0; i < memories.n_planned; i++) {

@@ -96,7 +96,7 @@ def measure(one, board):
         "load": result.instructions["load"],
         "execute": result.instructions["execute"],
         "pool": result.method_pool.used,
-        "prepared": result.prepared,
+        "prepared": result.packed,
         "planned": sum(memory.used for memory in result.planned),
         "temp": result.temp.used,
         "stack_load": result.stack["load"],

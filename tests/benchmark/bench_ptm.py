@@ -126,7 +126,7 @@ def measure(name, board, folder):
     return {
         **instructions_to_open(folder, board),
         "execute": fastest_execute, "min_execute": execute,
-        "ptm": len(ptm.data), "prepared": ptm.parts.prepared,
+        "ptm": len(ptm.data), "prepared": ptm.parts.packed,
         "constants": ptm_writer.compile_ptm(program).parts.constants,  # the file itself may have fewer
         "planned": planned, "temp": minimum, "stack": stack, "besides": ram - planned - minimum,
         "ram": ram + stack, "temp_fastest": fastest,

@@ -232,7 +232,7 @@ def trace(board, one, is_logged=True):
             pass
         report = (folder / "report").read_text()
     figures = dict(re.findall(r"^(\w+)=(\d+)$", report, re.MULTILINE))
-    return sums, int(figures["execute"]), int(figures["prepared"])
+    return sums, int(figures["execute"]), int(figures["packed"])
 
 
 def total(sums, part):

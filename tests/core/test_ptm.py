@@ -322,7 +322,7 @@ def test_a_ptm_file_is_little_more_than_constants_and_packed_weights(name):
     program = benchmark_store.load(name).pte(ALL_ON)
     constants = ptm_writer.compile_ptm(program).parts.constants
     ptm = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)
-    assert len(ptm.data) <= 1.02 * (constants + ptm.parts.prepared)
+    assert len(ptm.data) <= 1.02 * (constants + ptm.parts.packed)
     assert ptm.parts.constants < constants / 3
 
 

@@ -28,7 +28,7 @@ from test_signals import wait_for_emulator
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "error", "instructions", "cycles",
-              "method_pool", "prepared", "planned", "temp", "stack", "heap_bytes_allocated", "outputs",
+              "method_pool", "packed", "planned", "temp", "stack", "heap_bytes_allocated", "outputs",
               "seed"}
 
 

@@ -77,7 +77,7 @@ def test_cycles_of_a_ptm_file_depend_on_the_packed_weights_of_each_call(call, tm
     options = ["--board", "netduinoplus2", "-o", ptm]  # no room for all
     (plain,), (some,) = (compiled_for(call, file, *options, *more)["models"]
                          for more in (["--optimize", "size"], []))
-    assert some["prepared"]["taken"] == "some"
+    assert some["packed_weights"]["selected"] == "some"
     plain, time = (entry["methods"][0]["time"] for entry in (plain, some))
     assert time["instructions"] < plain["instructions"] and time["cycles"] < plain["cycles"]
     run = json.loads(call("run", ptm, "--board", BOARD, "--json")[1])
@@ -180,7 +180,7 @@ def test_cycles_assume_the_temp_memory_of_a_project(scratch, has_less, call, tmp
     effects(scratch=scratch)
     file = model("int8_ds_cnn", tmp_path)
     entry = compiled_for(call, file, "--c", tmp_path / "net")["models"][0]
-    (method,), prepared = entry["methods"], entry["prepared"]
+    (method,), prepared = entry["methods"], entry["packed_weights"]
     for one in (method["time"], prepared["all"], prepared["none"]):
         assert (one["cycles"] > 1.3 * one["instructions"]) == has_less
         assert has_less or one["cycles"] == one["instructions"]
@@ -238,8 +238,9 @@ def test_packed_weights_are_measured_with_the_temp_memory_of_a_project(call, tmp
                               *options)
         entries.append(json.loads(out)["models"][0])
     on_small, minimum, on_large = entries
-    assert on_small["prepared"] == minimum["prepared"]
-    assert on_large["prepared"]["none"]["instructions"] < minimum["prepared"]["none"]["instructions"]
+    assert on_small["packed_weights"] == minimum["packed_weights"]
+    large, small = (entry["packed_weights"]["none"] for entry in (on_large, minimum))
+    assert large["instructions"] < small["instructions"]
 
 
 def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
@@ -296,8 +297,8 @@ def test_the_entry_reports_all_or_no_calls(min_gain, taken):
 def test_each_call_that_gains_has_them(call, tmp_path):
     file = model("int8_mobilenet_v1_025", tmp_path)
     entry = compiled_for(call, file)["models"][0]
-    prepared, (method,) = entry["prepared"], entry["methods"]
-    assert prepared["taken"] == "some" and 0 < prepared["calls"] < prepared["can"]
+    prepared, (method,) = entry["packed_weights"], entry["methods"]
+    assert prepared["selected"] == "some" and 0 < prepared["calls"] < prepared["can"]
     assert prepared["none"]["bytes"] < entry["bytes"] < prepared["all"]["bytes"]
     assert method["time"]["instructions"] < prepared["none"]["instructions"] / 1.03
     # calls that gain less than 3 % of their instructions are left out
@@ -312,7 +313,7 @@ def test_the_level_decides(call, tmp_path):
         assert found["fit"]["fits"] is not stored
         (entry,) = found["models"]
         (method,) = entry["methods"]
-        assert entry["prepared"] is None and (entry["flash"]["prepared"] > 0) == stored
+        assert entry["packed_weights"] is None and (entry["flash"]["packed"] > 0) == stored
         assert method["after"]["temp"] == method["temp_fastest" if stored else "min_temp"]
 
 
@@ -326,7 +327,7 @@ def test_balanced_is_the_default(compiled):
 
 def test_a_core_without_them_has_no_choice(compiled):
     for core in ("cortex-m3", "cortex-m55"):
-        assert compiled("int8_ds_cnn", "--core", core)[0]["prepared"] is None
+        assert compiled("int8_ds_cnn", "--core", core)[0]["packed_weights"] is None
 
 
 def test_flash_limits_them_and_the_best_stay(call, tmp_path):
@@ -429,7 +430,7 @@ def test_without_a_firmware_the_remedy_is_how_to_measure(call, compiled, monkeyp
     entry, ptm = compiled("int8_ds_cnn")
     assert ptm.exists() and entry["library"] is None
     assert entry["methods"][0]["time"]["counted"] is False
-    assert entry["prepared"]["taken"] == "all" and entry["flash"]["prepared"] > 0
+    assert entry["packed_weights"]["selected"] == "all" and entry["flash"]["packed"] > 0
     assert f"make firmware BOARD={BOARD}" in entry["message"]
     out = call("compile", path("int8_ds_cnn"), "-o", tmp_path / "m.ptm")[1]
     assert out.count(f"make firmware BOARD={BOARD}") == 1

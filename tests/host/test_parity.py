@@ -48,7 +48,7 @@ def test_a_board_offers_its_memories(call, command, board):
 def test_packed_weights_may_use_all_memory_of_a_board(call, large):
     """On the twin beside the board, too."""
     arguments = [large, "--board", "mps2-an386", "--pack-weights", "--json"]
-    assert json.loads(call("run", *arguments)[1])["prepared"] > 150_000
+    assert json.loads(call("run", *arguments)[1])["packed"] > 150_000
     assert json.loads(call("parity", *arguments)[1])["agree"] is True
 
 

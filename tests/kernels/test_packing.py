@@ -1,4 +1,4 @@
-"""Test Method.load(..., prepare=True): the pool that it needs, a pool that is too small, several
+"""Test Method.load(..., pack_weights=True): the pool that it needs, a pool that is too small, several
 methods in one pool, and packing for other cores on the twin, with the bytes of the boards."""
 
 import subprocess
@@ -63,7 +63,7 @@ def test_reported_pool_is_exact(fixture, needed, target):
                       temp_size=needed["temp"], pack_weights=True)
     result = running.run(request, target)
     assert (result.status, result.method_pool.used) == ("ok", needed["method_pool"])
-    assert result.prepared == needed["prepared"] > 0
+    assert result.packed == needed["packed"] > 0
     request.pool_size -= 1
     result = running.run(request, target)
     assert result.message.startswith(
@@ -77,16 +77,16 @@ def test_every_smaller_pool_is_rejected_and_released(fixture, needed):
     method.load(program, "forward")
     expected = run(method, fixture)
     method.unload()
-    records = needed["method_pool"] - needed["prepared"]
+    records = needed["method_pool"] - needed["packed"]
     for size in {0, 8, records - 1, records, records + 1, *range(records, needed["method_pool"], 997)}:
         pool.buffer, pool.size = memory[:size], size
         with pytest.raises(Error, match=f"{size}B available"):
             method.load(program, "forward", True)
         assert not method.is_loaded() and pool.used == 0
     pool.buffer, pool.size = memory, len(memory)
-    for prepare in (True, False, True):
-        method.load(program, "forward", prepare)
-        assert (method.memory_report()["prepared"] > 0) == prepare
+    for pack_weights in (True, False, True):
+        method.load(program, "forward", pack_weights)
+        assert (method.memory_report()["packed"] > 0) == pack_weights
         for one, other in zip(run(method, fixture), expected, strict=True):
             np.testing.assert_array_equal(one, other)
         method.unload()
@@ -96,9 +96,9 @@ def test_every_smaller_pool_is_rejected_and_released(fixture, needed):
 def test_methods_in_one_pool_pack_separately(fixture, needed):
     pool = MemoryAllocator(aligned(3 * needed["method_pool"] + 64))
     methods = []
-    for prepare in (True, False, True):
+    for pack_weights in (True, False, True):
         program, method = new_method(fixture.pte, pool)
-        method.load(program, "forward", prepare)
+        method.load(program, "forward", pack_weights)
         methods.append(method)
     expected = run(methods[1], fixture)
     for method in methods:
@@ -123,7 +123,7 @@ def for_core(name, core, **others):
 def test_every_int8_fixture_with_packed_weights_is_listed():
     for name in {fixture.name for fixture in fixture_store.load_all()} - set(PREPARING):
         if name.startswith("int8_"):
-            assert twin.run(for_core(name, "cortex-m4")).prepared == 0, name
+            assert twin.run(for_core(name, "cortex-m4")).packed == 0, name
 
 
 @pytest.mark.thorough
@@ -133,7 +133,7 @@ def test_the_twin_packs_the_bytes_of_a_board(board):
         request = for_core(name, load_board(board).core, bare=True)
         result = running.run(request, board)
         assert result.code == 0, result.message
-        assert len(result.pool) == result.method_pool.used and result.prepared > 0
+        assert len(result.pool) == result.method_pool.used and result.packed > 0
         assert result.pool == running.run(request, "host").pool, name
 
 
@@ -143,7 +143,7 @@ def test_cores_differ_in_packed_weights_only():
     records = results[0].pool
     parts = [result.pool[len(records) :] for result in results[1:]]
     assert all(result.pool[: len(records)] == records for result in results)
-    assert [len(part) for part in parts] == [results[0].prepared] * 4
+    assert [len(part) for part in parts] == [results[0].packed] * 4
     assert len(set(parts)) == 3  # nothing for M3 and M55
     assert len({result.outputs[0].tobytes() for result in results}) == 1
 
@@ -157,7 +157,7 @@ def test_cores_of_one_kind_have_one_form():
 @pytest.mark.parametrize("core", ("cortex-m3", "cortex-m55", "cortex-m23", "of no name"))
 def test_a_core_without_a_form_has_zeros_behind_the_references(core):
     result = twin.run(for_core(NAME, core))
-    assert 0 < len(result.pool[-result.prepared :].rstrip(b"\0")) < 256
+    assert 0 < len(result.pool[-result.packed :].rstrip(b"\0")) < 256
 
 
 ROUNDING = """

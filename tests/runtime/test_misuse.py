@@ -119,22 +119,22 @@ def test_a_loader_of_no_contiguous_bytes(load, buffer):
         load(Loader(buffer))
 
 
-@pytest.mark.parametrize("prepare", [False, True], ids=["records", "prepared"])
-def test_a_pool_is_used_up_to_128_mib(prepare):
+@pytest.mark.parametrize("pack_weights", [False, True], ids=["records", "packed"])
+def test_a_pool_is_used_up_to_128_mib(pack_weights):
     """No reference leads farther: its upper bits name the memory."""
     program = Program.load(BufferDataLoader(fixture_store.load("int8_ds_cnn").pte))
-    own = load_with_exact_memories(program, "forward", prepare=prepare).memory_report()
+    own = load_with_exact_memories(program, "forward", pack_weights=pack_weights).memory_report()
     used = own["method_pool"]["used"]
-    start, behind = LIMIT - used & -8, own["prepared"] // 2 if prepare else 8
+    start, behind = LIMIT - used & -8, own["packed"] // 2 if pack_weights else 8
     pool = MemoryAllocator(memoryview(bytearray(LIMIT + used)))
     pool.allocate(start + behind)
     planned = [bytearray(memory["size"]) for memory in own["planned"]]
     temp = MemoryAllocator(bytearray(own["temp"]["size"]), "temp memory")
     method = Method(MemoryManager(pool, HierarchicalAllocator(planned), temp))
     with pytest.raises(Error, match="NotSupported.* method pool: records above 128 MiB"):
-        method.load(program, "forward", prepare)
+        method.load(program, "forward", pack_weights)
     pool.reset(start)
-    method.load(program, "forward", prepare)
+    method.load(program, "forward", pack_weights)
     assert pool.used == start + used
 
 

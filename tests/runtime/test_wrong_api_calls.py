@@ -163,7 +163,7 @@ CALLS = {
     "picotorch.EventTracer.nbytes": (None, {"meta": meta}),
     "picotorch.Method": (None, {"manager": manager, "max_outputs": lambda: 2,
                                 "max_delegates": lambda: 0, "max_arguments": lambda: 0}),
-    "picotorch.Module": (None, {"source": pte, "data_path": ptd, "prepare": lambda: False,
+    "picotorch.Module": (None, {"source": pte, "data_path": ptd, "pack_weights": lambda: False,
                                 "share_memory_arenas": lambda: False}),
     "picotorch.Program.load": (None, {"loader": loader, "verification": lambda: picotorch.STRICT}),
     "picotorch.FlatTensorDataMap.load": (None, {
@@ -184,7 +184,7 @@ CALLS = {
     "Program.find_plan": (program, {"name": lambda: "encode"}),
     "Program.method_meta": (program, {"name": lambda: "encode"}),
     "Program.load_method": (program, {
-        "name": lambda: "encode", "manager": manager, "prepare": lambda: False,
+        "name": lambda: "encode", "manager": manager, "pack_weights": lambda: False,
         "data_map": data_map,
         "event_tracer": lambda: picotorch.EventTracer(bytearray(640))}),
     "Program.get_named_data": (program, {"key": lambda: "a", "view": lambda: memoryview(bytearray(1))}),
@@ -198,7 +198,7 @@ CALLS = {
         {"index": lambda: 0}),
     "MethodMeta.instruction_name": (meta, {"index": lambda: 0, "argument": lambda: 0}),
     "Method.load": (unloaded, {
-        "program": program, "name": lambda: "encode", "prepare": lambda: False,
+        "program": program, "name": lambda: "encode", "pack_weights": lambda: False,
         "data_map": data_map, "event_tracer": lambda: picotorch.EventTracer(bytearray(640))}),
     "Method.set_input": (method, {"value": lambda: X, "index": lambda: 0}),
     "Method.set_inputs": (method, {"values": lambda: [X]}),

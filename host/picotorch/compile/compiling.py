@@ -149,7 +149,7 @@ class _Compiling:
         with steps.step("Loading, and storing what loading made"):
             ptm = compile_ptm(program, data, None if pack == "none" else self.core)
         min_temp, packed = self._has_min_temp(model, ptm, name, steps), None
-        if pack == "paying" and ptm.parts.prepared:
+        if pack == "paying" and ptm.parts.packed:
             with steps.step("Measuring with and without packed weights"):
                 max_size = functools.partial(self._max_bytes, self._program_bytes - len(model))
                 ptm, packed = packing.choose(program, data, name, self.core, max_size, min_temp)

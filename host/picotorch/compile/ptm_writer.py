@@ -36,7 +36,7 @@ class Part:
     header: int = 0
     records: int = 0
     constants: int = 0
-    prepared: int = 0
+    packed: int = 0
     initial: int = 0
 
 
@@ -145,15 +145,15 @@ class _Method:
         self._numbers: dict[int, int] = {}
         self._keys: dict[int, _Key] = {}  # by the reference to a list, or to a value of the program
         self._variables = {one: i for i, one in enumerate(method.variables)}
-        prepared, replaced = method.packed()
-        self.can_pack = {i: len(chunk) for i, chunk in prepared.items()}
-        kept = [i for i in prepared if keep is None or i in keep]
-        self._prepared = {i: prepared[i] for i in kept}
+        packed, replaced = method.packed()
+        self.can_pack = {i: len(chunk) for i, chunk in packed.items()}
+        kept = [i for i in packed if keep is None or i in keep]
+        self._packed = {i: packed[i] for i in kept}
         self._replaced = {i: replaced[i] for i in kept}
         self._left_out: set[int] = set()  # references to tensors whose bytes are left out
 
     def calls_packed(self) -> int:
-        return len(self._prepared)
+        return len(self._packed)
 
     def is_for_one_core(self) -> bool:
         return bool(self._left_out)
@@ -394,13 +394,13 @@ class _Method:
             self._tables.add(struct.pack(f"<HBB{len(refs)}I", one.kernel, len(refs), one.op, *refs))
         return first
 
-    def _write_prepared(self) -> int:
+    def _write_packed(self) -> int:
         """Write the table of packed weights; return the reference to it, 0 for none."""
-        if not self._prepared:
+        if not self._packed:
             return 0
         at = self._tables.add(bytes(4 * self._of.record.n_instructions))
-        for i, chunk in self._prepared.items():
-            self._tables.put_later(at + 4 * i, self._data.add(chunk, "prepared"),
+        for i, chunk in self._packed.items():
+            self._tables.put_later(at + 4 * i, self._data.add(chunk, "packed"),
                                    lib.PT_MEMORY_PROGRAM)
         return make_ref(lib.PT_MEMORY_PTM, at)
 
@@ -425,12 +425,12 @@ class _Method:
 
     def _write_method(self) -> int:
         of, tables, record = self._of, self._tables, self._of.record
-        prepared = self._write_prepared()
+        packed = self._write_packed()
         instructions = self._write_instructions()
         at = tables.add(struct.pack(
             "<HHIIIIII", len(self._kept), len(of.variables), record.n_instructions,
             self._ptm_ref(0), make_ref(lib.PT_MEMORY_PTM, instructions), 0, self._temp.bytes,
-            prepared))
+            packed))
         indexes = [[index for index, _ in of.signature(what)]
                    for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
         planned = of.planned_sizes()

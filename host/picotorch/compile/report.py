@@ -29,11 +29,11 @@ class Cost(Report):
 class PackedWeights(Report):
     """The choice of packed weights: `calls` of the `can` eligible calls have them.
 
-    taken: packed for "all", "some" or "none" of the eligible calls. all, none: the cost of these
-    choices. message: the reason if nothing was measured.
+    selected: "all", "some" or "none" of the eligible calls. all, none: the cost of these choices.
+    message: the reason if nothing was measured.
     """
 
-    taken: str
+    selected: str
     calls: int
     can: int
     all: Cost
@@ -76,9 +76,9 @@ class CompiledMethod(Report):
 class CompiledModel(Report):
     """A .ptm file of all methods of a program.
 
-    flash: bytes by part. prepared: None if there was nothing to choose. min_temp: with the minimum temp
-    memory. measured_on: the emulated board that counted; message: the reason if none did. output: the
-    file, or its folder in the C project.
+    flash: bytes by part. packed_weights: None if there was nothing to choose. min_temp: with the
+    minimum temp memory. measured_on: the emulated board that counted; message: the reason if none did.
+    output: the file, or its folder in the C project.
     """
 
     model: str
@@ -86,7 +86,7 @@ class CompiledModel(Report):
     core: str
     bytes: int
     flash: dict[str, int]
-    prepared: PackedWeights | None
+    packed_weights: PackedWeights | None
     notes: list[str]
     min_temp: bool
     methods: list[CompiledMethod]

@@ -133,8 +133,8 @@ def _show(entry: CompiledModel, library: dict[str, Any] | None, of_model: str) -
     if library:
         rows += [[".ptm file", entry.bytes], ["library, kernels", code]]
     _table("part", ["bytes"], rows, entry.bytes + code)
-    if entry.prepared:
-        _show_prepared(entry.prepared)
+    if entry.packed_weights:
+        _show_packed(entry.packed_weights)
     methods = [method for method in entry.methods if not method.constant]
     for method in methods:
         of_method = of_model if len(methods) == 1 else f" of method {method.method}{of_model}"
@@ -151,19 +151,19 @@ def _table(name: str, columns: list[str], rows: list[list[Any]], *sums: int | No
         for row in [*rows, ["all", *sums]]])
 
 
-def _show_prepared(prepared: PackedWeights) -> None:
+def _show_packed(packed: PackedWeights) -> None:
     show.heading("Packed weights")
-    selected = {"all": f"packed weights of all {prepared.can} calls",
-                "some": f"packed weights of {prepared.calls} of {prepared.can} calls",
+    selected = {"all": f"packed weights of all {packed.can} calls",
+                "some": f"packed weights of {packed.calls} of {packed.can} calls",
                 "none": "no packed weights"}
     show.table(["of", ".ptm file>", "instructions>", "cycles>"], [
         [words, *["-" if count is None else f"{count:,}" for count in
                   (cost.bytes, cost.instructions, cost.cycles)]]
-        for cost, words in ((prepared.all, f"all {prepared.can} calls (--optimize speed)"),
-                            (prepared.none, "no call (--optimize size)"))])
-    measured = prepared.all.cycles is not None
+        for cost, words in ((packed.all, f"all {packed.can} calls (--optimize speed)"),
+                            (packed.none, "no call (--optimize size)"))])
+    measured = packed.all.cycles is not None
     reason = "" if measured else "; nothing was measured"
-    show.line(f"Selected: {selected[prepared.taken]}{reason}.")
+    show.line(f"Selected: {selected[packed.selected]}{reason}.")
 
 
 def _show_ram(method: CompiledMethod, stack: int | None, of_method: str) -> None:

@@ -123,7 +123,7 @@ class Result:
 
     instructions, stack (bytes) and heap_bytes_allocated are measured on boards only: of the phases load
     and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
-    prepared: bytes of the pool with packed weights. pool: the bytes in use before packed weights, which
+    packed: bytes of the pool with packed weights. pool: the bytes in use before packed weights, which
     are the same everywhere; including packed weights if the request has a core. log: lines of the run
     and the board's output. began_load: its memories were there. events: of each measured execution,
     events of the loop's end and of every instruction. cycles: of an execution, by the estimate of an
@@ -140,7 +140,7 @@ class Result:
     cycles: int | None = None
     began_load: bool = False
     method_pool: Usage | None = None
-    prepared: int = 0
+    packed: int = 0
     planned: list[Usage] = dataclasses.field(default_factory=list)
     temp: Usage | None = None
     stack: dict[str, int] | None = None

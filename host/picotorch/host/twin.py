@@ -112,17 +112,17 @@ def pack_for(method: Method, core: str | None) -> None:
     method.library.core = PREFERRING_CORES.get(core, 0)
 
 
-def preferred_temp(method: Method, core: str | None, prepare: bool = False,
+def preferred_temp(method: Method, core: str | None, pack_weights: bool = False,
                 data_map: DataMap | None = None) -> int:
     """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
     program, name = method.method_meta().program, method.name
     method.unload()
     pack_for(method, core)
-    method.load(program, name, prepare, data_map)
+    method.load(program, name, pack_weights, data_map)
     return int(method.memory_report()["temp"]["preferred"])
 
 
-def min_temp(method: Method, prepare: bool = False, data_map: DataMap | None = None) -> int:
+def min_temp(method: Method, pack_weights: bool = False, data_map: DataMap | None = None) -> int:
     """Return the minimum bytes of temp memory with which a method can be loaded.
 
     Loads it again, with none if that works.
@@ -131,7 +131,7 @@ def min_temp(method: Method, prepare: bool = False, data_map: DataMap | None = N
     method.unload()
     method.manager.temp_allocator = None
     try:
-        method.load(program, name, prepare, data_map)
+        method.load(program, name, pack_weights, data_map)
     except Error as error:
         if error.subject != "temp memory":
             raise
@@ -190,14 +190,14 @@ def _report(method: Method, request: Request, result: Result) -> None:
     result.method_pool = Usage(**report["method_pool"])
     result.planned = [Usage(**usage) for usage in report["planned"]]
     result.temp = Usage(report["temp"]["used"], report["temp"]["size"])
-    result.prepared = report["prepared"]
+    result.packed = report["packed"]
     result.pool = _pool(method, request)
 
 
 def _pool(method: Method, request: Request) -> bytes:
     """Return the bytes of the pool that a board has, too: without a core, of any."""
     pool = method.manager.method_allocator
-    left_out = method.memory_report()["prepared"] if request.core is None else 0
+    left_out = method.memory_report()["packed"] if request.core is None else 0
     return bytes(memoryview(pool.buffer)[: pool.used - left_out])
 
 

@@ -63,14 +63,14 @@ class RunConditions(NamedTuple):
 PLAIN = RunConditions()
 
 
-def conditions(model: bytes, core: str, prepared: int, has_less_temp: bool) -> RunConditions:
-    """Return the conditions of a run on a core. prepared: bytes of packed weights in the pool."""
-    return RunConditions(bool(prepared) or has_packed(model, core), has_less_temp, is_ptm(model))
+def conditions(model: bytes, core: str, packed: int, has_less_temp: bool) -> RunConditions:
+    """Return the conditions of a run on a core. packed: bytes of packed weights in the pool."""
+    return RunConditions(bool(packed) or has_packed(model, core), has_less_temp, is_ptm(model))
 
 
 def conditions_of(request: Request, result: Result, core: str) -> RunConditions:
     """Return the conditions of a run that succeeded on a board with this core."""
-    run = conditions(request.model, core, result.prepared, _has_less_temp(request, result, core))
+    run = conditions(request.model, core, result.packed, _has_less_temp(request, result, core))
     return run._replace(lacks=_lacking_variants(request, result, core))
 
 

@@ -17,7 +17,7 @@ def show_text(need: dict[str, Any]) -> None:
     show.heading("Needs, the same on every board")
     _table(["memory", "bytes>"], [
         ["method pool", need["method_pool"]],
-        *([["  packed in it", need["prepared"]]] if need["prepared"] else []),
+        *([["  packed in it", need["packed"]]] if need["packed"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
         ["temp memory, minimum", need["min_temp"]],
         *([["  default", need["temp"]]] if need["temp"] > need["min_temp"] else []),
@@ -39,7 +39,7 @@ def show_text(need: dict[str, Any]) -> None:
         _show_boards(need)
     entries = [*need["chips"], *need["boards"]]
     _show_temp(need, entries)
-    show_unused_packing(need["prepared"], {entry["core"] for entry in entries})
+    show_unused_packing(need["packed"], {entry["core"] for entry in entries})
 
 
 def _show_temp(need: dict[str, Any], entries: list[dict[str, Any]]) -> None:

@@ -66,7 +66,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
         "model": name,
         "method": method,
         "method_pool": report["method_pool"]["used"],
-        "prepared": report["prepared"],
+        "packed": report["packed"],
         "planned": planned,
         "min_temp": minimum,
         "temp": report["temp"]["used"],
@@ -206,7 +206,7 @@ class _Measured:
         result, message = (self._runs.get((board.name, temp), (None, "")) if board
                            else (None, "no board"))
         has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["preferred_temp"][chip.core])
-        conditions = cycles.conditions(self.request.model, chip.core, self.need["prepared"], has_less)
+        conditions = cycles.conditions(self.request.model, chip.core, self.need["packed"], has_less)
         if result:
             return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
                                    result.operators, conditions)

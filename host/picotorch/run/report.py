@@ -22,7 +22,7 @@ def result_entry(result: Result) -> dict[str, Any]:
         "instructions": result.instructions,
         "cycles": result.cycles,
         "method_pool": _usage(result.method_pool),
-        "prepared": result.prepared,
+        "packed": result.packed,
         "planned": [_usage(usage) for usage in result.planned],
         "temp": _usage(result.temp),
         "stack": result.stack,
@@ -58,17 +58,17 @@ def show_result(result: Result) -> None:
     temp = result.temp
     if temp is not None and temp.used > temp.size:
         show.line(f"Kernels would use {temp.used:,} B of temp memory: with less it takes longer.")
-    if result.prepared and result.board in board_names():
-        show_unused_packing(result.prepared, {load_board(result.board).core})
+    if result.packed and result.board in board_names():
+        show_unused_packing(result.packed, {load_board(result.board).core})
     if result.connected is not None:
         show.line(_where(result.connected))
 
 
-def show_unused_packing(prepared: int, cores: set[str]) -> None:
+def show_unused_packing(packed: int, cores: set[str]) -> None:
     """Print a line if kernels of some cores do not use the bytes of packed weights in the pool."""
     names = sorted(cores - CORES.keys())
-    if prepared and names:
-        show.line(f"The kernels of {', '.join(names)} gain nothing by the {prepared:,} B that "
+    if packed and names:
+        show.line(f"The kernels of {', '.join(names)} gain nothing by the {packed:,} B that "
                   "--pack-weights takes.")
 
 
@@ -98,8 +98,8 @@ def _memories(result: Result) -> list[list[str]]:
     named.append(("temp memory", result.temp))
     rows = [[name, show.size(usage.taken), show.size(usage.size), _percent(usage)]
             for name, usage in named]
-    if result.prepared:
-        rows.insert(1, ["  packed in it", show.size(result.prepared), "", ""])
+    if result.packed:
+        rows.insert(1, ["  packed in it", show.size(result.packed), "", ""])
     return rows
 
 

@@ -35,7 +35,7 @@ def make_job(request: Request, write_float: Callable[[float], str] = repr_float)
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings: dict[str, object] = {
-        "method": request.method, "prepare": "pool" if request.pack_weights else "none",
+        "method": request.method, "pack_weights": "pool" if request.pack_weights else "none",
         "whole_pool": int(request.core is not None), "trace": int(request.executions > 0),
         "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
@@ -111,7 +111,7 @@ def _read_counts(result: Result, report: dict[str, str], files: dict[str, bytes]
         result.stack = read_phases(report, "stack_", ("load", "execute"))
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
-        result.prepared = int(report["prepared"], 0)
+        result.packed = int(report["packed"], 0)
         result.temp = _usage(report, "temp")
         result.pool = files["pool"]
         while f"planned{len(result.planned)}_used" in report:

@@ -855,7 +855,7 @@ static int pte_load(pt_method *m, const pt_memories *memories, const pt_options 
 #endif
     if (!PT_HAS_PACKING && options->pack_weights) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
-                         "this build packs no weights; load without prepare or build without "
+                         "this build packs no weights; load without pack_weights or build without "
                          "PT_NO_PACKING");
     }
     PT_TRY(write_records(m, memories, error));

@@ -1,11 +1,11 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), whole_pool (0 or 1), trace (0 or 1), pool_size, temp_size, planned0,
-planned1 ... (bytes), input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are no
-tensors), sizes0 ... (2,3 for dynamic inputs), further (number of executions behind the first one; their
-inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the
-records of the loaded method, with whole_pool also what was prepared), out0, out1 ..., out0_1 ...,
+method, pack_weights (none or pool), whole_pool (0 or 1), trace (0 or 1), pool_size, temp_size,
+planned0, planned1 ... (bytes), input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are
+no tensors), sizes0 ... (2,3 for dynamic inputs), further (number of executions behind the first one;
+their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool
+(the records of the loaded method, with whole_pool also the packed weights), out0, out1 ..., out0_1 ...,
 sizes0 ... (int32, of dynamic outputs) and, with trace, events (the memory of the EventTracer) for the
 host. host/picotorch/run/runner_files.py is the other end.
 
@@ -77,7 +77,7 @@ class Run:
         self.counts = bytearray(4 * len(PHASES) * len(board.COUNTERS))
         self.program = _load_program(BufferDataLoader(sections["model"]), self.counts)
         self.name = settings["method"]
-        self.prepare = settings["prepare"] == "pool"
+        self.pack_weights = settings["pack_weights"] == "pool"
         self.whole_pool = settings.get("whole_pool") == "1"
         self.meta = meta = self.program.method_meta(self.name)
         self.data_map = _data_map(sections)
@@ -129,7 +129,7 @@ class Run:
             board.stack_paint()
             start()
             try:
-                method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
+                method.load(self.program, self.name, self.pack_weights, self.data_map, self.tracer)
             finally:
                 stop(counts, 4)
                 self.stack_load = board.stack_used()
@@ -213,9 +213,9 @@ def _write_results(run, report):
     if run.method.is_loaded():
         pool = run.manager.method_allocator
         usage = run.method.memory_report()
-        prepared = usage["prepared"]
-        report.append("prepared=%d" % prepared)
-        left_out = 0 if run.whole_pool else prepared
+        packed = usage["packed"]
+        report.append("packed=%d" % packed)
+        left_out = 0 if run.whole_pool else packed
         board.write_file("pool", pool.buffer[: pool.used - left_out])
         planned = usage["planned"]
         for name, each in [["pool", usage["method_pool"]], ["temp", usage["temp"]]] + [

@@ -25,7 +25,7 @@ def use_preferred_temp():
     """Give the run the temp memory that this board's kernels prefer, if the heap has it."""
     try:
         one = runner.Run(sections, job.settings(sections["settings"]))
-        one.method.load(one.program, one.name, one.prepare, one.data_map)
+        one.method.load(one.program, one.name, one.pack_weights, one.data_map)
         preferred = one.method.memory_report()["temp"]["preferred"]
         gc.collect()
         bytearray(preferred)
